@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalkit.batch import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
     from evalkit.documents import DocumentBundle
     from evalkit.errors import EvalkitError
     from evalkit.issue import Issue, IssueSeverity
+    from evalkit.pipeline import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
     from evalkit.review import SMEReviewHelper, view
 
 __all__ = [
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     # `evalkit --help` must not load PyMuPDF, pandas or a database: each name brings only what it needs.
     if name not in __all__:
         raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
-    value = getattr(import_module(_DEFINING_MODULE.get(name, "evalkit.batch")), name)
+    value = getattr(import_module(_DEFINING_MODULE.get(name, "evalkit.pipeline")), name)
     globals()[name] = value
     return value
 

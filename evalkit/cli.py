@@ -20,12 +20,8 @@ import typer
 from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from evalkit.batch.extract import ExtractedDocument, ExtractSummary
-    from evalkit.batch.purge import PurgedDocument
-    from evalkit.batch.round import BatchSummary
-    from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.batch.templates import TemplateReviewSummary
-    from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
+    from evalkit.classification.document_result import DocumentFailure, DocumentResult, UsageTotal
+    from evalkit.core.log_events import LogLineFormat
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.challenge import Challenge
     from evalkit.evaluation.comparison import Comparison
@@ -33,10 +29,14 @@ if TYPE_CHECKING:
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
-    from evalkit.logs import LogLineFormat
+    from evalkit.pipeline.batch_execution import BatchSummary
+    from evalkit.pipeline.extract import ExtractedDocument, ExtractSummary
+    from evalkit.pipeline.purge import PurgedDocument
+    from evalkit.pipeline.runner import DocumentSummary, RunSummary
+    from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
-    from evalkit.statements.apply import ParsedStatement
-    from evalkit.statements.reconcile import ReconciliationReport
+    from evalkit.statements.reconciliation import ReconciliationReport
+    from evalkit.statements.statement_parser import ParsedStatement
     from evalkit.store import OutputFolder
 
 app = typer.Typer(
@@ -101,7 +101,7 @@ def _configure_logging(
         LogFormat | None, typer.Option(help="How the log is written: json is one object a line.", show_default="text")
     ] = None,
 ) -> None:
-    from evalkit.logs import EventFormatter
+    from evalkit.core.log_events import EventFormatter
 
     context.obj = chosen_format = log_format.value if log_format else _load_log_format()
     handler = logging.StreamHandler()
@@ -170,8 +170,8 @@ def run(
 
     Example: evalkit run records/ --production labels.csv
     """
-    from evalkit.batch import progress_bar
-    from evalkit.batch import run as run_batch
+    from evalkit.pipeline import progress_bar
+    from evalkit.pipeline import run as run_batch
 
     with progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
         summary = run_batch(
@@ -225,8 +225,8 @@ def extract(
 
     Example: evalkit extract taxes/ --tax-year 2020
     """
-    from evalkit.batch.extract import extract as extract_all
     from evalkit.evaluation.export import save_table
+    from evalkit.pipeline.extract import extract as extract_all
 
     summary = extract_all(
         paths,
@@ -273,10 +273,10 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.batch.templates import build_template as build
-    from evalkit.batch.templates import is_stable_template
     from evalkit.evaluation.export import replacing, write_private
-    from evalkit.statements.template import render_template_toml
+    from evalkit.pipeline.statement_templates import build_template as build
+    from evalkit.pipeline.statement_templates import is_stable_template
+    from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import OutputFolder, template_file_name
 
     proposed, usage, proposed_by = build(_read_pdf_in_worker(pdf), pdf, model=model)
@@ -327,7 +327,7 @@ def review_template(
 
     Example: evalkit review-template bank.toml statement.pdf
     """
-    from evalkit.batch.templates import review_template as review
+    from evalkit.pipeline.statement_templates import review_template as review
 
     template_review = review(
         *_read_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged
@@ -362,9 +362,9 @@ def apply_template(
     import pandas as pd
 
     from evalkit.evaluation.export import save_table
-    from evalkit.statements.apply import TRANSACTION_CSV_COLUMNS, parse_statement
-    from evalkit.statements.reconcile import reconcile_statement
-    from evalkit.statements.template import Status, parse_template_toml
+    from evalkit.statements.reconciliation import reconcile_statement
+    from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS, parse_statement
+    from evalkit.statements.statement_template import Status, parse_template_toml
 
     statement_template = parse_template_toml(*_read_template_text(template, output))
     statement = parse_statement(statement_template, _read_pdf_in_worker(pdf))
@@ -415,11 +415,11 @@ def show(
 
     Example: evalkit show doc2_6 --why
     """
-    from evalkit.classification.result import DocumentFailure
+    from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
     from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
-    from evalkit.review.seeded import read_shown_result
-    from evalkit.statements.record import TEMPLATE_CASE_SUFFIX
+    from evalkit.review.seeded_cases import read_shown_result
+    from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
     from evalkit.store import OutputFolder
 
     output_folder = OutputFolder(_require_output(output))
@@ -444,8 +444,8 @@ def show(
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
         from evalkit.classification.explanation import format_explanation
-        from evalkit.review.seeded import resolve_shown_document
-        from evalkit.review.stored import read_bundle
+        from evalkit.review.loaders import read_bundle
+        from evalkit.review.seeded_cases import resolve_shown_document
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
         for line in format_explanation(
@@ -456,7 +456,7 @@ def show(
 
 def _print_case(packet: SMEPacket) -> None:
     """A case that is not about a classification."""
-    from evalkit.review.fields import format_field_label, format_field_value
+    from evalkit.review.field_answers import format_field_label, format_field_value
     from evalkit.review.packet import issue_text
 
     _print_text(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
@@ -483,10 +483,10 @@ def _print_case(packet: SMEPacket) -> None:
 
 
 def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+    from evalkit.classification.document_result import DocumentFailure
     from evalkit.classification.explanation import explain_classification
-    from evalkit.classification.result import DocumentFailure
-    from evalkit.review.seeded import resolve_shown_document
-    from evalkit.review.stored import read_bundle
+    from evalkit.review.loaders import read_bundle
+    from evalkit.review.seeded_cases import resolve_shown_document
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
@@ -752,7 +752,7 @@ def sample(
 
     Example: evalkit sample 50 --by production
     """
-    from evalkit.clocks import current_timestamp
+    from evalkit.core.clocks import current_timestamp
     from evalkit.evaluation.sampling import sample as draw
     from evalkit.settings import Settings
 
@@ -790,7 +790,7 @@ def sample(
 
 def _sample_seeded(output_location: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
     from evalkit.evaluation.seeding import sample_seeded
-    from evalkit.review.seeded import describe_fault
+    from evalkit.review.seeded_cases import describe_fault
 
     seeded_sample = sample_seeded(output_location, number, seed=seed, drawn_at=drawn_at)
     rows = [
@@ -894,20 +894,20 @@ def schema(
     """
     from pydantic import BaseModel
 
-    from evalkit.batch.draws import Draw
-    from evalkit.batch.labels import StoredProduction
-    from evalkit.classification.result import DocumentFailure, DocumentResult
+    from evalkit.classification.document_result import DocumentFailure, DocumentResult
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.export import ExportedTruth
-    from evalkit.extraction.schema import Extractions
+    from evalkit.extraction.extraction_schema import Extractions
     from evalkit.issue import Issue
+    from evalkit.pipeline.sample_draws import Draw
+    from evalkit.pipeline.supplied_labels import StoredProduction
     from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket, TemplateGroundTruth
-    from evalkit.review.seeded import Seeded
+    from evalkit.review.seeded_cases import Seeded
     from evalkit.statements.arbitration import ArbitrationReport
-    from evalkit.statements.record import Cycle
-    from evalkit.statements.report import ReviewerReport
-    from evalkit.statements.template import StatementTemplate
+    from evalkit.statements.review_cycles import Cycle
+    from evalkit.statements.reviewer_report import ReviewerReport
+    from evalkit.statements.statement_template import StatementTemplate
 
     models: dict[str, type[BaseModel]] = {
         "arbitration_report": ArbitrationReport,
@@ -944,7 +944,7 @@ def reindex(output: OutputOption = None) -> None:
 
     Example: evalkit reindex
     """
-    from evalkit.batch.reindex import reindex as rebuild
+    from evalkit.pipeline.reindex import reindex as rebuild
 
     documents, cases = rebuild(_require_output(output))
     typer.echo(f"{documents} documents and {cases} cases indexed")
@@ -956,7 +956,7 @@ def move_database(output: OutputOption = None) -> None:
 
     Example: EVALKIT_DATABASE=postgresql://evalkit@db/evalkit evalkit move-database
     """
-    from evalkit.batch.reindex import move_database as move
+    from evalkit.pipeline.reindex import move_database as move
     from evalkit.settings import Settings
     from evalkit.store import MOVED_SQLITE_FILE
 
@@ -1047,8 +1047,8 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
-    from evalkit.batch.purge import find_restored_documents, is_purge_unfinished, list_removable_files
-    from evalkit.batch.purge import purge as purge_documents
+    from evalkit.pipeline.purge import find_restored_documents, is_purge_unfinished, list_removable_files
+    from evalkit.pipeline.purge import purge as purge_documents
     from evalkit.review.packet import format_timestamp, utc_now
 
     if doc_ids and (is_expired or older_than is not None):
@@ -1108,7 +1108,7 @@ def verify_audit(
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
-    from evalkit.batch.integrity import verify_integrity
+    from evalkit.pipeline.audit_verify import verify_integrity
 
     integrity_report = verify_integrity(_require_output(output), export_path=against)
     if as_json:
@@ -1137,8 +1137,8 @@ def export_audit(
     """
     import pandas as pd
 
-    from evalkit.batch.decisions import EVENT_COLUMNS, list_audit_events
     from evalkit.evaluation.export import save_json, save_table
+    from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events
 
     events, problems = list_audit_events(_require_output(output))
     if to is not None and to.suffix.lower() == ".csv":
@@ -1159,7 +1159,7 @@ def export_audit(
 
 def _find_expired_ids(output_location: Path | str, expired_before: datetime) -> tuple[str, ...]:
     """The documents that have been finished since; of others that are as old it is said why they stay."""
-    from evalkit.batch.purge import find_expired_documents
+    from evalkit.pipeline.purge import find_expired_documents
 
     expired_documents = find_expired_documents(output_location, expired_before=expired_before)
     for doc_id in expired_documents.waiting:
@@ -1210,7 +1210,7 @@ def _print_purged_documents(purged_documents: list[PurgedDocument], *, as_json: 
 def _print_run_timings(output_location: Path | str, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from evalkit.batch.pace import STEP_EXPLANATIONS, summarise_last_run
+    from evalkit.pipeline.timings_report import STEP_EXPLANATIONS, summarise_last_run
 
     timings = summarise_last_run(output_location)
     if as_json:
@@ -1323,10 +1323,10 @@ def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
 
 def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
     """One PDF, in a process of its own. DocumentError where it cannot be read."""
-    from evalkit.batch.identity import sanitise_file_stem
-    from evalkit.batch.reading import ReaderPool
-    from evalkit.batch.runner import build_reader_config, run_sync
-    from evalkit.clocks import current_timestamp
+    from evalkit.core.clocks import current_timestamp
+    from evalkit.pipeline.document_discovery import sanitise_file_stem
+    from evalkit.pipeline.reader_pool import ReaderPool
+    from evalkit.pipeline.runner import build_reader_config, run_sync
     from evalkit.settings import Settings
 
     with ReaderPool(1, build_reader_config(Settings.load())) as reader_pool:
@@ -1337,7 +1337,7 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
 
 def _read_template_text(template: Path, output: str | None) -> tuple[str, str]:
     """The template of that file, or where only a name is given of that name in the output folder; the file's bare name."""
-    from evalkit.regular import FileTooLarge, read_regular_file
+    from evalkit.core.safe_io import FileTooLarge, read_regular_file
     from evalkit.store import OutputFolder, template_file_name
 
     name = template_file_name(template.name.removesuffix(".toml"))
@@ -1414,7 +1414,7 @@ def _statement_to_json(statement: ParsedStatement, reconciliation: Reconciliatio
 
 
 def _print_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> None:
-    from evalkit.statements.apply import TRANSACTION_CSV_COLUMNS
+    from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS
 
     rows = [
         ["" if (cell := getattr(line, name)) is None else str(cell) for name in TRANSACTION_CSV_COLUMNS]

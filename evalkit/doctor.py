@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from evalkit.classification.learned import load_model_weights
 from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.model_weights import load_model_weights
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
 from evalkit.classification.traps import load_shipped_traps, load_traps, parse_traps
+from evalkit.core.install_hint import format_install_hint
+from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError
-from evalkit.extras import format_install_hint
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
-from evalkit.regular import read_regular_file
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import OutputFolder, parse_output_location
 
@@ -82,7 +82,7 @@ def _check_ocr(settings: Settings) -> DoctorCheck:
 
 
 def _check_reader(settings: Settings, *, live: bool) -> DoctorCheck:
-    from evalkit.batch.runner import create_document_ai
+    from evalkit.pipeline.runner import create_document_ai
 
     if settings.reader == "local":
         return DoctorCheck("reader", True, "this machine")
@@ -96,9 +96,9 @@ def _check_reader(settings: Settings, *, live: bool) -> DoctorCheck:
 
 def _check_executor(settings: Settings) -> DoctorCheck:
     """Where PDFs are read; a cluster is looked for, as by a run."""
-    from evalkit.batch.reading import ReaderConfig
-    from evalkit.batch.round import create_cluster
-    from evalkit.batch.runner import run_sync
+    from evalkit.pipeline.batch_execution import create_cluster
+    from evalkit.pipeline.reader_pool import ReaderConfig
+    from evalkit.pipeline.runner import run_sync
 
     if settings.executor == LOCAL_EXECUTOR:
         return DoctorCheck("executor", True, "this machine")
@@ -131,8 +131,8 @@ def _check_model(
     model_name: str, settings: Settings, *, live: bool, is_reviewer: bool
 ) -> tuple[DoctorCheck, str | None]:
     """Whether it can be asked; what it answered, if it was."""
-    from evalkit.batch.asking import EMBEDDED_MODEL_NAME, create_provider
-    from evalkit.batch.runner import run_sync
+    from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
+    from evalkit.pipeline.runner import run_sync
 
     check_name = "language model" if model_name != EMBEDDED_MODEL_NAME else "model"
     if model_name == EMBEDDED_MODEL_NAME:
@@ -149,7 +149,7 @@ def _check_model(
 
 def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
     """Whether a model can review templates. ``answer_text``: what it answered to a picture; None where it was not asked."""
-    from evalkit.batch.asking import EMBEDDED_MODEL_NAME
+    from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME
 
     check_name, remedy = "template reviewer", "Name a model that sees pictures in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:

@@ -20,8 +20,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from evalkit.core.safe_io import open_regular_file
 from evalkit.errors import UsageError
-from evalkit.regular import open_regular_file
 
 LOCAL_EXECUTOR = "local"
 """The executor that is this machine."""

@@ -22,7 +22,7 @@ from places import in_bucket
 from servers.postgresql import PostgreSQLServer, programs
 from tables import EVERY
 
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 from evalkit.samples import draw_demo_folder
 
 if TYPE_CHECKING:

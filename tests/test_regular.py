@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.batch.identity import SourceDocument
-from evalkit.batch.labels import read_classifications, read_production_labels, read_true_labels
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.traps import load_traps
-from evalkit.documents.file import hash_source_file, read_source_file
+from evalkit.core.safe_io import FileTooLarge, NotARegularFile, read_regular_file
+from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, StoreError, UsageError
-from evalkit.regular import FileTooLarge, NotARegularFile, read_regular_file
+from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.supplied_labels import read_classifications, read_production_labels, read_true_labels
 from evalkit.store import OutputFolder
 
 pytestmark = pytest.mark.timeout(20)

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evalkit.batch import RunSummary
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.pipeline import RunSummary
 from evalkit.store import (
     CASE_COLUMNS,
     SAMPLE_DRAWS_FOLDER,
@@ -38,7 +38,7 @@ from evalkit.store import (
     sample_draw_file_name,
     validate_stored,
 )
-from evalkit.store.scratch import generate_temp_name
+from evalkit.store.temp_files import generate_temp_name
 
 REVIEW = "reviews/doc2_6/0001.json"
 
@@ -699,7 +699,7 @@ def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(
     files: OutputFolder, tmp_path: Path, name: str
 ) -> None:
     from evalkit.errors import EvalkitError
-    from evalkit.review.lock import hold_write_lock
+    from evalkit.review.write_lock import hold_write_lock
 
     target = tmp_path / "target"
     target.mkdir() if name == ".tmp" else None

@@ -11,8 +11,8 @@ from evalkit.classification.schema import DocumentType, PresenceLevel, load_type
 from evalkit.classification.v4_evidence_quality import compute_quality_score, describe_score
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
-from evalkit.review.context import ContextParagraph
-from evalkit.review.desk import ReviewCase
+from evalkit.review.issue_context import ContextParagraph
+from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style
 
 ISSUE_GROUP_WORDS = {"IG-1": "structure", "IG-2": "consistency", "IG-3": "evidence", "IG-4": "domain trap"}

@@ -8,12 +8,11 @@ from typing import Any
 import anywidget
 import traitlets
 
-from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.template import FieldNeed
+from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.field_template import FieldNeed
 from evalkit.issue import Issue
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import FieldReviewCase, ReviewTarget
-from evalkit.review.fields import (
+from evalkit.review.field_answers import (
     STATUS_WORDS,
     FieldAnswer,
     find_form_template,
@@ -21,6 +20,7 @@ from evalkit.review.fields import (
     format_field_label,
     format_field_value,
 )
+from evalkit.review.field_case import FieldReviewCase, ReviewTarget
 from evalkit.review.packet import explain_extraction_escalation, is_review_required
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (

@@ -9,8 +9,8 @@ import anywidget
 import traitlets
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.patient_banner import PatientBanner, build_patient_banners
 from evalkit.documents.search import SearchHit
-from evalkit.documents.strips import PatientBanner, build_patient_banners
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
 from widgets.assets import read_widget_script, read_widget_style

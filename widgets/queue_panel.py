@@ -7,8 +7,8 @@ from dataclasses import asdict
 import anywidget
 import traitlets
 
+from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueuePage
-from evalkit.review.roles import READ_ONLY_SENTENCE
 from widgets.assets import read_widget_script, read_widget_style
 
 

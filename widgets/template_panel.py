@@ -9,18 +9,18 @@ import traitlets
 
 from evalkit.review.draft import Draft
 from evalkit.review.template_case import TemplateReviewCase
-from evalkit.review.templates import (
+from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,
     describe_region,
     get_edge_position,
     list_column_edges,
 )
-from evalkit.statements.apply import LeftoverText, Transaction
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.reconcile import SumCheck, SumCheckName
-from evalkit.statements.record import ToldIssue
-from evalkit.statements.report import ReviewerRole
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.reconciliation import SumCheck, SumCheckName
+from evalkit.statements.review_cycles import ToldIssue
+from evalkit.statements.reviewer_report import ReviewerRole
+from evalkit.statements.statement_parser import LeftoverText, Transaction
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import format_headline, format_issue_counts, list_colleague_messages, list_earlier_reviews
 

@@ -22,23 +22,23 @@ import ipywidgets
 import traitlets
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
-from evalkit.documents.file import hash_source_file
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.render import PageImages
 from evalkit.documents.search import search_document
+from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding import Locator
 from evalkit.grounding.words import english
-from evalkit.review.desk import ReviewCase, ReviewSession, SubmissionReceipt
 from evalkit.review.draft import Draft
+from evalkit.review.field_answers import check_field_text, find_template_field, split_field_key
 from evalkit.review.field_case import FieldReviewCase
-from evalkit.review.fields import check_field_text, find_template_field, split_field_key
 from evalkit.review.ground_truth import ReviewOutcome
 from evalkit.review.packet import get_base_case_id
+from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import QueueQuery
-from evalkit.review.roles import ReviewerRole
+from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt
 from evalkit.review.template_case import TemplateReviewCase
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.statement_template import StatementTemplate
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import CasePanel, build_page_marks, choose_highlight_style, render_case, render_issue_context
 from widgets.fault_panel import FaultPanel

@@ -12,11 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalkit.classification.judging import ClassificationScores, ScoredPage, combine_pages, compute_damping, score_page
-from evalkit.classification.learned import ModelWeights
 from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.model_weights import ModelWeights
+from evalkit.classification.page_segmentation import Segmentation, segment_pages
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.classification.sequence import Segmentation, segment_pages
+from evalkit.classification.type_scoring import (
+    ClassificationScores,
+    ScoredPage,
+    combine_pages,
+    compute_damping,
+    score_page,
+)
 from evalkit.documents.bundle import DocumentBundle
 
 _MAX_REASONS = 5

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
+from evalkit.classification.document_result import Attempt, UsageReport, UsageTotal
 from evalkit.classification.findings import (
     Findings,
     Verifier,
@@ -24,15 +25,14 @@ from evalkit.classification.findings import (
     is_agent_failure,
 )
 from evalkit.classification.merged_verifier import MergedVerifier
+from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
 from evalkit.classification.primary_classifier import PrimaryClassifier
-from evalkit.classification.result import Attempt, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, compute_quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
-from evalkit.classification.windows import find_window_faults, join_answers, split_into_windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel

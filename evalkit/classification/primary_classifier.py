@@ -16,10 +16,10 @@ from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
-from evalkit.classification.answer import build_answer_schema, parse_classifier_answer
-from evalkit.classification.judging import ClassificationScores, ScoredPage, combine_pages, score_page, select_term_cues
-from evalkit.classification.learned import ModelWeights
+from evalkit.classification.classifier_answer import build_answer_schema, parse_classifier_answer
 from evalkit.classification.lexicon import Cue, LexiconReading, Span, load_lexicon
+from evalkit.classification.model_weights import ModelWeights
+from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageJoin, segment_pages
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -31,7 +31,13 @@ from evalkit.classification.schema import (
     load_type_definitions,
     normalise_shares,
 )
-from evalkit.classification.sequence import BEGINNING_PROBABILITY, PageJoin, segment_pages
+from evalkit.classification.type_scoring import (
+    ClassificationScores,
+    ScoredPage,
+    combine_pages,
+    score_page,
+    select_term_cues,
+)
 from evalkit.classification.v2_consistency import DOUBTS_KEY, SUMMARY_KEY, choose_tie_winner, find_largest_types
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evalkit.classification.expressions import check_pattern_speed, compile_pattern, search_with_timeout
+from evalkit.classification.bounded_regex import check_pattern_speed, compile_pattern, search_with_timeout
 from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import IssueSeverity
-from evalkit.regular import read_regular_file
 
 TrapScope = Literal["evidence", "page", "segment", "document"]
 

@@ -12,8 +12,6 @@ from decimal import Decimal
 from typing import Any
 
 from evalkit.classification.autofix import has_unit_sum, is_repairable
-from evalkit.classification.continuity import find_doubtful_boundaries
-from evalkit.classification.corroboration import find_contradicted_types
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -31,6 +29,8 @@ from evalkit.classification.schema import (
     TypePresence,
     convert_to_decimals,
 )
+from evalkit.classification.second_opinion_boundaries import find_doubtful_boundaries
+from evalkit.classification.second_opinion_types import find_contradicted_types
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues

@@ -9,12 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from evalkit.classification.corroboration import (
-    find_note_frame,
-    is_only_in_furniture,
-    measure_page_forms,
-    measure_text_forms,
-)
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -32,6 +26,12 @@ from evalkit.classification.schema import (
     Evidence,
     PresenceLevel,
     Segment,
+)
+from evalkit.classification.second_opinion_types import (
+    find_note_frame,
+    is_only_in_furniture,
+    measure_page_forms,
+    measure_text_forms,
 )
 from evalkit.classification.traps import (
     AdministrativePhrase,

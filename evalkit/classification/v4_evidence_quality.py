@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from evalkit.classification.corroboration import find_weak_evidence
 from evalkit.classification.findings import (
     Findings,
     PageRange,
@@ -19,6 +18,7 @@ from evalkit.classification.findings import (
     find_primary_types,
 )
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
+from evalkit.classification.second_opinion_types import find_weak_evidence
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import Located, Locator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues

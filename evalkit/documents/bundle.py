@@ -17,7 +17,7 @@ from typing import Any, Literal, Self, overload
 from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from evalkit.frozen import StrictRecord
+from evalkit.core.records import StrictRecord
 
 BUNDLE_SCHEMA_VERSION = 1
 

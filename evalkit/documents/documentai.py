@@ -19,13 +19,13 @@ from typing import Any, Literal, NamedTuple
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity import wait_exponential_jitter as wait_with_jitter
 
+from evalkit.core.remote_services import mute_loggers, parse_retry_after
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.documentai_answer import KnownPage, MalformedResponseError, build_response_pages
-from evalkit.documents.drawn import VerifiedGlyphs
+from evalkit.documents.documentai_response import KnownPage, MalformedResponseError, build_response_pages
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
+from evalkit.documents.page_content import VerifiedGlyphs
 from evalkit.documents.pdf import create_failed_page, load_page_content, local_reader_version
 from evalkit.errors import DocumentError, UsageError
-from evalkit.http import mute_loggers, parse_retry_after
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
 CONVERSION_VERSION = 1

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.file import read_source_file
 from evalkit.documents.pdf import local_reader_version, read_pdf
+from evalkit.documents.source_file import read_source_file
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.documentai import DocumentAiReader
     from evalkit.documents.ocr import OcrEngineName
-    from evalkit.documents.scanned import PageRecogniser
+    from evalkit.documents.scanned_pages import PageRecogniser
 
 __all__ = ["find_pdfs", "local_reader_version", "read_document", "resolve_reader_version"]
 

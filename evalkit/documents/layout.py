@@ -21,8 +21,8 @@ from statistics import median
 from typing import Literal
 
 from evalkit.documents.bundle import BlockType
-from evalkit.documents.drawn import PageContent, PageLine, PageToken
-from evalkit.documents.tables import GridCell, RulingLine, TableGrid, find_rule_stacks
+from evalkit.documents.page_content import PageContent, PageLine, PageToken
+from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
 #: The share of the page's height at top and at bottom where headers and footers stand.
 MARGIN_SHARE = 0.09

@@ -28,8 +28,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from PIL import Image
 
-from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, mean_confidence
-from evalkit.documents.upright import (
+from evalkit.core.install_hint import format_install_hint
+from evalkit.documents.deskew import (
     DeskewedImage,
     InverseTransform,
     denoise_image,
@@ -37,8 +37,8 @@ from evalkit.documents.upright import (
     flatten_background,
     is_blank_image,
 )
+from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, mean_confidence
 from evalkit.errors import DocumentError, EvalkitError, UsageError
-from evalkit.extras import format_install_hint
 
 OCR_DPI = 200
 """What pages should be drawn at: finer costs time and gains no words, at 150 small print suffers."""

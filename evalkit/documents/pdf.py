@@ -9,9 +9,8 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from evalkit.collector import pause_gc
+from evalkit.core.gc_pause import pause_gc
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
-from evalkit.documents.drawn import PageContent, VerifiedGlyphs, read_page_content
 from evalkit.documents.layout import (
     LayoutBlock,
     Typography,
@@ -21,10 +20,11 @@ from evalkit.documents.layout import (
     measure_typography,
 )
 from evalkit.documents.mupdf import load_pymupdf, open_pdf
-from evalkit.documents.page import build_page, join_block_text
+from evalkit.documents.page_builder import build_page, join_block_text
+from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_page_content
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
-    from evalkit.documents.scanned import PageRecogniser, ScannedPages
+    from evalkit.documents.scanned_pages import PageRecogniser, ScannedPages
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
 LAYOUT_VERSION = 8

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evalkit.documents.upright import GRAIN_THRESHOLD, SPECKLE_THRESHOLD, detect_ink, measure_grain, measure_speckle
+from evalkit.documents.deskew import GRAIN_THRESHOLD, SPECKLE_THRESHOLD, detect_ink, measure_grain, measure_speckle
 
 MIN_READABLE_SCORE = 0.5
 """Below it a page is not readable: about half of its words are wrong."""

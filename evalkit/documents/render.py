@@ -11,8 +11,8 @@ from typing import Any
 
 from PIL import Image
 
-from evalkit.documents.file import read_error, read_source_file
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
+from evalkit.documents.source_file import read_error, read_source_file
 from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.

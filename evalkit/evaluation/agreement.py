@@ -12,8 +12,8 @@ import krippendorff
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.batch.labels import PageSpan
 from evalkit.evaluation.metrics import CANNOT_TELL, boundary_scores
+from evalkit.pipeline.supplied_labels import PageSpan
 
 
 def kappa(first: Sequence[str | None], second: Sequence[str | None]) -> float:

@@ -18,7 +18,7 @@ from evalkit.evaluation.intervals import exact
 from evalkit.review.ground_truth import is_simulated
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import (
+from evalkit.review.seeded_cases import (
     describe_fault,
     is_fault_corrected,
     is_seeded_truth_current,

@@ -24,14 +24,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalkit.batch.asking import ModelSession
-from evalkit.batch.identity import SourceDocument, discover_documents
-from evalkit.batch.labels import read_classifications
-from evalkit.batch.reading import ReaderPool
-from evalkit.batch.runner import build_reader_config, create_orchestrator, run_sync
+from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import is_agent_failure
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
-from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
@@ -41,7 +36,12 @@ from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Usage
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.pipeline.document_discovery import SourceDocument, discover_documents
+from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.reader_pool import ReaderPool
+from evalkit.pipeline.runner import build_reader_config, create_orchestrator, run_sync
+from evalkit.pipeline.supplied_labels import read_classifications
+from evalkit.review.loaders import read_bundle, read_result
 from evalkit.settings import LimitSettings, Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, encode_canonical_json, parse_output_location
 

@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.batch.labels import PageSpan
 from evalkit.evaluation.contrast import Case, Overall, Paired, overall, paired
 from evalkit.evaluation.estimates import is_certain
 from evalkit.evaluation.metrics import is_exact, merged
 from evalkit.evaluation.study import Document, Labels, Study, Truth
 from evalkit.evaluation.verifiers import LEVELS, Level
+from evalkit.pipeline.supplied_labels import PageSpan
 
 NOT_READ = "NOT READ"
 """Instead of a decision, of a document that could not be read."""

@@ -20,7 +20,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
+from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.card import MARK, Facts, data_card
 from evalkit.evaluation.deidentify import Aliases, Known, NamedFile, deidentified, harm, masked, misses
@@ -28,8 +28,8 @@ from evalkit.evaluation.ground_truth import COLUMNS, Level, Row, Truth, Truths, 
 from evalkit.evaluation.splitting import Traits, check_shares
 from evalkit.evaluation.splitting import split as divided
 from evalkit.review.ground_truth import GroundTruth
+from evalkit.review.loaders import read_bundle
 from evalkit.review.roster import Roster
-from evalkit.review.stored import read_bundle
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, result_file_name
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from evalkit.batch.draws import read_draw_probabilities
 from evalkit.classification.schema import Segment
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.errors import StoreError
+from evalkit.pipeline.sample_draws import read_draw_probabilities
 from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED_PREFIX, GroundTruth, is_simulated, list_revisions
 from evalkit.review.packet import get_base_case_id
 from evalkit.store import GROUND_TRUTH_FOLDER, REVIEWS_FOLDER, OutputFolder, bundle_file_name, review_file_name

@@ -27,8 +27,8 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from evalkit.batch.labels import PageSpan
 from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.pipeline.supplied_labels import PageSpan
 
 #: The confusion's column for documents without an answer.
 CANNOT_TELL = "cannot tell"

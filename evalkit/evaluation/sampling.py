@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from evalkit.batch.draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
-from evalkit.batch.labels import read_stored_labels
-from evalkit.classification.result import DocumentResult
+from evalkit.classification.document_result import DocumentResult
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import Document, Study, read_study
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
+from evalkit.pipeline.supplied_labels import read_stored_labels
+from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacketGenerator, publish_packet
-from evalkit.review.stored import read_bundle, read_result
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
 
 By = Literal["production", "type", "decision"]

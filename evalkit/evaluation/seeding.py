@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import TEXT_FINDING_CODES
-from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -44,12 +44,12 @@ from evalkit.review.corrections import (
     find_rule_violations,
 )
 from evalkit.review.ground_truth import GroundTruth
-from evalkit.review.lock import hold_write_lock
+from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.opinions import sync_seeded_cases
 from evalkit.review.packet import SMEPacket, SMEPacketGenerator, format_timestamp, read_packet, utc_now
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import Fault, FaultKind, Seeded, iterate_seeded_cases
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.review.seeded_cases import Fault, FaultKind, Seeded, iterate_seeded_cases
+from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import (
     OutputFolder,
     OutputIndex,

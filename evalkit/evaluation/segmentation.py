@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.batch.labels import PageSpan
 from evalkit.evaluation.intervals import Estimate, Rows, bootstrap
 from evalkit.evaluation.metrics import (
     boundary_scores,
@@ -23,6 +22,7 @@ from evalkit.evaluation.metrics import (
     panoptic_quality,
 )
 from evalkit.evaluation.study import Study
+from evalkit.pipeline.supplied_labels import PageSpan
 
 _SEED = 20
 """Of the resampling: equal studies have equal intervals."""

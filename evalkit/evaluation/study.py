@@ -16,8 +16,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from evalkit.batch.draws import read_all_draws, read_draw_probabilities
-from evalkit.batch.labels import (
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation import attention
+from evalkit.issue import Issue
+from evalkit.pipeline.sample_draws import read_all_draws, read_draw_probabilities
+from evalkit.pipeline.supplied_labels import (
     PageSpan,
     SuppliedLabels,
     parse_spans,
@@ -25,10 +29,6 @@ from evalkit.batch.labels import (
     read_stored_labels,
     read_true_labels,
 )
-from evalkit.classification.schema import DocumentType
-from evalkit.errors import EvalkitError, UsageError
-from evalkit.evaluation import attention
-from evalkit.issue import Issue
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, list_revisions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX

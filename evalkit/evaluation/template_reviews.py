@@ -11,8 +11,8 @@ from itertools import groupby
 from pathlib import PurePath
 
 from evalkit.evaluation.intervals import Estimate, exact
-from evalkit.statements.record import SCHEMA_VERSION, Cycle
-from evalkit.statements.report import TemplateIssueCategory
+from evalkit.statements.review_cycles import SCHEMA_VERSION, Cycle
+from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, validate_stored
 
 

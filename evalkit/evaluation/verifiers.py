@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from evalkit.batch.labels import MAX_PAGE_NUMBER, PageSpan
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.evaluation.domain import Certain, Drawn, share_within
 from evalkit.evaluation.estimates import is_certain
@@ -23,6 +22,7 @@ from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.evaluation.metrics import is_exact, merged
 from evalkit.evaluation.study import Document, Finding, Labels, Study, Truth
 from evalkit.issue import Issue
+from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, PageSpan
 from evalkit.review.case import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 

@@ -12,8 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 from evalkit.extraction.clinical_formats import HGVS_PATTERN, normalise_grade, normalise_marker, strip_grading_system
-from evalkit.extraction.report import load_clinical_lexicon
-from evalkit.extraction.schema import FieldValue
+from evalkit.extraction.extraction_schema import FieldValue
+from evalkit.extraction.report_structure import load_clinical_lexicon
 from evalkit.grounding.clause import left_out
 from evalkit.grounding.locate import occurrences
 from evalkit.grounding.normalise import canonical_text

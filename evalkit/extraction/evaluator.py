@@ -19,7 +19,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import (
+from evalkit.extraction.clinical_reader import (
     LIKELY_CONFIDENCE,
     MAX_VALUES_PER_FIELD,
     SURE_CONFIDENCE,
@@ -37,9 +37,9 @@ from evalkit.extraction.clinical_rules import (
     get_found_values,
     shorten_quote,
 )
-from evalkit.extraction.report import ClinicalReport
-from evalkit.extraction.schema import FieldStatus, FieldValue
-from evalkit.extraction.template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model

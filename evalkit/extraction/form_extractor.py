@@ -1,6 +1,6 @@
 """The extractor of specification 003: which form is this, and what is filled in?
 
-The answer is a claim; :mod:`evalkit.extraction.values` decides what of it stands on the page.
+The answer is a claim; :mod:`evalkit.extraction.value_grounding` decides what of it stands on the page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.forms import (
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
+from evalkit.extraction.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
@@ -22,7 +23,6 @@ from evalkit.extraction.forms import (
     read_form,
     read_generic_form,
 )
-from evalkit.extraction.template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import as_json, fenced, render
 from evalkit.llm.wire import lean_schema

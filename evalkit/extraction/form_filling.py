@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.form_extractor import FormAnswer, FormPart, FormQuestion
-from evalkit.extraction.forms import (
+from evalkit.extraction.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
@@ -20,6 +22,7 @@ from evalkit.extraction.forms import (
     is_continuation_page,
     is_official_page,
 )
+from evalkit.extraction.form_sheet import FormSheet
 from evalkit.extraction.grader import (
     MAX_ATTEMPTS,
     FormAttempt,
@@ -31,10 +34,7 @@ from evalkit.extraction.grader import (
     list_missing_fields,
     lower_grade,
 )
-from evalkit.extraction.schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.sheet import FormSheet
-from evalkit.extraction.template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.values import FieldClaim, ground_claim
+from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding import Locator
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Model

@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Named
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
 from evalkit.extraction.form_extractor import describe_template
-from evalkit.extraction.forms import GENERIC_FORM, PRINTED_FIELDS
-from evalkit.extraction.labels import is_printed_text
-from evalkit.extraction.schema import FieldStatus, FieldValue
-from evalkit.extraction.template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.form_labels import is_printed_text
+from evalkit.extraction.form_reader import GENERIC_FORM, PRINTED_FIELDS
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import as_json, fenced, fenced_claims, render

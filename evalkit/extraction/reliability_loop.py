@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from evalkit.clocks import current_timestamp
+from evalkit.core.clocks import current_timestamp
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.clinical_extractor import ClinicalExtractor, RetryContext
 from evalkit.extraction.clinical_rules import get_base_field_name, get_found_values
 from evalkit.extraction.evaluator import (
     ClinicalAttempt,
@@ -26,11 +27,10 @@ from evalkit.extraction.evaluator import (
     ExtractionEvaluator,
     collect_report_facts,
 )
-from evalkit.extraction.extractor import ClinicalExtractor, RetryContext
+from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate
 from evalkit.extraction.optimizer import LOOP_PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
-from evalkit.extraction.report import ClinicalReport
-from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.template import FieldNeed, FieldTemplate
+from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
+from evalkit.core.remote_services import mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
-from evalkit.http import mute_loggers, parse_retry_after
 from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Reply, Request, Usage
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
+from evalkit.core.install_hint import format_install_hint
+from evalkit.core.remote_services import is_local_host, mute_loggers
 from evalkit.errors import UsageError
-from evalkit.extras import format_install_hint
-from evalkit.http import is_local_host, mute_loggers
 from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
 

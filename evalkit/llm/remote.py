@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
+from evalkit.core.log_events import log_event
 from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Ledger, LimitReached, priced, total, usage_of
 from evalkit.llm.model import A, Answer, CallFailed, Provider, Question, Request, Usage
-from evalkit.logs import log_event
 from evalkit.store import ModelCall, hash_canonical_json, reject_duplicate_keys
 
 log = logging.getLogger(__name__)

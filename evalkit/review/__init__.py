@@ -4,11 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evalkit.review.case import ReviewCase, ViewingRequirements
-from evalkit.review.context import IssueContext, build_issue_context
-from evalkit.review.desk import ReviewSession, SubmissionReceipt
 from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
+from evalkit.review.field_answers import FieldAnswer, FormFields
 from evalkit.review.field_case import FieldReviewCase
-from evalkit.review.fields import FieldAnswer, FormFields
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
@@ -19,7 +17,7 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
-from evalkit.review.helper import SMEReviewHelper
+from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import Opinion, rebuild_case_files
 from evalkit.review.packet import (
     IssueSummary,
@@ -39,6 +37,8 @@ from evalkit.review.queue import (
     read_review_status,
     rebuild_closing_rows,
 )
+from evalkit.review.review_helper import SMEReviewHelper
+from evalkit.review.session import ReviewSession, SubmissionReceipt
 from evalkit.review.template_case import TemplateReviewCase
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
-from evalkit.review.context import IssueContext, build_issue_context
 from evalkit.review.corrections import CLASSIFICATION_PARTS, ClassificationPart, find_rule_violations
 from evalkit.review.draft import Draft, SegmentDraft
 from evalkit.review.ground_truth import IssueVerdict, Review, Shown
+from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import Opinion
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SMEPacket
-from evalkit.review.roles import READ_ONLY_SENTENCE
+from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.submission import DEFAULT_VOUCHED_PARTS, Submission
 from evalkit.store import Deferral
 

@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import model_validator
 
-from evalkit.apart import SchemaByReference
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v2_consistency import choose_tie_winner
-from evalkit.frozen import StrictRecord
-from evalkit.review.fields import FieldAnswer, format_field_value
+from evalkit.core.records import StrictRecord
+from evalkit.core.schema_by_reference import SchemaByReference
+from evalkit.review.field_answers import FieldAnswer, format_field_value
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.statement_template import StatementTemplate
 
 FlagKind = Literal["other_patient", "duplicate", "out_of_order"]
 FLAG_KINDS: tuple[FlagKind, ...] = get_args(FlagKind)

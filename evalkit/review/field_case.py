@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 from evalkit.errors import NotFound
-from evalkit.extraction.schema import Extraction, FieldValue
+from evalkit.extraction.extraction_schema import Extraction, FieldValue
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review.case import (
     ReviewCase,
@@ -21,7 +21,7 @@ from evalkit.review.case import (
     format_page_numbers,
 )
 from evalkit.review.draft import Draft
-from evalkit.review.fields import (
+from evalkit.review.field_answers import (
     FieldAnswer,
     FormFields,
     find_template_field,

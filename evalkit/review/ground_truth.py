@@ -15,20 +15,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from evalkit.apart import SchemaByReference
 from evalkit.classification.autofix import Repair
-from evalkit.classification.result import DocumentResult
+from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.records import StrictRecord
+from evalkit.core.schema_by_reference import SchemaByReference
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
-from evalkit.extraction.schema import Extraction, Extractions
-from evalkit.frozen import StrictRecord
+from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.review.corrections import ClassificationPart
-from evalkit.review.fields import FieldKey, FormFields, find_form_template
-from evalkit.review.lock import hold_write_lock
+from evalkit.review.field_answers import FieldKey, FormFields, find_form_template
 from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus, SMEPacket, is_review_required
-from evalkit.review.roles import ReviewerRole
-from evalkit.statements.template import StatementTemplate
+from evalkit.review.permissions import ReviewerRole
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,

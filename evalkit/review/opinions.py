@@ -18,7 +18,7 @@ from typing import Any
 
 from evalkit.errors import NotFound, ReviewRefused, UsageError
 from evalkit.review.draft import Draft, SegmentFlag
-from evalkit.review.fields import find_changed_fields, list_comparable_values, list_forms
+from evalkit.review.field_answers import find_changed_fields, list_comparable_values, list_forms
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
@@ -44,15 +44,15 @@ from evalkit.review.packet import (
     serialise_packet,
     write_packet_status,
 )
-from evalkit.review.seeded import (
+from evalkit.review.seeded_cases import (
     is_seeded_case_waiting,
     is_seeded_truth_current,
     iterate_seeded_cases,
     map_seeded_cases_by_document,
     read_seeded_case,
 )
-from evalkit.review.templates import extract_edited_template, is_same_template, read_packet_template
-from evalkit.statements.template import StatementTemplate, parse_template_toml, render_template_toml
+from evalkit.review.template_editing import extract_edited_template, is_same_template, read_packet_template
+from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
 from evalkit.store import (
     OutputFolder,
     OutputIndex,

@@ -17,24 +17,24 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from evalkit.apart import SchemaByReference
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
-from evalkit.classification.result import DocumentResult
+from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
+from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.collector import pause_gc
+from evalkit.core.gc_pause import pause_gc
+from evalkit.core.records import StrictRecord
+from evalkit.core.schema_by_reference import SchemaByReference
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle, pack_page_json
 from evalkit.errors import NotFound, StoreError
-from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
-from evalkit.extraction.schema import Extraction, Extractions
-from evalkit.frozen import StrictRecord
+from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
+from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
-from evalkit.review.lock import hold_write_lock
+from evalkit.review.write_lock import hold_write_lock
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.record import TEMPLATE_CASE_SUFFIX, TemplateCase, ToldIssue
-from evalkit.statements.report import TemplateIssueSeverity
+from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, TemplateCase, ToldIssue
+from evalkit.statements.reviewer_report import TemplateIssueSeverity
 from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,

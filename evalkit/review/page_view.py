@@ -11,16 +11,16 @@ from typing import Literal, NamedTuple
 
 from PIL.Image import Image
 
-from evalkit.classification.result import DocumentFailure, DocumentResult
+from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import Box, DocumentBundle
-from evalkit.documents.file import hash_source_file
 from evalkit.documents.highlight import highlight_boxes
 from evalkit.documents.render import encode_jpeg, render_page
+from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 from evalkit.issue import PageBox
-from evalkit.review.seeded import read_shown_result, resolve_shown_document
-from evalkit.review.stored import read_bundle
+from evalkit.review.loaders import read_bundle
+from evalkit.review.seeded_cases import read_shown_result, resolve_shown_document
 from evalkit.store import OutputFolder
 
 HighlightStyle = Literal["found", "near"]

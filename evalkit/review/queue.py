@@ -20,7 +20,7 @@ from evalkit.review.ground_truth import (
 )
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, format_timestamp
-from evalkit.review.roles import Permissions, ReviewerRole
+from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,
     REVIEWS_FOLDER,

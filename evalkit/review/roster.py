@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard, get_args
 
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.review.lock import hold_write_lock
-from evalkit.review.roles import Permissions, ReviewerRole
+from evalkit.review.permissions import Permissions, ReviewerRole
+from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import ROSTER_FILE, OutputFolder
 
 SCHEMA_VERSION = 2

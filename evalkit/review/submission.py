@@ -24,8 +24,14 @@ from evalkit.review.corrections import (
     validate_classification,
 )
 from evalkit.review.draft import FLAG_KINDS, FlagKind, list_covering_segments
-from evalkit.review.fields import FormFields, index_fields_by_key, list_forms, parse_field_answers, resolve_field_key
-from evalkit.review.fields import correct_fields as corrected_fields
+from evalkit.review.field_answers import (
+    FormFields,
+    index_fields_by_key,
+    list_forms,
+    parse_field_answers,
+    resolve_field_key,
+)
+from evalkit.review.field_answers import correct_fields as corrected_fields
 from evalkit.review.ground_truth import (
     IssueVerdict,
     Review,
@@ -36,7 +42,6 @@ from evalkit.review.ground_truth import (
     hash_review_file,
     is_newest_review_unchanged,
 )
-from evalkit.review.lock import hold_write_lock
 from evalkit.review.opinions import CaseOpinions, sync_seeded_cases, update_case_index, write_derived_files
 from evalkit.review.packet import (
     SMEPacket,
@@ -45,17 +50,18 @@ from evalkit.review.packet import (
     read_packet,
     read_packet_bundle,
 )
+from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import read_review_status
-from evalkit.review.roles import ReviewerRole
 from evalkit.review.roster import Roster
-from evalkit.review.templates import (
+from evalkit.review.template_editing import (
     approve_template,
     describe_unmet_sums,
     parse_corrected_template,
     read_packet_template,
 )
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.template import StatementTemplate
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import OutputFolder, OutputIndex, ReviewHead, encode_canonical_json, review_file_name
 
 log = logging.getLogger(__name__)

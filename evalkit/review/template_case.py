@@ -23,7 +23,7 @@ from evalkit.review.case import (
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.submission import Submission
-from evalkit.review.templates import (
+from evalkit.review.template_editing import (
     add_region,
     apply_choice,
     describe_template_changes,
@@ -33,12 +33,12 @@ from evalkit.review.templates import (
     rename_column,
     set_edge,
 )
-from evalkit.statements.apply import LeftoverText
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.consensus import cap_issues
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.record import TemplateCase, ToldIssue
-from evalkit.statements.report import SeverityRank
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.review_cycles import TemplateCase, ToldIssue
+from evalkit.statements.reviewer_report import SeverityRank
+from evalkit.statements.statement_parser import LeftoverText
+from evalkit.statements.statement_template import StatementTemplate
 
 _TARGET_PATTERN = re.compile(r"(?P<what>row|left|outside|sum)\.(?P<at>\d+)")
 #: So many readings are kept: what undoing comes back to, and where an edge has just been.

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from evalkit.samples.check import find_wrong_decisions
+from evalkit.samples.expected_decisions import find_wrong_decisions
 
 
 def main(samples_folder: Path, output_path: Path) -> int:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from evalkit.frozen import StrictRecord
+from evalkit.core.records import StrictRecord
 
 BlockKind = Literal[
     "title", "heading", "paragraph", "item", "table", "checks", "fields", "callout", "signature", "small"

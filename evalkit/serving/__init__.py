@@ -2,7 +2,7 @@
 
 ``evalkit review`` (:mod:`~evalkit.serving.launch`) binds a port of this machine and becomes a server process with an
 environment of its own (:mod:`~evalkit.serving.__main__`). The server (:mod:`~evalkit.serving.server`) knows eight
-routes and no more, or nine where JupyterHub says who is who (:mod:`~evalkit.serving.hub`); all but the login are refused
+routes and no more, or nine where JupyterHub says who is who (:mod:`~evalkit.serving.jupyterhub_login`); all but the login are refused
 without one. One kernel per open page runs the notebook; :mod:`~evalkit.serving.page` is the kernel's side. ``examples/``
 is what `evalkit review --example` prints.
 

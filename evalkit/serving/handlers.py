@@ -23,14 +23,14 @@ from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-unt
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
 
 from evalkit.serving.identity import NotOnRoster
-from evalkit.serving.log import request_id
+from evalkit.serving.server_log import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
     from evalkit.serving.identity import ReviewerIdentityProvider
-    from evalkit.serving.kernels import ReviewKernelManager
-    from evalkit.serving.throttle import LoginThrottle
+    from evalkit.serving.kernel_manager import ReviewKernelManager
+    from evalkit.serving.login_throttle import LoginThrottle
 
 log = logging.getLogger("evalkit.serving")
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from jupyter_server.auth.identity import IdentityProvider, User
 from tornado.web import HTTPError
 
-from evalkit.serving.sessions import LoginSession
+from evalkit.serving.login_sessions import LoginSession
 
 if TYPE_CHECKING:
     from tornado.web import RequestHandler
 
-    from evalkit.serving.sessions import LoginSessions
+    from evalkit.serving.login_sessions import LoginSessions
     from evalkit.settings import ReviewSettings
 
 REVIEWER_HEADER = "X-Reviewer"

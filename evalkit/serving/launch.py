@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from evalkit.core.install_hint import format_install_hint
+from evalkit.core.log_events import LogLineFormat
 from evalkit.errors import UsageError
-from evalkit.extras import format_install_hint
-from evalkit.logs import LogLineFormat
 from evalkit.review.roster import Roster
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FORMAT_VARIABLE
 from evalkit.settings import ReviewSettings

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Mapping
 
-from evalkit.logs import EventFormatter, LogLineFormat
+from evalkit.core.log_events import EventFormatter, LogLineFormat
 
 LOG_FD_VARIABLE = "EVALKIT_LOG_FD"
 """Names the descriptor of the server's log in a kernel's environment."""

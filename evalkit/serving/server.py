@@ -20,7 +20,7 @@ from traitlets.config import Config
 from voila.app import Voila  # type: ignore[import-untyped]
 
 from evalkit.review.roster import Roster
-from evalkit.serving import log
+from evalkit.serving import server_log
 from evalkit.serving.handlers import (
     ClosePageHandler,
     KernelStateHandler,
@@ -33,10 +33,10 @@ from evalkit.serving.handlers import (
     inject_template_context,
 )
 from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentityProvider
-from evalkit.serving.kernels import ReviewKernelManager
+from evalkit.serving.kernel_manager import ReviewKernelManager
+from evalkit.serving.login_sessions import LoginSessions
+from evalkit.serving.login_throttle import LoginThrottle
 from evalkit.serving.page import read_log_format
-from evalkit.serving.sessions import LoginSessions
-from evalkit.serving.throttle import LoginThrottle
 from evalkit.store import OutputFolder
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def serve_notebook(
 
     A prefix is JupyterHub's: it says who is who then.
     """
-    log.configure_server_log(read_log_format())
+    server_log.configure_server_log(read_log_format())
     config = _build_config()
     if url_prefix:
-        from evalkit.serving.hub import HubIdentityProvider
+        from evalkit.serving.jupyterhub_login import HubIdentityProvider
 
         config.Voila.identity_provider_class = HubIdentityProvider
     server = ReviewServer.instance(
@@ -167,7 +167,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     def _list_login_routes(self) -> list[Any]:
         if not self.is_hub_service:
             return [(r"login", LoginHandler, {"throttle": LoginThrottle()})]
-        from evalkit.serving.hub import CALLBACK_PATH, HubCallbackHandler, HubLoginHandler
+        from evalkit.serving.jupyterhub_login import CALLBACK_PATH, HubCallbackHandler, HubLoginHandler
 
         return [(r"login", HubLoginHandler), (CALLBACK_PATH, HubCallbackHandler)]
 

@@ -13,7 +13,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
-from evalkit.statements.report import ReviewerReport, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
+from evalkit.statements.reviewer_report import (
+    ReviewerReport,
+    TemplateIssue,
+    TemplateIssueCategory,
+    TemplateIssueSeverity,
+)
 
 WinningReviewer = Literal["layout_geometry", "semantic_financial", "neither"]
 FinalSeverity = Literal["low", "medium", "high", "critical", "dismissed"]

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from rapidfuzz import fuzz
 
-from evalkit.statements.report import SeverityRank, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
+from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
 
 #: So many issues of a severity a template may have and pass.
 MAX_ISSUES_BY_SEVERITY: dict[TemplateIssueSeverity, int] = {"critical": 0, "high": 0, "medium": 3, "low": 10}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from evalkit.statements.consensus import are_duplicates
-from evalkit.statements.report import SeverityRank, TemplateIssue
+from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue
 
 ConvergenceStatus = Literal["first", "converging", "slow", "stalled", "diverging"]
 RetryScenario = Literal["both_fail", "arbitration", "stuck", "diverging"]

@@ -7,18 +7,19 @@ somebody has put off and why, :class:`CallJournal`, what language models answere
 review.
 """
 
-from evalkit.store.calls import ModelCall
-from evalkit.store.canonical import encode_canonical_json, hash_canonical_json, reject_duplicate_keys, validate_stored
+from evalkit.store.call_journal import ModelCall
+from evalkit.store.canonical_json import (
+    encode_canonical_json,
+    hash_canonical_json,
+    reject_duplicate_keys,
+    validate_stored,
+)
+from evalkit.store.case_claims import CaseClaim
 from evalkit.store.case_list import QueueMoments
-from evalkit.store.claims import CaseClaim
 from evalkit.store.database import describe_database, has_database, resolve_database_url
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
-from evalkit.store.files import OutputFolder, parse_stored_json
-from evalkit.store.heads import ReviewHead
-from evalkit.store.index import CASE_COLUMNS, OutputIndex
-from evalkit.store.moving import migrate_sqlite_to_postgresql
-from evalkit.store.names import (
+from evalkit.store.file_names import (
     BUNDLES_FOLDER,
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
@@ -46,8 +47,12 @@ from evalkit.store.names import (
     template_file_name,
     template_review_file_name,
 )
-from evalkit.store.place import parse_output_location
-from evalkit.store.views import CaseView
+from evalkit.store.index import CASE_COLUMNS, OutputIndex
+from evalkit.store.output_folder import OutputFolder, parse_stored_json
+from evalkit.store.output_location import parse_output_location
+from evalkit.store.review_heads import ReviewHead
+from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
+from evalkit.store.view_log import CaseView
 
 __all__ = [
     "BUNDLES_FOLDER",

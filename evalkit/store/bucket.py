@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
+from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.extras import format_install_hint
 from evalkit.store import postgresql
 from evalkit.store.database import build_connection_error, resolve_database_url
-from evalkit.store.files import OutputFolder, add_trailing_newline, split_file_name
-from evalkit.store.names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
+from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
+from evalkit.store.output_folder import OutputFolder, add_trailing_newline, split_file_name
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
@@ -191,7 +191,7 @@ class BucketOutputFolder(OutputFolder):
     def write_lock(self, key: str | None = None) -> Iterator[None]:
         """Wait for the turn to change several files: those ``key`` one thing, or any, where nothing is named.
 
-        Not reentrant; see :func:`evalkit.review.lock.hold_write_lock`. StoreError.
+        Not reentrant; see :func:`evalkit.review.write_lock.hold_write_lock`. StoreError.
         """
         lock_connection = self._acquire_lock(partial(postgresql.acquire_write_lock, key=key))
         try:

@@ -9,15 +9,23 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 
-from evalkit.store import tables
+from evalkit.store import database_tables
 from evalkit.store.database import Database, fold_for_search
 
 _FINISHED_STANDING = 2  # of ``standing``
 
-WORST_FIRST = (*(tables.cases.c[name].desc() for name in ("blocker", "major", "minor")), tables.cases.c.case_id)
+WORST_FIRST = (
+    *(database_tables.cases.c[name].desc() for name in ("blocker", "major", "minor")),
+    database_tables.cases.c.case_id,
+)
 OrderColumns = tuple[sa.ColumnElement[Any], ...]
-_created_at, _folded_name, _page_count = (tables.cases.c[name] for name in ("created_at", "folded_name", "pages"))
-_BEST_FIRST = (*(tables.cases.c[name] for name in ("blocker", "major", "minor")), tables.cases.c.case_id.desc())
+_created_at, _folded_name, _page_count = (
+    database_tables.cases.c[name] for name in ("created_at", "folded_name", "pages")
+)
+_BEST_FIRST = (
+    *(database_tables.cases.c[name] for name in ("blocker", "major", "minor")),
+    database_tables.cases.c.case_id.desc(),
+)
 _SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
     "worst": (WORST_FIRST, _BEST_FIRST),
     "oldest": ((_created_at.asc().nulls_last(), *WORST_FIRST), (_created_at.desc().nulls_first(), *_BEST_FIRST)),
@@ -31,11 +39,11 @@ _INDEXED_FACETS = {"severity", "age"}
 _LISTED_COLUMNS = (
     *(
         column
-        for column in tables.cases.columns
-        if column.computed is None and column.name not in (*tables.FACET_COLUMNS, "folded_name", "folded_id")
+        for column in database_tables.cases.columns
+        if column.computed is None and column.name not in (*database_tables.FACET_COLUMNS, "folded_name", "folded_id")
     ),
-    *(tables.cases.c[column].label(name) for name, column in tables.FACET_COLUMNS.items()),
-    tables.cases.c.is_hidden,
+    *(database_tables.cases.c[column].label(name) for name, column in database_tables.FACET_COLUMNS.items()),
+    database_tables.cases.c.is_hidden,
 )
 """What is told of a case itself."""
 
@@ -70,7 +78,7 @@ class CaseList:
 
     def count_by_status(self) -> dict[str, int]:
         """How many cases there are of each review status."""
-        status = tables.cases.c.review_status
+        status = database_tables.cases.c.review_status
         with self._database.single_statement() as connection:
             count_rows = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
         return {row[0]: row[1] for row in count_rows}
@@ -96,14 +104,20 @@ class CaseList:
         """
         age_conditions = _build_age_conditions(moments)
         query = (
-            sa.select(tables.cases.c.told, *(sa.func.count().filter(age) for age in age_conditions.values()))
+            sa.select(database_tables.cases.c.told, *(sa.func.count().filter(age) for age in age_conditions.values()))
             .where(*_build_list_conditions(is_finished_shown, search, reviewer))
-            .group_by(tables.cases.c.standing, tables.cases.c.told)
+            .group_by(database_tables.cases.c.standing, database_tables.cases.c.told)
         )
         with self._database.index_only_read() as connection:
             return [
                 {
-                    **dict(zip(tables.FACET_COLUMNS, joined_facets.split(tables.FACET_SEPARATOR), strict=True)),
+                    **dict(
+                        zip(
+                            database_tables.FACET_COLUMNS,
+                            joined_facets.split(database_tables.FACET_SEPARATOR),
+                            strict=True,
+                        )
+                    ),
                     "age": age,
                     "count": count,
                 }
@@ -133,20 +147,22 @@ class CaseList:
         and completed ones last. Where it is told how many are ``matching_count``, pages of the second half are counted off
         from the end, which takes half as long at most.
         """
-        claim = tables.claims.c
+        claim = database_tables.claims.c
         # Whose they are is looked up for those of the page alone.
-        page_ids = sa.select(tables.cases.c.case_id).where(
+        page_ids = sa.select(database_tables.cases.c.case_id).where(
             *_build_list_conditions(is_finished_shown, search, reviewer),
             *(_build_facet_condition(*facet, moments) for facet in facet_values.items()),
         )
         forward_order, backward_order = _SORT_ORDERS[order]
-        sort_columns = (tables.cases.c.standing, *forward_order)
+        sort_columns = (database_tables.cases.c.standing, *forward_order)
         if order == "worst" and not (search or facet_values or is_finished_shown):
-            page_ids = page_ids.where(tables.UNFINISHED_CONDITION)
+            page_ids = page_ids.where(database_tables.UNFINISHED_CONDITION)
         if matching_count is not None and offset > matching_count // 2:
             remaining = max(matching_count - offset, 0)
             limit = min(limit, remaining)
-            page_ids = page_ids.order_by(tables.cases.c.standing.desc(), *backward_order).offset(remaining - limit)
+            page_ids = page_ids.order_by(database_tables.cases.c.standing.desc(), *backward_order).offset(
+                remaining - limit
+            )
         else:
             page_ids = page_ids.order_by(*sort_columns).offset(offset)
         query = (
@@ -155,12 +171,17 @@ class CaseList:
                 claim.reviewer.label("holder"),
                 claim.session,
                 claim.since,
-                tables.deferrals.c.reviewer.label("deferred_by"),
-                tables.deferrals.c.reason.label("deferred_because"),
+                database_tables.deferrals.c.reviewer.label("deferred_by"),
+                database_tables.deferrals.c.reason.label("deferred_because"),
             )
-            .outerjoin(tables.claims, sa.and_(claim.case_id == tables.cases.c.case_id, claim.expires_at > moments.now))
-            .outerjoin(tables.deferrals, tables.deferrals.c.case_id == tables.cases.c.case_id)
-            .where(tables.cases.c.case_id.in_(page_ids.limit(limit)))  # SQLite takes longer to join them
+            .outerjoin(
+                database_tables.claims,
+                sa.and_(claim.case_id == database_tables.cases.c.case_id, claim.expires_at > moments.now),
+            )
+            .outerjoin(
+                database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
+            )
+            .where(database_tables.cases.c.case_id.in_(page_ids.limit(limit)))  # SQLite takes longer to join them
             .order_by(*sort_columns)
         )
         is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS
@@ -183,7 +204,7 @@ class CaseList:
 
         Cases whose id has that ``reserved_suffix`` are left to the reviewers ``reserved_for``, if one of them may do it.
         """
-        row = tables.cases.c
+        row = database_tables.cases.c
         query = (
             sa.select(row.case_id)
             .where(row.review_status == "pending", sa.not_(_contains_name(row.barred, reviewer)))
@@ -200,13 +221,13 @@ class CaseList:
 
     def find_status_conflicts(self, now: str) -> list[str]:
         """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
-        status = tables.cases.c.review_status
-        live_claims = sa.select(tables.claims.c.case_id).where(tables.claims.c.expires_at > now)
-        unclaimed_open = sa.select(tables.cases.c.case_id).where(
-            status == "in_review", tables.cases.c.case_id.not_in(live_claims)
+        status = database_tables.cases.c.review_status
+        live_claims = sa.select(database_tables.claims.c.case_id).where(database_tables.claims.c.expires_at > now)
+        unclaimed_open = sa.select(database_tables.cases.c.case_id).where(
+            status == "in_review", database_tables.cases.c.case_id.not_in(live_claims)
         )
         is_waiting = sa.exists().where(
-            tables.cases.c.case_id == tables.claims.c.case_id, status.in_(("pending", "deferred"))
+            database_tables.cases.c.case_id == database_tables.claims.c.case_id, status.in_(("pending", "deferred"))
         )
         claimed_waiting = live_claims.where(is_waiting)  # few are claimed, and many wait
         with self._database.single_statement() as connection:
@@ -216,25 +237,25 @@ class CaseList:
 def _build_list_conditions(
     is_finished_shown: bool, search: str, reviewer: str | None
 ) -> Iterator[sa.ColumnElement[bool]]:
-    yield tables.cases.c.standing <= (_FINISHED_STANDING if is_finished_shown else _FINISHED_STANDING - 1)
+    yield database_tables.cases.c.standing <= (_FINISHED_STANDING if is_finished_shown else _FINISHED_STANDING - 1)
     if reviewer is not None and is_finished_shown:
         yield sa.or_(
-            tables.cases.c.standing != _FINISHED_STANDING,
-            tables.cases.c.doc_id.not_in(_select_withheld_documents(reviewer)),
+            database_tables.cases.c.standing != _FINISHED_STANDING,
+            database_tables.cases.c.doc_id.not_in(_select_withheld_documents(reviewer)),
         )
     if search:
         folded_search = fold_for_search(search)
         yield sa.or_(
             *(
                 _TextPosition(column, folded_search) > 0
-                for column in (tables.cases.c.folded_name, tables.cases.c.folded_id)
+                for column in (database_tables.cases.c.folded_name, database_tables.cases.c.folded_id)
             )
         )
 
 
 def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
     """The documents about which a seeded case may come to that reviewer."""
-    seeded_case = tables.cases.alias("seeded").c
+    seeded_case = database_tables.cases.alias("seeded").c
     return sa.select(seeded_case.shows).where(
         seeded_case.shows > "",
         seeded_case.review_status != "completed",
@@ -244,7 +265,7 @@ def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
 
 def _build_age_conditions(moments: QueueMoments) -> dict[str, sa.ColumnElement[bool]]:
     """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
-    created_at = tables.cases.c.created_at
+    created_at = database_tables.cases.c.created_at
     return {
         "": created_at.is_(None),
         "day": created_at >= moments.day_ago,
@@ -256,7 +277,7 @@ def _build_age_conditions(moments: QueueMoments) -> dict[str, sa.ColumnElement[b
 def _build_facet_condition(facet: str, value: str, moments: QueueMoments) -> sa.ColumnElement[bool]:
     if facet == "age":
         return _build_age_conditions(moments)[value]
-    column = tables.cases.c[tables.FACET_COLUMNS[facet]]
+    column = database_tables.cases.c[database_tables.FACET_COLUMNS[facet]]
     return _contains_name(column, value) if facet == "agents" else column == value
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sqlalchemy as sa
 
 from evalkit.errors import StoreError, UsageError
-from evalkit.store import postgresql, sqlite, tables
-from evalkit.store.files import OutputFolder
-from evalkit.store.names import DATABASE_SCHEMA_FILE, SQLITE_FILE
-from evalkit.store.place import parse_output_location
+from evalkit.store import database_tables, postgresql, sqlite
+from evalkit.store.file_names import DATABASE_SCHEMA_FILE, SQLITE_FILE
+from evalkit.store.output_folder import OutputFolder
+from evalkit.store.output_location import parse_output_location
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
@@ -118,7 +118,7 @@ class Database:
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 if connection.dialect.name == "postgresql":
-                    table_names = ", ".join(table.name for table in tables.metadata.sorted_tables)
+                    table_names = ", ".join(table.name for table in database_tables.metadata.sorted_tables)
                     connection.exec_driver_sql(f"VACUUM (FULL) {table_names}")
                     return True
                 connection.exec_driver_sql("VACUUM")

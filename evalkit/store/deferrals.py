@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
-from evalkit.store import tables
+from evalkit.store import database_tables
 from evalkit.store.database import Database, replace_row
 
 
@@ -30,11 +30,11 @@ class Deferrals:
     def save_deferral(self, deferral: Deferral) -> None:
         """Insert or replace a case's deferral."""
         with self._database.single_statement() as connection:
-            replace_row(connection, tables.deferrals, asdict(deferral))
+            replace_row(connection, database_tables.deferrals, asdict(deferral))
 
     def find_deferral(self, case_id: str) -> Deferral | None:
         """The deferral of a case, if it was put off."""
-        query = sa.select(tables.deferrals).where(tables.deferrals.c.case_id == case_id)
+        query = sa.select(database_tables.deferrals).where(database_tables.deferrals.c.case_id == case_id)
         with self._database.single_statement() as connection:
             deferral_row = connection.execute(query).mappings().first()
         return None if deferral_row is None else Deferral(**deferral_row)
@@ -43,10 +43,13 @@ class Deferrals:
         """All deferrals, by case_id."""
         with self._database.single_statement() as connection:
             return {
-                row["case_id"]: Deferral(**row) for row in connection.execute(sa.select(tables.deferrals)).mappings()
+                row["case_id"]: Deferral(**row)
+                for row in connection.execute(sa.select(database_tables.deferrals)).mappings()
             }
 
     def remove_deferral(self, case_id: str) -> None:
         """End the deferral of a case, if there is one."""
         with self._database.single_statement() as connection:
-            connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))
+            connection.execute(
+                sa.delete(database_tables.deferrals).where(database_tables.deferrals.c.case_id == case_id)
+            )

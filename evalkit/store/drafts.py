@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
-from evalkit.store import tables
+from evalkit.store import database_tables
 from evalkit.store.database import Database, replace_row
 
 
@@ -33,13 +33,13 @@ class StoredDrafts:
     def save_draft(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
         with self._database.single_statement() as connection:
-            replace_row(connection, tables.drafts, asdict(draft))
+            replace_row(connection, database_tables.drafts, asdict(draft))
 
     def find_newest_draft(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
         """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""
-        row = tables.drafts.c
+        row = database_tables.drafts.c
         query = (
-            sa.select(tables.drafts)
+            sa.select(database_tables.drafts)
             .where(row.case_id == case_id, row.reviewer == reviewer)
             .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
         )
@@ -49,8 +49,8 @@ class StoredDrafts:
 
     def remove_drafts(self, case_id: str, reviewer: str, session: str, *, saved_until: str) -> None:
         """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``saved_until``."""
-        row = tables.drafts.c
-        query = sa.delete(tables.drafts).where(
+        row = database_tables.drafts.c
+        query = sa.delete(database_tables.drafts).where(
             row.case_id == case_id,
             row.reviewer == reviewer,
             sa.or_(row.session == session, row.saved_at <= saved_until),
@@ -61,4 +61,4 @@ class StoredDrafts:
     def remove_case_drafts(self, case_id: str) -> None:
         """Remove all drafts of the case, whoever's."""
         with self._database.single_statement() as connection:
-            connection.execute(sa.delete(tables.drafts).where(tables.drafts.c.case_id == case_id))
+            connection.execute(sa.delete(database_tables.drafts).where(database_tables.drafts.c.case_id == case_id))

@@ -9,16 +9,16 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from evalkit.store import tables
-from evalkit.store.calls import CallJournal
+from evalkit.store import database_tables
+from evalkit.store.call_journal import CallJournal
+from evalkit.store.case_claims import CaseClaims
 from evalkit.store.case_list import WORST_FIRST, CaseList
-from evalkit.store.claims import CaseClaims
 from evalkit.store.database import Database, build_insert, fold_for_search, replace_row
 from evalkit.store.deferrals import Deferrals
+from evalkit.store.document_erasure import DocumentErasure
 from evalkit.store.drafts import StoredDrafts
-from evalkit.store.erasure import DocumentErasure
-from evalkit.store.heads import ReviewHeads
-from evalkit.store.views import ViewLog
+from evalkit.store.review_heads import ReviewHeads
+from evalkit.store.view_log import ViewLog
 
 #: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
 CASE_COLUMNS = (
@@ -32,7 +32,7 @@ _MAX_COLUMN_BYTES = {"created_at": 40, "dominant_type": 200, "source": 200, "fol
 Of a name that is longer than any on a disk only the beginning is searched.
 """
 # No text of PostgreSQL holds a NUL, and a facet none of what stands between facets.
-_FACET_TRANSLATION = {0: "\ufffd", ord(tables.FACET_SEPARATOR): " "}
+_FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 
 
 class OutputIndex:
@@ -66,65 +66,74 @@ class OutputIndex:
 
     def list_documents(self) -> list[dict[str, Any]]:
         """All documents, sorted by doc_id."""
-        return self._fetch_rows(sa.select(tables.documents).order_by(tables.documents.c.doc_id))
+        return self._fetch_rows(sa.select(database_tables.documents).order_by(database_tables.documents.c.doc_id))
 
     def list_cases(self, *statuses: str) -> list[dict[str, Any]]:
         """The cases of these review statuses (all, where none is named), strictly worst first: ``CASE_COLUMNS``."""
-        query = sa.select(*(tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
-        return self._fetch_rows(query.where(tables.cases.c.review_status.in_(statuses)) if statuses else query)
+        query = sa.select(*(database_tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
+        return self._fetch_rows(query.where(database_tables.cases.c.review_status.in_(statuses)) if statuses else query)
 
     def upsert_document(self, row: dict[str, Any]) -> None:
         """Insert or replace a document's row; an older document from the same path is marked replaced."""
         with self._database.transaction() as connection:
             connection.execute(
-                sa.update(tables.documents)
-                .where(tables.documents.c.file_path == row["file_path"], tables.documents.c.doc_id != row["doc_id"])
+                sa.update(database_tables.documents)
+                .where(
+                    database_tables.documents.c.file_path == row["file_path"],
+                    database_tables.documents.c.doc_id != row["doc_id"],
+                )
                 .values(replaced=True)
             )
-            replace_row(connection, tables.documents, row)
+            replace_row(connection, database_tables.documents, row)
 
     def upsert_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
         row = _add_search_columns(row)
         with self._database.single_statement() as connection:
-            upsert = build_insert(connection, tables.cases).values(**row)
-            connection.execute(upsert.on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row))
+            upsert = build_insert(connection, database_tables.cases).values(**row)
+            connection.execute(upsert.on_conflict_do_update(index_elements=[database_tables.cases.c.case_id], set_=row))
 
     def set_review_status(self, case_id: str, status: str) -> None:
         """Change a case's ``review_status``, and nothing else of its row."""
         with self._database.single_statement() as connection:
             connection.execute(
-                sa.update(tables.cases).where(tables.cases.c.case_id == case_id).values(review_status=status)
+                sa.update(database_tables.cases)
+                .where(database_tables.cases.c.case_id == case_id)
+                .values(review_status=status)
             )
 
     def remove_cases(self, *case_ids: str) -> None:
         """Forget cases that were withdrawn, and that they were put off."""
         with self._database.transaction() as connection:
-            for table in (tables.cases, tables.deferrals):
+            for table in (database_tables.cases, database_tables.deferrals):
                 connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
 
     def record_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
         with self._database.single_statement() as connection:
-            replace_row(connection, tables.closings, row)
+            replace_row(connection, database_tables.closings, row)
 
     def remove_closing(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
         with self._database.single_statement() as connection:
-            connection.execute(sa.delete(tables.closings).where(tables.closings.c.case_id == case_id))
+            connection.execute(sa.delete(database_tables.closings).where(database_tables.closings.c.case_id == case_id))
 
     def count_closings(self, *, since: str = "", reviewer: str | None = None) -> int:
         """How many cases are closed, at or after ``since``, by ``reviewer`` if one is named."""
-        query = sa.select(sa.func.count()).select_from(tables.closings).where(tables.closings.c.closed_at >= since)
+        query = (
+            sa.select(sa.func.count())
+            .select_from(database_tables.closings)
+            .where(database_tables.closings.c.closed_at >= since)
+        )
         if reviewer is not None:
-            query = query.where(tables.closings.c.reviewer == reviewer)
+            query = query.where(database_tables.closings.c.reviewer == reviewer)
         with self._database.single_statement() as connection:
             return connection.execute(query).scalar_one()
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
         """How long each case took that the reviewer closed at or after ``since``, as far as it was measured."""
-        row = tables.closings.c
+        row = database_tables.closings.c
         query = sa.select(row.seconds_active).where(
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
         )
@@ -143,18 +152,18 @@ class OutputIndex:
         Of several documents from one path, all but the one processed last are marked replaced.
         """
         rows_by_table: dict[sa.Table, Iterable[dict[str, Any]]] = {
-            tables.documents: documents,
-            tables.cases: map(_add_search_columns, cases),
-            tables.closings: closings,
+            database_tables.documents: documents,
+            database_tables.cases: map(_add_search_columns, cases),
+            database_tables.closings: closings,
         }
         with self._database.replace_rows(rows_by_table) as connection:
-            newer = tables.documents.alias("newer")
+            newer = database_tables.documents.alias("newer")
             newest_time = sa.select(sa.func.max(newer.c.processed_at)).where(
-                newer.c.file_path == tables.documents.c.file_path
+                newer.c.file_path == database_tables.documents.c.file_path
             )
             connection.execute(
-                sa.update(tables.documents)
-                .where(tables.documents.c.processed_at < newest_time.scalar_subquery())
+                sa.update(database_tables.documents)
+                .where(database_tables.documents.c.processed_at < newest_time.scalar_subquery())
                 .values(replaced=True)
             )
 

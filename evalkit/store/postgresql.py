@@ -15,11 +15,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.extras import format_install_hint
-from evalkit.store.files import OutputFolder
-from evalkit.store.names import DATABASE_SCHEMA_FILE
-from evalkit.store.schema import prepare_schema
+from evalkit.store.file_names import DATABASE_SCHEMA_FILE
+from evalkit.store.output_folder import OutputFolder
+from evalkit.store.schema_version import prepare_schema
 
 _LOCK_TIMEOUT_SECONDS = 30
 """Another's lock, and a free connection, are waited for so long."""

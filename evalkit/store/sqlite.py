@@ -11,10 +11,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from evalkit.store.files import make_private_folder, sync_folder
-from evalkit.store.names import SQLITE_FILE, TEMP_FOLDER
-from evalkit.store.schema import prepare_schema, require_known_schema
-from evalkit.store.scratch import generate_temp_name
+from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
+from evalkit.store.output_folder import make_private_folder, sync_folder
+from evalkit.store.schema_version import prepare_schema, require_known_schema
+from evalkit.store.temp_files import generate_temp_name
 
 
 def open_engine(root: Path) -> sa.Engine:

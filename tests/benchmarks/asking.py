@@ -28,7 +28,6 @@ from demo.live import KEY, MODEL, notes
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.asking import ModelSession
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.documents import DocumentBundle
@@ -37,6 +36,7 @@ from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Model, Reply, Request, Usage
 from evalkit.llm.prompts import fenced
 from evalkit.llm.remote import LanguageModel
+from evalkit.pipeline.model_session import ModelSession
 from evalkit.settings import Settings
 
 CALLS, LATENCY = 4, 2.0

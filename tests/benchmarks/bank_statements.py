@@ -31,15 +31,15 @@ from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.statements.apply import parse_statement
-from evalkit.statements.builder import build_draft_template
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.reconcile import ReconciliationReport, reconcile_statement
-from evalkit.statements.review_loop import TemplateReviewLoop, TemplateReviewResult
-from evalkit.statements.reviewers import TemplateReviewer, review_by_rules
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
+from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
+from evalkit.statements.statement_parser import parse_statement
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.statements.template_builder import build_draft_template
+from evalkit.statements.template_review_loop import TemplateReviewLoop, TemplateReviewResult
 
 COLUMNS = (
     *("shape", "statements", "rows right", "sums met", "next month: rows right", "sums met", "seconds to build"),

@@ -31,22 +31,22 @@ from classification.keyword_vote import keyword_vote
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.labels import PageSpan
-from evalkit.classification import learning, sequence
-from evalkit.classification.judging import ScoredPage, score_page
-from evalkit.classification.learned import WEIGHTS_FILE, ModelWeights, parse_model_weights
-from evalkit.classification.learning import FittedWeights, LabelledText, PageChain, ProbabilityCalibration, TrainingSet
+from evalkit.classification import page_segmentation, training
+from evalkit.classification.model_weights import WEIGHTS_FILE, ModelWeights, parse_model_weights
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.classification.training import FittedWeights, LabelledText, PageChain, ProbabilityCalibration, TrainingSet
+from evalkit.classification.type_scoring import ScoredPage, score_page
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.evaluation import metrics, plots
 from evalkit.evaluation.calibration import expected_calibration_error, reliability
 from evalkit.evaluation.intervals import bootstrap, upper_bound
 from evalkit.issue import IssueSeverity
+from evalkit.pipeline.supplied_labels import PageSpan
 
 TEXTS = ROOT.parent / "shared" / "data" / "clinical_text.jsonl"
 INVENTED = ROOT / "tests" / "classification" / "invented.toml"
@@ -55,7 +55,7 @@ WEIGHTS = ROOT / "evalkit" / "classification" / WEIGHTS_FILE
 PACKETS, BINS, LEVEL = 40, 5, 0.95
 """Packets a fold; bins of equal mass; of the bounds."""
 
-KINDS = learning.DOCUMENT_TYPES
+KINDS = training.DOCUMENT_TYPES
 NOT_LEARNED = "blank forms"
 """Their licence is not stated: they are judged only."""
 _SOURCES = {
@@ -72,21 +72,21 @@ Flags = npt.NDArray[np.bool_]
 
 def examples() -> list[LabelledText]:
     """All labelled texts, by source; excerpts of one report are one group."""
-    real = learning.read_labelled_texts([TEXTS]) if TEXTS.exists() else []
+    real = training.read_labelled_texts([TEXTS]) if TEXTS.exists() else []
     sourced = [replace(one, source=_SOURCES[one.source.split(":")[1].split("/")[0]]) for one in real]
     told = {one.id: one.source for one in real}
     grouped = [
         replace(one, group="hl7 pdf" if ".pdf" in told[one.id] else "hl7 svg") if one.source == "hl7" else one
         for one in sourced
     ]
-    return [*grouped, *(replace(one, source="invented") for one in learning.read_labelled_texts([INVENTED]))]
+    return [*grouped, *(replace(one, source="invented") for one in training.read_labelled_texts([INVENTED]))]
 
 
 class Chances(NamedTuple):
     """What is believed of every variant, by temperatures and thresholds from other folds or sources."""
 
-    of_types: learning.FloatArray
-    least: learning.FloatArray
+    of_types: training.FloatArray
+    least: training.FloatArray
     temperatures: tuple[float, float]
     """The lowest and the highest."""
 
@@ -104,10 +104,10 @@ class Judged:
     """Every variant, by models that had not seen its group, and its source."""
 
     some: TrainingSet
-    by_group: learning.FloatArray
-    by_source: learning.FloatArray
-    of_fold: Sequence[learning.SourceParts]
-    of_source: Sequence[learning.SourceParts]
+    by_group: training.FloatArray
+    by_source: training.FloatArray
+    of_fold: Sequence[training.SourceParts]
+    of_source: Sequence[training.SourceParts]
     """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, FittedWeights]
     folds: Mapping[str, int]
@@ -123,14 +123,14 @@ class Judged:
     @cached_property
     def believed(self) -> ProbabilityCalibration:
         """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
-        return learning.calibrate_probabilities(self.by_source, self.some)
+        return training.calibrate_probabilities(self.by_source, self.some)
 
     def believed_without(
-        self, parts: Sequence[learning.SourceParts], held_out: learning.SourceParts
+        self, parts: Sequence[training.SourceParts], held_out: training.SourceParts
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
-        return learning.calibrate_probabilities(
-            self.by_source, self.some, learning.find_independent_rows(parts, held_out)
+        return training.calibrate_probabilities(
+            self.by_source, self.some, training.find_independent_rows(parts, held_out)
         )
 
     @cached_property
@@ -141,30 +141,30 @@ class Judged:
     def chances_by_source(self) -> Chances:
         return self._chances(self.by_source, self.of_source)
 
-    def _chances(self, sums: learning.FloatArray, parts: Sequence[learning.SourceParts]) -> Chances:
+    def _chances(self, sums: training.FloatArray, parts: Sequence[training.SourceParts]) -> Chances:
         found, least = np.zeros_like(sums), np.zeros(len(sums))
         temperatures = []
         for held_out in dict.fromkeys(parts):
             believed = self.believed_without(parts, held_out)
             those = np.array([place for place, one in enumerate(parts) if one == held_out])
-            found[those] = learning.compute_probabilities(sums[those], believed.temperature)
+            found[those] = training.compute_probabilities(sums[those], believed.temperature)
             least[those] = believed.min_probability
             temperatures.append(believed.temperature)
         return Chances(found, least, (min(temperatures), max(temperatures)))
 
     def known(self, fold: int, joins: Mapping[str, float]) -> ModelWeights:
         believed = self.believed_without(self.of_fold, frozenset({fold}))
-        return parse_model_weights(learning.build_weights_json(self.fits[fold], believed, joins))
+        return parse_model_weights(training.build_weights_json(self.fits[fold], believed, joins))
 
 
 def judged(some: Sequence[LabelledText]) -> Judged:
-    folds = learning.assign_folds(some)
-    found = learning.build_training_set(learning.create_variants(some, folds))
+    folds = training.assign_folds(some)
+    found = training.build_training_set(training.create_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
-    of_fold = learning.find_source_parts(found, lambda one: folds[one.group])
-    of_source = learning.find_source_parts(found, lambda one: one.source)
-    by_group, fits = learning.predict_out_of_fold(found, of_fold, allowed)
-    by_source, _ = learning.predict_out_of_fold(found, of_source, allowed)
+    of_fold = training.find_source_parts(found, lambda one: folds[one.group])
+    of_source = training.find_source_parts(found, lambda one: one.source)
+    by_group, fits = training.predict_out_of_fold(found, of_fold, allowed)
+    by_source, _ = training.predict_out_of_fold(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted(set(folds.values()))}
     return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds)
 
@@ -230,7 +230,7 @@ def text_table(judged_: Judged) -> Table:
 
 def unseen_line() -> str:
     """Of the documents that were written when everything was fixed: what the shipped model makes of them."""
-    some = learning.read_labelled_texts([UNSEEN])
+    some = training.read_labelled_texts([UNSEEN])
     said_ = [spans(classify(as_bundle(one.text, one.id))) for one in some]
     types = [answer[0][2] for answer in said_]
     right = sum(kind == one.document_type for kind, one in zip(types, some, strict=True))
@@ -270,7 +270,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
         chances = believed.of_types[chosen]
         sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.true_types[chosen]
 
-        def error(rows: npt.NDArray[np.intp], sure: learning.FloatArray = sure, right: Flags = right) -> float:
+        def error(rows: npt.NDArray[np.intp], sure: training.FloatArray = sure, right: Flags = right) -> float:
             return expected_calibration_error(sure[rows].tolist(), right[rows].tolist(), bins=BINS, equal_mass=True)
 
         found = bootstrap(error, len(sure), seed=20, repeats=400, groups=groups[chosen].tolist(), bounds=(0.0, 1.0))
@@ -291,13 +291,15 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
 
 
 def chain(packet: Packet, pages: Sequence[ScoredPage]) -> PageChain:
-    telling = [index for index, page in enumerate(pages) if not sequence.is_uninformative(page.lexicon_reading)]
-    signs = sequence.collect_join_signs([pages[index].lexicon_reading for index in telling], len(pages))
+    telling = [
+        index for index, page in enumerate(pages) if not page_segmentation.is_uninformative(page.lexicon_reading)
+    ]
+    signs = page_segmentation.collect_join_signs([pages[index].lexicon_reading for index in telling], len(pages))
     own = [next(span for span in packet.truth if span[0] <= index + 1 <= span[1]) for index in telling]
     return PageChain(
-        np.array([sequence.compute_type_opinion(pages[index]) for index in telling]),
-        np.array([[one.get(name, 0.0) for name in sequence.JOIN_SIGNS] for one in signs]).reshape(
-            -1, len(sequence.JOIN_SIGNS)
+        np.array([page_segmentation.compute_type_opinion(pages[index]) for index in telling]),
+        np.array([[one.get(name, 0.0) for name in page_segmentation.JOIN_SIGNS] for one in signs]).reshape(
+            -1, len(page_segmentation.JOIN_SIGNS)
         ),
         np.array([after != before for before, after in itertools.pairwise(own)], dtype=bool),
         np.array([KINDS.index(DocumentType(kind)) for _, _, kind in own]),
@@ -345,7 +347,7 @@ class Drawn(NamedTuple):
 
     def joins(self, without: int | None = None, without_records: AbstractSet[str] = frozenset()) -> dict[str, float]:
         """Learned from all packets, or from those of other folds, or those that have none of these records."""
-        return learning.fit_join_weights(
+        return training.fit_join_weights(
             [
                 chain_
                 for fold, some in self.packets.items()
@@ -403,7 +405,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
     """By models, thresholds and joins in which nothing of the PDF's own records is, not even as a quotation."""
     labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
     group_of = {one.original.id: one.original.group for one in judged_.some.variants}
-    of_group = learning.find_source_parts(judged_.some, lambda one: one.group)
+    of_group = training.find_source_parts(judged_.some, lambda one: one.group)
     records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
     found = find_ocr_engine()
@@ -414,12 +416,12 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
             continue
         given = label.get("records") or [label["record"]]
         held_out = frozenset(group_of[record] for record in given if record in group_of)
-        what = learning.fit_weights(
-            judged_.some, np.flatnonzero(learning.find_independent_rows(of_group, held_out) & allowed)
+        what = training.fit_weights(
+            judged_.some, np.flatnonzero(training.find_independent_rows(of_group, held_out) & allowed)
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
         known = parse_model_weights(
-            learning.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
+            training.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
         )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
         done.append(Real(label, bundle, classify(bundle, model_weights=known)))
@@ -464,7 +466,7 @@ class Decided(NamedTuple):
 
 
 def as_bundle(text: str, name: str) -> DocumentBundle:
-    pages = learning.split_into_pages(text)
+    pages = training.split_into_pages(text)
     return DocumentBundle(
         doc_id=name, file_path=f"{name}.txt", sha256=name, reader="text", total_pages=len(pages),
         processing_timestamp="2026-01-01T00:00:00Z", pages=pages,
@@ -520,13 +522,13 @@ def main() -> None:
     drawn_ = drawn(judged_, some)
     if chosen.learn:
         rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
-        data = learning.build_weights_json(
-            learning.fit_weights(judged_.some, rows),
+        data = training.build_weights_json(
+            training.fit_weights(judged_.some, rows),
             judged_.believed,
             drawn_.joins(),
             [one for one in some if one.source != NOT_LEARNED],
         )
-        WEIGHTS.write_text(learning.format_weights_json(data), "utf-8")
+        WEIGHTS.write_text(training.format_weights_json(data), "utf-8")
     table = Table(
         "packets", "n", "pages", "page type", "boundary F1", "exact", "exact, typed", title="where documents begin"
     )

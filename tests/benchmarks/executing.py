@@ -16,16 +16,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from batch.clusters import Started, cluster
 from benchmarks.measuring import TIMESTAMP, Row
 from benchmarks.reading import draw_text
 from documents.drawing import lines
 from documents.scanning import NOTE, printed, scan
+from pipeline.clusters import Started, cluster
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.dask import DaskCluster
-from evalkit.batch.reading import Executor, ReaderConfig, ReaderPool
+from evalkit.pipeline.dask import DaskCluster
+from evalkit.pipeline.reader_pool import Executor, ReaderConfig, ReaderPool
 
 _HOW = ReaderConfig(600, "tesseract")
 _SCANS = 24

@@ -20,7 +20,7 @@ import pymupdf
 
 from evalkit.documents import DocumentBundle
 from evalkit.documents.ingest import find_pdfs, read_document
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.samples import draw_demo_folder
 
 ROUNDS = 5

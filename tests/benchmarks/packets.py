@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import pymupdf
 
-from evalkit.batch.labels import PageSpan
-from evalkit.classification.learning import LabelledText
 from evalkit.classification.schema import DocumentType
+from evalkit.classification.training import LabelledText
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.pdf import read_pdf
+from evalkit.pipeline.supplied_labels import PageSpan
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 WIDTH, HEIGHT = 612, 792

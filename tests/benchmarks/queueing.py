@@ -20,11 +20,11 @@ from benchmarks.measuring import ROUNDS, TIMESTAMP, NotMeasured, Row
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch import evaluate
-from evalkit.batch.reindex import reindex
-from evalkit.classification.result import DocumentResult
+from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.ingest import read_document
+from evalkit.pipeline import evaluate
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import QueueQuery, ReviewSession, SMEPacketGenerator
 from evalkit.samples import draw_demo_folder
 from evalkit.store import OutputFolder, bundle_file_name, encode_canonical_json, packet_file_name

@@ -21,10 +21,10 @@ from benchmarks.measuring import DATA, ROUNDS, TIMESTAMP, NotMeasured, Row, bund
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
 
 #: Pages of a drawn file; a peer takes a second for each.
 DRAWN = 6

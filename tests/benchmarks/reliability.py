@@ -24,13 +24,13 @@ from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.intervals import bootstrap, exact
+from evalkit.extraction.clinical_extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
 from evalkit.extraction.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
-from evalkit.extraction.extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
+from evalkit.extraction.field_template import FieldNeed, get_field_template
 from evalkit.extraction.loop_metrics import compute_loop_metrics
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
-from evalkit.extraction.template import FieldNeed, get_field_template
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Question, Usage
 

@@ -14,7 +14,7 @@ from rich.table import Table
 import evalkit
 from evalkit.evaluation.sampling import sample
 from evalkit.samples import draw_demo_folder
-from evalkit.samples.experts import simulate_reviews
+from evalkit.samples.simulated_experts import simulate_reviews
 from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
 
 RECORDS = 10_000

@@ -37,12 +37,12 @@ from rich.table import Table
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.evaluation.intervals import exact
+from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
+from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.form_filling import FormFiller
-from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue
-from evalkit.extraction.template import get_field_template
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Model, Question, Usage
 

@@ -14,7 +14,7 @@ from once import once
 from patience import SECONDS
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [

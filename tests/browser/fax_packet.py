@@ -36,9 +36,9 @@ from documents.drawing import HEIGHT, WIDTH
 from documents.scanning import printed, show
 
 import evalkit
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 from evalkit.samples.manuscript import Manuscript
-from evalkit.samples.paper import draw_pdf
+from evalkit.samples.pdf_drawing import draw_pdf
 
 DOC_ID = "fax_packet"
 STRIP = "MAR-04-2025 09:12   LINDEN VALLEY HOSPITAL RECORDS   555-0126"

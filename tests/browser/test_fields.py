@@ -17,7 +17,7 @@ from browser.small_cases import Waiting, until
 from browser.test_access import grave, missed_by_tab
 from playwright.sync_api import Locator, Page, expect
 
-from evalkit.batch.extract import extract
+from evalkit.pipeline.extract import extract
 from evalkit.settings import Settings
 
 Login = Callable[..., Screen]

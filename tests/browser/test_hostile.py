@@ -10,7 +10,7 @@ from browser.server import Served, serving
 from playwright.sync_api import Browser
 
 import evalkit
-from evalkit.batch.identity import sanitise_file_stem
+from evalkit.pipeline.document_discovery import sanitise_file_stem
 
 PAYLOAD = "<img src=x onerror=\"window.__xss='img'\"><script>window.__xss='script'</script>${7*7}$$\\alert(1)$$"
 MARK = "onerror"

@@ -18,11 +18,11 @@ from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
 from typer.testing import CliRunner
 
-from evalkit.batch.templates import review_template
 from evalkit.cli import app
+from evalkit.pipeline.statement_templates import review_template
 from evalkit.settings import Settings, VllmRetrySettings, VllmReviewSettings
-from evalkit.statements.apply import parse_statement
-from evalkit.statements.template import Identity, StatementTemplate, Status, parse_template_toml
+from evalkit.statements.statement_parser import parse_statement
+from evalkit.statements.statement_template import Identity, StatementTemplate, Status, parse_template_toml
 from evalkit.store import OutputFolder, OutputIndex
 
 Login = Callable[..., Screen]

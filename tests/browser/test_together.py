@@ -13,10 +13,10 @@ from browser.server import Served, serving
 from browser.small_cases import Waiting, until
 from playwright.sync_api import Browser, expect
 
-from evalkit.batch import RunSummary
 from evalkit.evaluation.seeding import sample_seeded
+from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
-from evalkit.review.seeded import describe_fault
+from evalkit.review.seeded_cases import describe_fault
 from evalkit.store import OutputIndex
 
 Login = Callable[..., Screen]

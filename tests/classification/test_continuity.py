@@ -9,13 +9,13 @@ from builders import GENOMIC, NOTE, OTHER, RADIOLOGY, answer, document, only, pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.continuity import (
+from evalkit.classification.schema import DocumentType
+from evalkit.classification.second_opinion_boundaries import (
     BEGINNING_THRESHOLD,
     CONTINUATION_THRESHOLD,
     collect_boundary_signs,
     find_doubtful_boundaries,
 )
-from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
 from evalkit.documents.identifiers import find_identifiers
 

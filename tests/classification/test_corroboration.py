@@ -24,7 +24,8 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.corroboration import (
+from evalkit.classification.schema import DocumentType, Evidence
+from evalkit.classification.second_opinion_types import (
     MAX_SIGN_COUNT,
     MIN_WORDS_TO_JUDGE,
     TYPE_SIGNS,
@@ -34,7 +35,6 @@ from evalkit.classification.corroboration import (
     is_statement,
     measure_page_forms,
 )
-from evalkit.classification.schema import DocumentType, Evidence
 from evalkit.evaluation import planted_pages
 
 TEXTS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.expressions import check_pattern_speed, search_with_timeout
+from evalkit.classification.bounded_regex import check_pattern_speed, search_with_timeout
 from evalkit.classification.traps import load_shipped_traps
 from evalkit.errors import UsageError
 

@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.explanation import explain_classification, format_explanation
-from evalkit.classification.judging import combine_pages, compute_damping, extract_terms, score_page, softmax
-from evalkit.classification.learned import LEXICON_FEATURE_NAMES, load_model_weights, parse_model_weights
-from evalkit.classification.learning import (
+from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, load_model_weights, parse_model_weights
+from evalkit.classification.primary_classifier import classify
+from evalkit.classification.schema import DocumentType
+from evalkit.classification.training import (
     FittedWeights,
     LabelledText,
     assign_folds,
@@ -38,8 +39,7 @@ from evalkit.classification.learning import (
     split_into_pages,
     train_model,
 )
-from evalkit.classification.primary_classifier import classify
-from evalkit.classification.schema import DocumentType
+from evalkit.classification.type_scoring import combine_pages, compute_damping, extract_terms, score_page, softmax
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
 
@@ -392,7 +392,7 @@ def test_the_command_learns_from_a_folder_by_types(tmp_path: Path) -> None:
     for one in made_up(5):
         (tmp_path / "records" / one.document_type.value).mkdir(parents=True, exist_ok=True)
         (tmp_path / "records" / one.document_type.value / f"{one.id}.txt").write_text(one.text)
-    command = [sys.executable, "-m", "evalkit.classification.learning", str(tmp_path / "records"), "--to"]
+    command = [sys.executable, "-m", "evalkit.classification.training", str(tmp_path / "records"), "--to"]
     done = subprocess.run([*command, str(tmp_path / "w.json")], capture_output=True, text=True, check=True)
     assert "Of 25 texts, judged without their groups" in done.stdout
     assert "tariff" in parse_model_weights(json.loads((tmp_path / "w.json").read_text())).weights_by_term
@@ -444,7 +444,7 @@ def test_what_cannot_be_learned_from_is_named(tmp_path: Path, name: str, content
 def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path: Path) -> None:
     made = tmp_path / "weights.json"
     told = subprocess.run(
-        [sys.executable, "-m", "evalkit.classification.learning", str(tmp_path / "none.jsonl"), "--to", str(made)],
+        [sys.executable, "-m", "evalkit.classification.training", str(tmp_path / "none.jsonl"), "--to", str(made)],
         capture_output=True,
         text=True,
         check=False,
@@ -457,7 +457,7 @@ def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path: Path) -> No
 
 def test_weights_that_are_no_json_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "weights.json").write_text("{", "utf-8")
-    monkeypatch.setattr("evalkit.classification.learned.files", lambda _: tmp_path)
+    monkeypatch.setattr("evalkit.classification.model_weights.files", lambda _: tmp_path)
     with pytest.raises(UsageError, match="cannot be read as JSON") as error:
         load_model_weights.__wrapped__()
     assert "Restore" in error.value.remedy

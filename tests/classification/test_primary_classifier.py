@@ -15,7 +15,7 @@ from classification.keyword_vote import keyword_vote
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.classification.judging import score_page
+from evalkit.classification.page_segmentation import segment_pages
 from evalkit.classification.primary_classifier import ClassifierQuestion, PrimaryClassifier, classify
 from evalkit.classification.schema import (
     REPORT_TYPES,
@@ -25,7 +25,7 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
-from evalkit.classification.sequence import segment_pages
+from evalkit.classification.type_scoring import score_page
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.documents.ingest import read_document

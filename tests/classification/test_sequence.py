@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.explanation import explain_classification, format_explanation
-from evalkit.classification.judging import score_page, select_term_cues
-from evalkit.classification.learned import load_model_weights
 from evalkit.classification.lexicon import apply_lexicon
+from evalkit.classification.model_weights import load_model_weights
+from evalkit.classification.page_segmentation import (
+    JOIN_SIGNS,
+    collect_join_signs,
+    compute_begin_probabilities,
+    segment_pages,
+)
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.sequence import JOIN_SIGNS, collect_join_signs, compute_begin_probabilities, segment_pages
+from evalkit.classification.type_scoring import score_page, select_term_cues
 from evalkit.documents.bundle import Block, Identifier, Page
 
 BOX = (0.1, 0.1, 0.9, 0.2)

@@ -33,7 +33,7 @@ from builders import (
     segment,
 )
 
-from evalkit.classification.expressions import check_pattern_speed
+from evalkit.classification.bounded_regex import check_pattern_speed
 from evalkit.classification.findings import Findings
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
 from evalkit.classification.traps import PromptInjection, Trap, Traps, load_shipped_traps, load_traps, parse_traps

@@ -1,4 +1,4 @@
-"""What others rely on, collected from the program itself: schemas, commands, settings, imports, tables, widgets, requests.
+"""What others rely on, collected from the program itself: schemas, commands, settings, imports, database_tables, widgets, requests.
 
 ``python tests/contract/surface.py`` (with ``PYTHONPATH=tests``) writes it anew into ``tests/contract/frozen/``; a commit
 that changes a line there names it.
@@ -36,7 +36,7 @@ from evalkit.llm.model import Question
 from evalkit.llm.wire import lean_schema as flat_schema
 from evalkit.samples import draw_demo_folder
 from evalkit.settings import Settings
-from evalkit.store import tables
+from evalkit.store import database_tables
 
 FROZEN = Path(__file__).parent / "frozen"
 ROOT = Path(__file__).parents[2]
@@ -144,7 +144,7 @@ def sql() -> dict[str, list[str]]:
     return {
         name: sorted(
             " ".join(str(made.compile(dialect=dialect)).split())
-            for table in tables.metadata.sorted_tables
+            for table in database_tables.metadata.sorted_tables
             for made in (CreateTable(table), *map(CreateIndex, table.indexes))
             if made.element is table or _is_made(made.element, dialect)
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import evalkit
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 
 
 def run_samples(samples: Path, output: Path, **options: Any) -> RunSummary:

@@ -11,10 +11,10 @@ import pytest
 from patience import SECONDS, eventually_beside
 
 import evalkit
-from evalkit.batch.identity import sanitise_file_stem
-from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.documents import DocumentBundle
 from evalkit.errors import DocumentError, StoreError, UsageError
+from evalkit.pipeline.document_discovery import sanitise_file_stem
+from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder
 
@@ -117,7 +117,7 @@ def test_a_store_that_does_not_say_what_is_there_fails_its_document_alone(
 
     monkeypatch.setattr(OutputFolder, "has_file", unsure)
     monkeypatch.setattr(
-        "evalkit.batch.runner._TRANSIENT_ERROR_CODES", frozenset({"READER-DAMAGED", "READER-UNREADABLE"})
+        "evalkit.pipeline.runner._TRANSIENT_ERROR_CODES", frozenset({"READER-DAMAGED", "READER-UNREADABLE"})
     )
     run = evalkit.run([tmp_path / "torn.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output")
     assert {one.doc_id: one.decision for one in run.documents} == {"torn": None, "quest_cbc": "AUTO_ACCEPT"}
@@ -354,9 +354,9 @@ def test_a_full_disk_fails_the_document_and_keeps_what_was(
 def test_a_file_that_kills_its_reader_ends_alone(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalkit.batch import reading
+    from evalkit.pipeline import reader_pool
 
-    monkeypatch.setattr(reading, "read_with_limits", _deadly_read)
+    monkeypatch.setattr(reader_pool, "read_with_limits", _deadly_read)
     names = ["quest_cbc.pdf", "requisition.pdf", "consent_form.pdf"]
     run = evalkit.run([samples / name for name in names], output=tmp_path / "output", workers=2)
     by_id = {one.doc_id: one for one in run.documents}
@@ -365,9 +365,9 @@ def test_a_file_that_kills_its_reader_ends_alone(
 
 
 def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalkit.batch import reading
+    from evalkit.pipeline import reader_pool
 
-    monkeypatch.setattr(reading, "read_with_limits", _endless_read)
+    monkeypatch.setattr(reader_pool, "read_with_limits", _endless_read)
 
     async def both() -> tuple[DocumentError, DocumentBundle]:
         with ReaderPool(1, ReaderConfig(timeout_seconds=2)) as readers:
@@ -411,17 +411,17 @@ def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:
 
 
 def _endless_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
-    from evalkit.batch import reading
+    from evalkit.pipeline import reader_pool
 
     if path.stem == "endless":
-        reading.read_document = lambda *_, **__: time.sleep(60)
-    return reading.read_with_limits(how, path, doc_id, timestamp)
+        reader_pool.read_document = lambda *_, **__: time.sleep(60)
+    return reader_pool.read_with_limits(how, path, doc_id, timestamp)
 
 
 def _deadly_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
     import signal
 
-    from evalkit.batch.reading import read_with_limits
+    from evalkit.pipeline.reader_pool import read_with_limits
 
     if path.stem == "requisition":
         os.kill(os.getpid(), signal.SIGSEGV)

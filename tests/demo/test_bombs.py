@@ -1,4 +1,4 @@
-"""A bomb ends its own reading, and nothing else: the machine lives, the others are finished, the remedy is named."""
+"""A bomb ends its own reader_pool, and nothing else: the machine lives, the others are finished, the remedy is named."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from documents.bombs import BOMBS, packed, page
 
 import evalkit
-from evalkit.batch import reading
-from evalkit.batch.confinement import limit_resources
-from evalkit.batch.reading import ReaderConfig, ReaderPool
-from evalkit.documents.file import MAX_FILE_BYTES
+from evalkit.documents.source_file import MAX_FILE_BYTES
 from evalkit.errors import DocumentError
+from evalkit.pipeline import reader_pool
+from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
+from evalkit.pipeline.resource_limits import limit_resources
 from evalkit.settings import Settings
 
 WORDS = b"BT /F 9 Tf 10 10 Td (hello there) Tj ET\n"
@@ -64,12 +64,12 @@ def test_the_limit_that_holds_is_the_one_that_is_named(
     def read(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reading, "read_document", read)
+    monkeypatch.setattr(reader_pool, "read_document", read)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (64_000 * 2**20, hard))  # as `ulimit -S -v` does
     try:
         with pytest.raises(DocumentError) as refused:
-            reading.read_with_limits(
+            reader_pool.read_with_limits(
                 ReaderConfig(timeout_seconds=60, memory_limit_mb=memory_mb), tmp_path / "a.pdf", "a", "t"
             )
     finally:

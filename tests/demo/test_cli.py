@@ -14,10 +14,10 @@ import pytest
 from commands import evalkit_command, evalkit_process
 
 import evalkit
-from evalkit.batch import RunSummary
 from evalkit.classification.schema import DocumentType
 from evalkit.doctor import run_checks
 from evalkit.errors import UsageError
+from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import DocumentTypeName, Settings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from demo.killing import killed_at_random, resumed, samples_run
 from demo.outputs import contents
 
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 
 
 def test_a_run_killed_again_and_again_equals_the_undisturbed_one(

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from commands import evalkit_command
 
-from evalkit.batch.identity import SourceDocument
-from evalkit.batch.labels import (
+from evalkit.errors import StoreError, UsageError
+from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.supplied_labels import (
     MAX_PAGE_NUMBER,
     SuppliedLabels,
     parse_spans,
@@ -17,7 +18,6 @@ from evalkit.batch.labels import (
     report_unused_labels,
     store_production_labels,
 )
-from evalkit.errors import StoreError, UsageError
 from evalkit.store import OutputFolder
 
 HEAD = "doc_id,dominant_type,segments\n"

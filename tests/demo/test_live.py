@@ -23,8 +23,8 @@ from servers.documentai import DocumentAiServer
 from servers.gemini import Call, Reaction
 
 import evalkit
-from evalkit.batch import RunSummary
 from evalkit.errors import UsageError
+from evalkit.pipeline import RunSummary
 from evalkit.settings import Settings
 from evalkit.store import BUNDLES_FOLDER
 

@@ -19,7 +19,7 @@ from memory import peak
 
 from evalkit.documents.ingest import find_pdfs, read_document
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.errors import DocumentError
 
 from .test_pdf import assert_whole

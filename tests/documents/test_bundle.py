@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evalkit.documents.bundle import DocumentBundle, PackedWords, pack_page_json
 from evalkit.errors import StoreError
-from evalkit.review.stored import read_bundle
+from evalkit.review.loaders import read_bundle
 from evalkit.store import OutputFolder, bundle_file_name
 
 SMALL, NUMBERS = st.integers(0, 2**16 - 1), st.integers(-(2**31), 2**31 - 1)  # two ways to keep them

@@ -40,11 +40,11 @@ from servers.documentai import (
     table,
 )
 
+from evalkit.core.remote_services import parse_retry_after
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.documentai import DocumentAiReader, _extract_pages, _read_requested_wait
 from evalkit.documents.pdf import read_pdf
 from evalkit.errors import DocumentError, UsageError
-from evalkit.http import parse_retry_after
 
 from .drawing import LEFT, RIGHT, both, bundle, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
@@ -914,16 +914,16 @@ def test_pages_and_anchors_that_are_not_there() -> None:
 
 def test_an_answer_that_is_far_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure(laid_out(paragraph("word " * 100_001))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_RESPONSE_BYTES", 100)
+    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_RESPONSE_BYTES", 100)
     assert failure(laid_out(paragraph("word " * 50))).code == "DOCUMENTAI-MALFORMED"
 
 
 def test_an_answer_that_would_take_all_day_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_CELL_WORD_PAIRS", 1_000)
+    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_CELL_WORD_PAIRS", 1_000)
     assert failure(laid_out(*(paragraph("word", box=TOP) for _ in range(50)))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_TABLE_ROWS", 9)
+    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_TABLE_ROWS", 9)
     assert failure(laid_out(table([["x"]] * 10))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_TABLE_CELLS", 100)
+    monkeypatch.setattr("evalkit.documents.documentai_response._MAX_TABLE_CELLS", 100)
     assert failure(laid_out(*(table([[cell("x", across=60)]]) for _ in range(2)))).code == "DOCUMENTAI-MALFORMED"
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.documents import file
-from evalkit.documents.file import hash_source_file, read_source_file
+from evalkit.documents import source_file
 from evalkit.documents.ingest import find_pdfs, local_reader_version, read_document
+from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, UsageError
 
 from .drawing import LEFT, lines, pdf
@@ -130,7 +130,7 @@ def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file, "MAX_FILE_BYTES", 8)
+    monkeypatch.setattr(source_file, "MAX_FILE_BYTES", 8)
     path = tmp_path / "big.pdf"
     path.write_bytes(b"%PDF-1.4")
     assert read_source_file(path) == b"%PDF-1.4"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.drawn import PageContent, PageLine, PageToken
 from evalkit.documents.layout import Typography, lay_out_blocks, mask_digits, measure_typography
-from evalkit.documents.tables import RulingLine, find_grids
+from evalkit.documents.page_content import PageContent, PageLine, PageToken
+from evalkit.documents.ruled_tables import RulingLine, find_grids
 
 USUAL = Typography(font_size=10, is_bold=False, is_capitals=False)
 

@@ -16,11 +16,11 @@ import pytest
 from patience import SECONDS, eventually
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
+from evalkit.core.install_hint import format_install_hint
+from evalkit.documents.deskew import denoise_image, deskew_image, detect_skew, is_blank_image
 from evalkit.documents.ocr import OcrEngine, OcrReading, RapidOcr, find_ocr_engine, recognise_image
 from evalkit.documents.quality import OcrWord
-from evalkit.documents.upright import denoise_image, deskew_image, detect_skew, is_blank_image
 from evalkit.errors import DocumentError, UsageError
-from evalkit.extras import format_install_hint
 
 needs_tesseract = pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
 FONTS = Path("/usr/share/fonts/truetype/dejavu")

@@ -17,7 +17,7 @@ from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import OcrEngine, find_ocr_engine
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.quality import OcrWord
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 

@@ -11,9 +11,9 @@ from typing import Any
 import pymupdf
 import pytest
 
-from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import find_pdfs, read_document
+from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
 
 from .nasty import DATA, FOLDER, SECONDS, Reading, effort, golden, outcome, read_all_in_a_child
 from .scanning import needs_tesseract

@@ -10,7 +10,7 @@ import pytest
 
 from evalkit.documents.bundle import Page
 from evalkit.documents.pdf import read_pdf
-from evalkit.documents.sight import PageInspector
+from evalkit.documents.visibility import PageInspector
 
 from .drawing import LEFT, both, bundle, by_hand, first, lines, nothing, pdf, table
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.signs import find_misleading_characters
+from evalkit.documents.font_spoofing import find_misleading_characters
 
 
 def lies(table: bytes) -> set[str]:

@@ -7,7 +7,7 @@ from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identifiers import find_identifiers
-from evalkit.documents.strips import build_patient_banner, build_patient_banners
+from evalkit.documents.patient_banner import build_patient_banner, build_patient_banners
 
 DOE = "Patient: John Doe DOB: 01/15/1970"
 

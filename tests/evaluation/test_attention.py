@@ -12,7 +12,7 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.evaluation.attention import SeededCase, attention, listed
 from evalkit.evaluation.report import build
 from evalkit.review.ground_truth import Review
-from evalkit.review.seeded import Fault, describe_fault, format_seeded_feedback, is_fault_corrected
+from evalkit.review.seeded_cases import Fault, describe_fault, format_seeded_feedback, is_fault_corrected
 
 NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
     DocumentType.CLINICAL_NOTE,

@@ -30,7 +30,6 @@ from builders import (
 )
 from servers.gemini import GeminiServer
 
-from evalkit.batch import RunSummary
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.errors import UsageError
 from evalkit.evaluation import planted_pages
@@ -48,6 +47,7 @@ from evalkit.evaluation.challenge import (
 )
 from evalkit.evaluation.faults import BY_ID, FAULTS, Clean, Draft, texts
 from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.pipeline import RunSummary
 from evalkit.settings import Settings
 
 NOTE_PAGE = (

@@ -20,7 +20,7 @@ from evalkit.evaluation.comparison import CHANGE_COLUMNS, Comparison, compare
 from evalkit.evaluation.contrast import paired
 from evalkit.evaluation.study import Document
 from evalkit.samples import draw_demo_folder
-from evalkit.samples.experts import simulate_reviews
+from evalkit.samples.simulated_experts import simulate_reviews
 
 ABSENT, ALTERED = "V4-QUOTE-ABSENT", "V4-QUOTE-ALTERED"
 

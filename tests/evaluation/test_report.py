@@ -16,7 +16,6 @@ from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated
 from sklearn.metrics import f1_score
 from statements.reviewing import broken, embedded, statement, wrong_dates
 
-from evalkit.batch import RunSummary
 from evalkit.evaluation.acceptance import calibration, offer
 from evalkit.evaluation.doctypes import doctypes
 from evalkit.evaluation.experts import agreement, by_reviewer, validated_wrongly
@@ -25,7 +24,8 @@ from evalkit.evaluation.report import _offered, build, cell, to_json, write_html
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.segmentation import measured, pages_to_move
 from evalkit.evaluation.study import Study, read_study
-from evalkit.samples.experts import simulate_reviews
+from evalkit.pipeline import RunSummary
+from evalkit.samples.simulated_experts import simulate_reviews
 from evalkit.store import OutputFolder, template_review_file_name
 
 NOW = "2026-01-01T00:00:00Z"

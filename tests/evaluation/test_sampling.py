@@ -11,9 +11,9 @@ from evaluation.studies import NOTE, OTHER, document, escalated, labels, study
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.batch.draws import read_sampled_probabilities
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.sampling import plan
+from evalkit.pipeline.sample_draws import read_sampled_probabilities
 from evalkit.store import OutputFolder
 
 NOW = "2026-01-01T00:00:00.000Z"

@@ -11,14 +11,14 @@ import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER
 
 import evalkit
-from evalkit.batch import RunSummary
-from evalkit.batch.labels import parse_spans
-from evalkit.batch.reindex import reindex
 from evalkit.errors import UsageError
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.study import Study, read_study
+from evalkit.pipeline import RunSummary
+from evalkit.pipeline.reindex import reindex
+from evalkit.pipeline.supplied_labels import parse_spans
 from evalkit.review import SMEReviewHelper
-from evalkit.samples.experts import simulate_reviews
+from evalkit.samples.simulated_experts import simulate_reviews
 
 NOW = "2026-01-01T00:00:00.000Z"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from evalkit.extraction.clinical_extractor import ClaimedField, ClaimedFields, ClinicalQuestion
 from evalkit.extraction.evaluator import AccuracyJudgement, FieldJudgement
-from evalkit.extraction.extractor import ClaimedField, ClaimedFields, ClinicalQuestion
-from evalkit.extraction.schema import FieldStatus, FieldValue
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.llm.model import A, Answer, Question, Usage
 
 Said = dict[str, str | None]

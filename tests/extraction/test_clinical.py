@@ -8,9 +8,9 @@ import pytest
 from builders import document
 from extraction.reports import page_of
 
-from evalkit.extraction.clinical import find_mention, read_field
-from evalkit.extraction.report import ClinicalReport
-from evalkit.extraction.template import get_field_template
+from evalkit.extraction.clinical_reader import find_mention, read_field
+from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.report_structure import ClinicalReport
 
 
 def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:

@@ -11,16 +11,16 @@ from extraction.reports import draw, page_of
 from extraction.scripted import Scripted
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_documents import (
+from evalkit.extraction.extraction_schema import FieldStatus
+from evalkit.extraction.field_template import FieldNeed, get_field_template, list_field_templates
+from evalkit.extraction.reliability_loop import ReliabilityLoop
+from evalkit.extraction.report_extraction import (
     MAX_CONCURRENT_LOOPS,
     ExtractedReport,
     ReportPages,
     choose_clinical_template,
     extract_reports,
 )
-from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.schema import FieldStatus
-from evalkit.extraction.template import FieldNeed, get_field_template, list_field_templates
 from evalkit.llm.model import A, Answer, Model, Question
 
 

@@ -7,8 +7,8 @@ from extraction.scripted import found
 
 from evalkit.extraction.clinical_rules import ACCURACY_RULES, CONSISTENCY_RULES, VALIDITY_RULES
 from evalkit.extraction.evaluator import score_accuracy, score_clinical_validity, score_consistency
-from evalkit.extraction.schema import FieldValue
-from evalkit.extraction.template import get_field_template
+from evalkit.extraction.extraction_schema import FieldValue
+from evalkit.extraction.field_template import get_field_template
 
 PATHOLOGY = get_field_template("pathology")
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.clinical_extractor import ground_claims
 from evalkit.extraction.evaluator import (
     DIMENSION_WEIGHTS,
     AccuracyJudgement,
@@ -22,9 +23,8 @@ from evalkit.extraction.evaluator import (
     score_completeness,
     split_pages_by_size,
 )
-from evalkit.extraction.extractor import ground_claims
-from evalkit.extraction.report import ClinicalReport
-from evalkit.extraction.template import get_field_template
+from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Model
 

@@ -13,11 +13,11 @@ import pytest
 from benchmarks.tax_forms import draw, form_1099, form_w2
 from typer.testing import CliRunner
 
-from evalkit.batch import run
-from evalkit.batch.extract import ExtractSummary, extract
 from evalkit.cli import app
 from evalkit.errors import UsageError
-from evalkit.extraction.schema import Extractions
+from evalkit.extraction.extraction_schema import Extractions
+from evalkit.pipeline import run
+from evalkit.pipeline.extract import ExtractSummary, extract
 from evalkit.settings import Settings
 
 SETTINGS = Settings(ocr="none", workers=1)

@@ -19,6 +19,8 @@ from servers.gemini import Call, GeminiServer
 
 from evalkit.documents.bundle import DocumentBundle, PackedWords, Page, PageStatus
 from evalkit.documents.pdf import read_pdf
+from evalkit.extraction.extraction_schema import Extraction, FieldStatus
+from evalkit.extraction.field_template import list_field_templates
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.form_filling import (
     ACCEPTED_BY_GRADER,
@@ -30,8 +32,6 @@ from evalkit.extraction.form_filling import (
     FormFiller,
 )
 from evalkit.extraction.grader import GraderAnswer, GraderQuestion
-from evalkit.extraction.schema import Extraction, FieldStatus
-from evalkit.extraction.template import list_field_templates
 from evalkit.issue import IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.gate import Gate

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.grader import (
     FORM_CHECKS,
     FormAttempt,
@@ -16,8 +18,6 @@ from evalkit.extraction.grader import (
     list_missing_fields,
     lower_grade,
 )
-from evalkit.extraction.schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
-from evalkit.extraction.template import get_field_template
 from evalkit.issue import IssueSeverity
 
 W2 = {

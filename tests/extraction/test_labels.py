@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from builders import page
 
-from evalkit.extraction.forms import read_form
-from evalkit.extraction.labels import find_labels, is_printed_text
-from evalkit.extraction.sheet import FormSheet
-from evalkit.extraction.template import get_field_template
+from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.form_labels import find_labels, is_printed_text
+from evalkit.extraction.form_reader import read_form
+from evalkit.extraction.form_sheet import FormSheet
 
 NEC = get_field_template("1099-NEC")
 CITY = "City or town, state or province, country, and ZIP or foreign postal code"

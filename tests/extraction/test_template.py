@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalkit.errors import UsageError
-from evalkit.extraction.template import FieldNeed, get_field_template, list_field_templates, parse_field_template
+from evalkit.extraction.field_template import FieldNeed, get_field_template, list_field_templates, parse_field_template
 
 GOOD = """name = "1098"
 kind = "tax"

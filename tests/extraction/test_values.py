@@ -6,9 +6,9 @@ import pytest
 from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.schema import FieldStatus
-from evalkit.extraction.template import TemplateField
-from evalkit.extraction.values import FieldClaim, GroundedValue, ground_claim
+from evalkit.extraction.extraction_schema import FieldStatus
+from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.value_grounding import FieldClaim, GroundedValue, ground_claim
 from evalkit.grounding import Locator
 from evalkit.issue import IssueSeverity, QuoteVerdict
 

@@ -1,5 +1,5 @@
 """The patient's folder, as in ``batch``."""
 
-from batch.conftest import made
+from pipeline.conftest import made
 
 __all__ = ["made"]

@@ -12,37 +12,42 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pymupdf
-from batch.patient import DOC, OTHER
 from benchmarks.tax_forms import draw, form_w2
+from pipeline.patient import DOC, OTHER
 from statements.spoilt import put, spoilt
 from statements.test_template import TEXT
 from tables import Table
 
-from evalkit.batch.decisions import list_audit_events
-from evalkit.batch.draws import read_all_draws
-from evalkit.batch.extract import extract
-from evalkit.batch.identity import discover_documents
-from evalkit.batch.integrity import verify_integrity
-from evalkit.batch.labels import read_classifications, read_production_labels, read_stored_labels, read_true_labels
-from evalkit.batch.pace import summarise_last_run
-from evalkit.batch.purge import exclude_purged, is_purge_unfinished, purge, read_purge_records
-from evalkit.batch.reindex import reindex
-from evalkit.batch.templates import review_template
 from evalkit.classification.traps import load_traps
 from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.study import read_study
 from evalkit.evaluation.template_reviews import read_cycles
-from evalkit.extraction.template import parse_field_template as read_form
+from evalkit.extraction.field_template import parse_field_template as read_form
+from evalkit.pipeline.audit_trail import list_audit_events
+from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.document_discovery import discover_documents
+from evalkit.pipeline.extract import extract
+from evalkit.pipeline.purge import exclude_purged, is_purge_unfinished, purge, read_purge_records
+from evalkit.pipeline.reindex import reindex
+from evalkit.pipeline.sample_draws import read_all_draws
+from evalkit.pipeline.statement_templates import review_template
+from evalkit.pipeline.supplied_labels import (
+    read_classifications,
+    read_production_labels,
+    read_stored_labels,
+    read_true_labels,
+)
+from evalkit.pipeline.timings_report import summarise_last_run
 from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
 from evalkit.review.ground_truth import read_review, read_silver_probability, withdraw_unconfirmed_fields
+from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import read_packet
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import read_seeded_case
-from evalkit.review.stored import read_bundle, read_extractions, read_result
+from evalkit.review.seeded_cases import read_seeded_case
 from evalkit.settings import Settings
-from evalkit.statements.template import parse_template_toml
+from evalkit.statements.statement_template import parse_template_toml
 from evalkit.store import OutputFolder, OutputIndex, StoredDraft
 from evalkit.store.postgresql import read_schema_name
 

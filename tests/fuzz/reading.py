@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from batch.patient import OTHER
 from documents.bombs import BOMBS
+from pipeline.patient import OTHER
 from tables import Table
 
 import evalkit
-from evalkit.batch import DocumentSummary
 from evalkit.errors import EvalkitError
+from evalkit.pipeline import DocumentSummary
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder
 

@@ -20,8 +20,8 @@ from pydantic_ai import Agent
 from servers import openai as server
 from servers.openai import Call, Fault, ModelServer
 
+from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
-from evalkit.extras import format_install_hint
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
 from evalkit.llm.providers import provider
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalkit.classification.result import DocumentResult, UsageReport
+from evalkit.classification.document_result import DocumentResult, UsageReport
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.evaluation.seeding import sample_seeded
-from evalkit.review.seeded import Seeded
+from evalkit.review.seeded_cases import Seeded
 from evalkit.store import result_file_name
 
 NOW = "2025-02-02T00:00:00.000Z"

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from review.racing import claims_won, race_for_claims, together
 
-from evalkit.batch.reindex import reindex
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import (
     Draft,
     ReviewCase,
@@ -122,7 +122,7 @@ def test_a_case_that_cannot_be_given_back_now_can_be_later_and_keeps_no_other(
     lee, given_back = tab("dr_lee"), []
     lee.open_case(case)
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.review.desk.hold_write_lock", _busy)
+        patch.setattr("evalkit.review.session.hold_write_lock", _busy)
         with pytest.raises(StoreError, match="busy"):
             lee.release_case(case)
         lee._opened_cases = {"before": None, case: lee._opened_cases[case], "after": None}

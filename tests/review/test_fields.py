@@ -11,18 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from evalkit.batch.extracting import load_finished_extractions, publish_or_accept_fields
-from evalkit.batch.reindex import reindex
 from evalkit.cli import app
 from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, StoreError
+from evalkit.extraction.extraction_schema import Extraction, Extractions, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.formats import is_in_format
-from evalkit.extraction.schema import Extraction, Extractions, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.template import get_field_template
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
+from evalkit.pipeline.field_extraction import load_finished_extractions, publish_or_accept_fields
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import FieldAnswer, FieldReviewCase, QueueQuery, SMEPacket, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
-from evalkit.review.field_case import HighlightedPlace
-from evalkit.review.fields import (
+from evalkit.review.field_answers import (
     check_field_text,
     correct_fields,
     find_changed_fields,
@@ -30,6 +29,7 @@ from evalkit.review.fields import (
     list_forms,
     parse_field_answer,
 )
+from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.ground_truth import withdraw_silver_ground_truth, write_silver_ground_truth
 from evalkit.review.packet import SMEPacketGenerator, is_review_required, publish_packet, read_packet
 from evalkit.store import bundle_file_name

@@ -16,7 +16,7 @@ import pytest
 from patience import SECONDS
 
 from evalkit.errors import StoreError
-from evalkit.review.lock import hold_write_lock
+from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import OutputFolder
 
 

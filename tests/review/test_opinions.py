@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from review.racing import together
 
-from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import (
     Draft,
     ReviewCase,

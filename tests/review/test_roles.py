@@ -12,8 +12,8 @@ from evalkit.errors import ReviewRefused, StoreError, UsageError
 from evalkit.review import SMEReviewHelper
 from evalkit.review.case import ReviewCase
 from evalkit.review.ground_truth import find_newest_revision, read_review
+from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueueQuery
-from evalkit.review.roles import READ_ONLY_SENTENCE
 from evalkit.review.roster import Roster
 from evalkit.store import ROSTER_FILE, review_file_name
 

@@ -14,8 +14,6 @@ from review.conftest import Build, Clock, Desk
 from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_files
 from typer.testing import CliRunner
 
-from evalkit.batch.identity import discover_documents
-from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
@@ -23,6 +21,8 @@ from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.evaluation.study import read_study
+from evalkit.pipeline.document_discovery import discover_documents
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.ground_truth import project_ground_truth
@@ -30,7 +30,7 @@ from evalkit.review.opinions import CaseOpinions, rebuild_case_files
 from evalkit.review.page_view import view
 from evalkit.review.queue import QueueQuery
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import describe_fault, iterate_seeded_cases
+from evalkit.review.seeded_cases import describe_fault, iterate_seeded_cases
 from evalkit.review.submission import ReviewSubmitter
 from evalkit.store import ground_truth_file_name, packet_file_name, seed_record_file_name
 

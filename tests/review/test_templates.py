@@ -16,15 +16,15 @@ from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
 from typer.testing import CliRunner
 
-from evalkit.batch.reindex import reindex
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth import load_ground_truth
 from evalkit.issue import IssueSeverity
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.packet import TEMPLATE_ESCALATION_REASONS, SMEPacketGenerator, publish_packet, read_packet
-from evalkit.review.templates import (
+from evalkit.review.template_editing import (
     MIN_EXTENT,
     TEMPLATE_CHOICES,
     add_region,
@@ -36,12 +36,12 @@ from evalkit.review.templates import (
     rename_column,
     set_edge,
 )
-from evalkit.statements.apply import parse_statement
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.record import TemplateCase, ToldIssue
-from evalkit.statements.report import TemplateIssue
-from evalkit.statements.template import StatementTemplate, Status, parse_template_toml, render_template_toml
+from evalkit.statements.review_cycles import TemplateCase, ToldIssue
+from evalkit.statements.reviewer_report import TemplateIssue
+from evalkit.statements.statement_parser import parse_statement
+from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml, render_template_toml
 from evalkit.store import OutputFolder, packet_file_name, seed_record_file_name
 
 AT = "2026-11-20T10:00:00+00:00"

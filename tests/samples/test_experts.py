@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.batch import RunSummary
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.evaluation.study import read_study
-from evalkit.samples.experts import UNEXPOSED_REVIEWER, main, simulate_reviews
+from evalkit.pipeline import RunSummary
+from evalkit.samples.simulated_experts import UNEXPOSED_REVIEWER, main, simulate_reviews
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel
 from evalkit.samples import draw_demo_folder
 from evalkit.samples.manuscript import Manuscript, parse_blocks
-from evalkit.samples.paper import draw_pdf
+from evalkit.samples.pdf_drawing import draw_pdf
 
 PAGES = {
     "altered_quotes": 2,

@@ -22,11 +22,11 @@ from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
-from evalkit.serving.hub import HubIdentityProvider
 from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, ReviewerIdentityProvider
-from evalkit.serving.kernels import ReviewKernelManager
+from evalkit.serving.jupyterhub_login import HubIdentityProvider
+from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import exec_review_server
-from evalkit.serving.sessions import LoginSessions
+from evalkit.serving.login_sessions import LoginSessions
 from evalkit.settings import ReviewSettings
 from evalkit.store import OutputFolder
 
@@ -174,7 +174,7 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         ended.clear()
     assert asyncio.run(look()) == [], "a hub that does not answer has not said no"
     monkeypatch.setattr(identity, "is_login_confirmed", lambda session: asyncio.sleep(600))
-    monkeypatch.setattr("evalkit.serving.kernels._CONFIRMATION_TIMEOUT", 0.01)
+    monkeypatch.setattr("evalkit.serving.kernel_manager._CONFIRMATION_TIMEOUT", 0.01)
     began = time.monotonic()
     assert asyncio.run(look()) == []
     assert time.monotonic() - began < SECONDS, "nor is it waited for"

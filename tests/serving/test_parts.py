@@ -18,15 +18,15 @@ from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
-from evalkit.serving import kernels
+from evalkit.serving import kernel_manager
 from evalkit.serving.handlers import is_well_formed_message
 from evalkit.serving.identity import ReviewerIdentityProvider
-from evalkit.serving.kernels import ReviewKernelManager
+from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import build_server_environment
-from evalkit.serving.log import RedactingFormatter
+from evalkit.serving.login_sessions import LOGIN_HOURS, LoginSessions
+from evalkit.serving.login_throttle import MAX_FAILURES, WINDOW_SECONDS, LoginThrottle
 from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, log_to_server
-from evalkit.serving.sessions import LOGIN_HOURS, LoginSessions
-from evalkit.serving.throttle import MAX_FAILURES, WINDOW_SECONDS, LoginThrottle
+from evalkit.serving.server_log import RedactingFormatter
 from evalkit.settings import ReviewSettings
 from evalkit.store import OutputFolder
 from widgets.workbench import show
@@ -237,7 +237,9 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     async def end(kernel_id: str) -> None:
         ended.append(kernel_id)
 
-    names = [f"k{number}" for number in range(kernels.MAX_PAGES_PER_LOGIN + 1)]  # the one that is being opened counts
+    names = [
+        f"k{number}" for number in range(kernel_manager.MAX_PAGES_PER_LOGIN + 1)
+    ]  # the one that is being opened counts
     fake = SimpleNamespace(
         _kernels_of=lambda session_id: names,
         _kernel_connections=dict.fromkeys(names, 1),
@@ -329,7 +331,7 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
             killed.append(self.pid)
 
     gone, hidden, killed = 1 << 30, 1 << 31, []  # no process has these numbers
-    monkeypatch.setattr(kernels, "Process", Large)
+    monkeypatch.setattr(kernel_manager, "Process", Large)
     pids = {"starts": None, "gone": gone, "hidden": hidden, "large": gone + 1}
     fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=ReviewSettings())
     ReviewKernelManager.end_oversized_kernels(fake)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from statements.drawn import draw
 from statements.measuring import bundle_of
 
-from evalkit.statements.builder import build_draft_template
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.reviewers import TemplateReviewer, review_by_rules
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.statements.template_builder import build_draft_template
 
 Plain = dict[str, Any]
 """A template as plain values."""

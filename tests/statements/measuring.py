@@ -15,8 +15,8 @@ from statements.drawn import Drawn
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
-from evalkit.documents.scanned import PageRecogniser
-from evalkit.statements.apply import ParsedStatement
+from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.statements.statement_parser import ParsedStatement
 
 BANK = Path(os.environ.get("EVALKIT_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "bank"
 

@@ -20,10 +20,10 @@ from evalkit.llm.gate import Gate
 from evalkit.llm.gemini import Gemini
 from evalkit.llm.ledger import Journal, Ledger
 from evalkit.llm.remote import LanguageModel
-from evalkit.statements.builder import build_draft_template
-from evalkit.statements.questions import PageImage
-from evalkit.statements.review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.statements.template_builder import build_draft_template
+from evalkit.statements.template_questions import PageImage
+from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 
 Plain = dict[str, Any]
 PERSONAS = {

@@ -13,12 +13,12 @@ from statements.faults import inverted
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.review.packet import SMEPacketGenerator, publish_packet
-from evalkit.statements.builder import build_draft_template
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.record import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
-from evalkit.statements.reviewers import review_by_rules
-from evalkit.statements.template import StatementTemplate, render_template_toml
+from evalkit.statements.review_cycles import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
+from evalkit.statements.rule_based_review import review_by_rules
+from evalkit.statements.statement_template import StatementTemplate, render_template_toml
+from evalkit.statements.template_builder import build_draft_template
 from evalkit.store import OutputFolder, OutputIndex, bundle_file_name, template_file_name
 
 AT = "2026-11-20T10:00:00+00:00"

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.statements.apply import ParsedStatement, parse_statement
-from evalkit.statements.lines import group_words_into_lines
-from evalkit.statements.template import StatementTemplate
+from evalkit.statements.statement_parser import ParsedStatement, parse_statement
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.statements.text_lines import group_words_into_lines
 
 #: A character of the builder's pages is so wide; the first stands at 0.01.
 _WIDE = 0.009

@@ -12,13 +12,13 @@ from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned import PageRecogniser
+from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.errors import DocumentError
-from evalkit.statements.apply import parse_statement
-from evalkit.statements.builder import BuildResult, ConsolidatedIssue, RetryInput, build_draft_template
-from evalkit.statements.reconcile import reconcile_statement
-from evalkit.statements.report import TemplateIssueCategory
-from evalkit.statements.template import Status, parse_template_toml, render_template_toml
+from evalkit.statements.reconciliation import reconcile_statement
+from evalkit.statements.reviewer_report import TemplateIssueCategory
+from evalkit.statements.statement_parser import parse_statement
+from evalkit.statements.statement_template import Status, parse_template_toml, render_template_toml
+from evalkit.statements.template_builder import BuildResult, ConsolidatedIssue, RetryInput, build_draft_template
 
 ENOUGH = 0.98
 SEEDS = (1, 2, 3)

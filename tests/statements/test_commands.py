@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from evalkit.cli import app
 from evalkit.errors import DocumentError, UsageError
-from evalkit.statements.template import parse_template_toml
+from evalkit.statements.statement_template import parse_template_toml
 
 
 @pytest.fixture

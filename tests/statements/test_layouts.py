@@ -8,7 +8,7 @@ import pymupdf
 import pytest
 
 from evalkit.documents.ingest import read_document
-from evalkit.statements.builder import BuildResult, build_draft_template
+from evalkit.statements.template_builder import BuildResult, build_draft_template
 
 Cells = list[tuple[float, str]]
 """x in points and text; a negative x is the right edge."""

@@ -7,9 +7,9 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.statements.apply import ParsedStatement, PrintedSum, Transaction
-from evalkit.statements.reconcile import SumCheck, find_repeated_rows, reconcile_statement
-from evalkit.statements.template import Rows, StatementTemplate
+from evalkit.statements.reconciliation import SumCheck, find_repeated_rows, reconcile_statement
+from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Transaction
+from evalkit.statements.statement_template import Rows, StatementTemplate
 
 from .test_apply import BASE
 

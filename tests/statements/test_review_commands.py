@@ -20,20 +20,20 @@ from statements.drawn import draw
 from statements.reviewing import KEY, NOTHING, broken, embedded, role_of, said, served, sound, statement, wrong_dates
 from typer.testing import CliRunner
 
-from evalkit.batch.purge import find_expired_documents, find_restored_documents, purge
-from evalkit.batch.templates import create_review_rules
 from evalkit.cli import app
 from evalkit.doctor import run_checks
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_reviews import read_cycles, template_reviews
 from evalkit.llm.sight import SHOWN
+from evalkit.pipeline.purge import find_expired_documents, find_restored_documents, purge
+from evalkit.pipeline.statement_templates import create_review_rules
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
-from evalkit.statements.record import Cycle
-from evalkit.statements.review_loop import ReviewLoopConfig
-from evalkit.statements.template import Status, parse_template_toml
+from evalkit.statements.review_cycles import Cycle
+from evalkit.statements.statement_template import Status, parse_template_toml
+from evalkit.statements.template_review_loop import ReviewLoopConfig
 from evalkit.store import CaseClaim, OutputFolder, OutputIndex, template_review_file_name
 
 TEMPLATE_ID = "first_meadow_bank_draft_v1"

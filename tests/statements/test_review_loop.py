@@ -46,16 +46,16 @@ from evalkit.errors import DocumentError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import MemoryJournal
 from evalkit.llm.model import A, Answer, Question, Usage
-from evalkit.statements import proposal, reviewers
+from evalkit.statements import llm_proposal, rule_based_review
+from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.arbitration import ArbitratorAnswer
-from evalkit.statements.builder import RetryInput, build_draft_template
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
-from evalkit.statements.questions import BuilderAnswer, ReviewerAnswer
-from evalkit.statements.reading import AppliedTemplate, TemplateFinding
-from evalkit.statements.record import Cycle
-from evalkit.statements.review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
-from evalkit.statements.survey import make_literal_pattern
-from evalkit.statements.template import Status, parse_template_toml
+from evalkit.statements.layout_survey import make_literal_pattern
+from evalkit.statements.review_cycles import Cycle
+from evalkit.statements.statement_template import Status, parse_template_toml
+from evalkit.statements.template_builder import RetryInput, build_draft_template
+from evalkit.statements.template_questions import BuilderAnswer, ReviewerAnswer
+from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 
 SCHEMAS = Path(__file__).parent / "schemas"
 #: Its printed balance is not what its rows make: no template reads it right.
@@ -104,7 +104,7 @@ def test_a_sound_template_is_stable_after_one_attempt() -> None:
         "attempts": 1, "total_tokens": {"input": 0, "output": 0}, "estimated_cost_usd": Decimal(0),
         "final_outcome": "approved",
     }  # fmt: skip
-    assert {report.reviewer_model for report in done.cycles[0].reports} == {reviewers.RULE_REVIEWER_VERSION}
+    assert {report.reviewer_model for report in done.cycles[0].reports} == {rule_based_review.RULE_REVIEWER_VERSION}
 
 
 @pytest.mark.parametrize(("plant", "consensus"), [(excluded, "rejected"), (wrong_dates, "arbitration")])
@@ -205,7 +205,7 @@ def test_a_score_below_the_threshold_is_diverging(monkeypatch: pytest.MonkeyPatc
             yield TemplateFinding("high", "other", f"{words} {words}")
 
     monkeypatch.setattr(
-        reviewers, "CHECKS_BY_REVIEWER", {"layout_geometry": (another,), "semantic_financial": (another,)}
+        rule_based_review, "CHECKS_BY_REVIEWER", {"layout_geometry": (another,), "semantic_financial": (another,)}
     )
     again = checked(embedded(SOUND, BUNDLE))
     assert again.cycles[1].convergence["score"] == 0  # one fixed, one new
@@ -215,7 +215,9 @@ def test_a_score_below_the_threshold_is_diverging(monkeypatch: pytest.MonkeyPatc
         for word in ("alpha", "beta", "gamma", "delta", "epsilon")[: 2 * reading.template.version - 1]:
             yield TemplateFinding("high", "other", f"{word} {word} {word}")
 
-    monkeypatch.setattr(reviewers, "CHECKS_BY_REVIEWER", {"layout_geometry": (more,), "semantic_financial": (more,)})
+    monkeypatch.setattr(
+        rule_based_review, "CHECKS_BY_REVIEWER", {"layout_geometry": (more,), "semantic_financial": (more,)}
+    )
     assert reasons(checked(embedded(SOUND, BUNDLE))) == ("diverging", 2)
     # 0 fixed of 1, 2 new of 3
     assert reasons(checked(embedded(SOUND, BUNDLE, ReviewLoopConfig(diverging_below=-0.7)))) == (
@@ -245,9 +247,9 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
 
     rows = {"layout_geometry": (met,), "semantic_financial": (met,)}
     monkeypatch.setattr(
-        reviewers,
+        rule_based_review,
         "CHECKS_BY_REVIEWER",
-        {role: (*rows[role], *checks) for role, checks in reviewers.CHECKS_BY_REVIEWER.items()},
+        {role: (*rows[role], *checks) for role, checks in rule_based_review.CHECKS_BY_REVIEWER.items()},
     )
     done = checked(embedded(SOUND, BUNDLE))
     assert done.is_approved
@@ -258,7 +260,9 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_check_that_does_not_end_fails_its_reviewer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
     monkeypatch.setattr(
-        reviewers, "CHECKS_BY_REVIEWER", {**reviewers.CHECKS_BY_REVIEWER, "layout_geometry": (_slow(600, over),)}
+        rule_based_review,
+        "CHECKS_BY_REVIEWER",
+        {**rule_based_review.CHECKS_BY_REVIEWER, "layout_geometry": (_slow(600, over),)},
     )
     began = time.monotonic()
     done = checked(embedded(SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=2)))
@@ -275,7 +279,7 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
         "import threading\n"
         "from statements.reviewing import BUNDLE, SOUND, embedded\n"
         "from evalkit.statements import reviewers\n"
-        "from evalkit.statements.review_loop import ReviewLoopConfig\n"
+        "from evalkit.statements.template_review_loop import ReviewLoopConfig\n"
         "ever = lambda reading: threading.Event().wait()\n"
         "reviewers.CHECKS_BY_REVIEWER = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
         "print(embedded(SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=2)).cycles[0].failures)"
@@ -607,7 +611,7 @@ def test_a_models_regular_expression_is_taken_for_words() -> None:
     """One that backtracks for ever would hold up the whole process."""
     text = embedded(SOUND, BUNDLE).cycles[0].template
     evil = r"(\w+\s?)+(\w+\s?)+(\w+\s?)+!"
-    made = proposal.parse_proposal(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
+    made = llm_proposal.parse_proposal(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
     assert made is not None
     assert made.rows.ends == (make_literal_pattern(evil),)
     assert made.rows.furniture == SOUND.rows.furniture  # which the measured one has as expressions
@@ -622,10 +626,12 @@ def test_fewer_sums_that_are_met_read_less(tmp_path: Path) -> None:
     measured = AppliedTemplate.create(build_draft_template(bundle).template, bundle)
     fewer = measured.template.reconciliation.model_copy(update={"total": ()})
     other = measured.apply_other_template(measured.template.model_copy(update={"reconciliation": fewer}))
-    assert [one for checks in reviewers.CHECKS_BY_REVIEWER.values() for check in checks for one in check(other)] == []
-    assert not proposal.is_at_least_as_good(other, measured)
-    assert proposal.is_at_least_as_good(measured, other)
-    assert proposal.is_at_least_as_good(measured, measured)
+    assert [
+        one for checks in rule_based_review.CHECKS_BY_REVIEWER.values() for check in checks for one in check(other)
+    ] == []
+    assert not llm_proposal.is_at_least_as_good(other, measured)
+    assert llm_proposal.is_at_least_as_good(measured, other)
+    assert llm_proposal.is_at_least_as_good(measured, measured)
 
 
 @pytest.mark.parametrize("fault", [gemini.HANG, gemini.NOT_JSON, gemini.FORBIDDEN], ids=repr)
@@ -645,7 +651,7 @@ def test_without_another_template_a_person_decides(monkeypatch: pytest.MonkeyPat
     def blind(*_: Any, **__: Any) -> Any:
         raise DocumentError("no dates and amounts", code="STATEMENT-NO-TABLE", remedy="")
 
-    monkeypatch.setattr(proposal, "build_draft_template", blind)
+    monkeypatch.setattr(llm_proposal, "build_draft_template", blind)
     done = checked(embedded(broken(BUNDLE, wrong_dates), BUNDLE))
     assert reasons(done) == ("max_retries_exceeded", 1)
     assert done.cycles[-1].times["builder"]["failure"] == "DocumentError"
@@ -751,7 +757,9 @@ def test_every_review_ends_and_approves_nothing_that_stands(
     assert not last.failures
     assert len(last.reports) == 2
     reading = AppliedTemplate.create(done.template, bundle)
-    measured = [one for checks in reviewers.CHECKS_BY_REVIEWER.values() for check in checks for one in check(reading)]
+    measured = [
+        one for checks in rule_based_review.CHECKS_BY_REVIEWER.values() for check in checks for one in check(reading)
+    ]
     assert not [one for one in measured if one.severity in ("high", "critical")]
     dismissed = {
         one.issue_id for one in (last.arbitration.resolutions if last.arbitration else ()) if one.final_severity in ("dismissed", "low", "medium")

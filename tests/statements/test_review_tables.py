@@ -39,7 +39,7 @@ from evalkit.statements.convergence import (
     measure_convergence,
     select_band,
 )
-from evalkit.statements.report import (
+from evalkit.statements.reviewer_report import (
     Evidence,
     ReviewerReport,
     TemplateIssue,

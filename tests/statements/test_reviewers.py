@@ -11,9 +11,9 @@ from statements.drawn import SHAPES, draw
 from statements.faults import AT, FAULTS, Fault, planted
 from statements.measuring import bundle_of
 
-from evalkit.statements.builder import build_draft_template
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.reviewers import TemplateReviewer, review_by_rules
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
+from evalkit.statements.template_builder import build_draft_template
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "reviewer_report.json").read_text())
 

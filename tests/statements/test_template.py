@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import UsageError
-from evalkit.statements.template import Identity, StatementTemplate, Status, parse_template_toml, render_template_toml
+from evalkit.statements.statement_template import (
+    Identity,
+    StatementTemplate,
+    Status,
+    parse_template_toml,
+    render_template_toml,
+)
 
 TEXT = """\
 template_id = "example"

@@ -29,13 +29,13 @@ from review.racing import together
 from servers.postgresql import PostgreSQLServer
 
 import evalkit
-from evalkit.batch.reindex import move_database, reindex
 from evalkit.doctor import run_checks
 from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
+from evalkit.pipeline.reindex import move_database, reindex
 from evalkit.review import SMEReviewHelper
-from evalkit.review.lock import hold_write_lock
 from evalkit.review.roster import Roster
+from evalkit.review.write_lock import hold_write_lock
 from evalkit.serving.launch import build_server_environment
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder, OutputIndex, parse_output_location

@@ -10,8 +10,8 @@ from commands import evalkit_command
 from review.conftest import Build, Desk
 from servers.postgresql import PASSWORD, PostgreSQLServer
 
-from evalkit.batch.reindex import move_database, reindex
 from evalkit.errors import StoreError, UsageError
+from evalkit.pipeline.reindex import move_database, reindex
 from evalkit.store import CaseClaim, CaseView, Deferral, ModelCall, OutputIndex, StoredDraft
 
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"

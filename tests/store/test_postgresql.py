@@ -22,9 +22,9 @@ from patience import SECONDS, eventually
 from review.racing import together
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
-from evalkit.batch.reindex import reindex
 from evalkit.doctor import run_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.pipeline.reindex import reindex
 from evalkit.settings import Settings
 from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueMoments, StoredDraft, postgresql
 from evalkit.store.database import describe_database, resolve_database_url

@@ -16,7 +16,7 @@ from review.racing import together
 from servers.postgresql import PostgreSQLServer
 
 from evalkit.errors import StoreError
-from evalkit.store import OutputIndex, schema, tables
+from evalkit.store import OutputIndex, database_tables, schema_version
 from evalkit.store.postgresql import open_schema_engine
 from evalkit.store.sqlite import open_engine
 
@@ -38,7 +38,7 @@ def test_processes_that_open_at_once_make_the_tables_once(tmp_path: Path) -> Non
         for turn in range(5):
             folder = tmp_path / str(turn)
             folder.mkdir()
-            assert list(pool.map(open_and_close, [folder] * PROCESSES)) == [schema.SCHEMA_NUMBER] * PROCESSES
+            assert list(pool.map(open_and_close, [folder] * PROCESSES)) == [schema_version.SCHEMA_NUMBER] * PROCESSES
 
 
 def test_threads_that_open_at_once_make_the_tables_once(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def table_names(engine: sa.Engine) -> set[str]:
 
 
 def test_both_databases_have_every_table(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
-    expected = {*tables.metadata.tables, "schema_number"}
+    expected = {*database_tables.metadata.tables, "schema_number"}
     assert table_names(open_engine(tmp_path)) == expected
     assert table_names(open_schema_engine("evalkit_0123456789abcdef", postgresql.url, create_missing=True)) == expected
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from review.conftest import Build
 
-from evalkit.classification.result import UsageReport
+from evalkit.classification.document_result import UsageReport
 from evalkit.review import SMEPacket
 from evalkit.review.ground_truth import Review, project_ground_truth
 from evalkit.review.packet import compute_packet_digest, format_timestamp, serialise_packet

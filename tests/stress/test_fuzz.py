@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from batch.conftest import made
 from fuzz.loading import fuzz
 from fuzz.reading import read_damaged, resumed_over_damage
+from pipeline.conftest import made
 from tables import EVERY
 
 __all__ = ["made"]

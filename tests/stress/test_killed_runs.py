@@ -8,7 +8,7 @@ from demo.live import gemini_run, notes, paid_twice, served
 from demo.outputs import contents
 from tables import trying
 
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 
 pytestmark = pytest.mark.stress
 

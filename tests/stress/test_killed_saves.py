@@ -25,7 +25,7 @@ from review.conftest import Desk as Folder
 from stress import saving
 from tables import trying
 
-from evalkit.batch.reindex import reindex
+from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, rebuild_closing_rows
 from evalkit.review.ground_truth import list_revisions, project_ground_truth, read_review
 from evalkit.review.packet import read_packet

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 import requests
-from batch.clusters import ROOT, ended
-from batch.operations import SETUP, TWO_COMMANDS
 from browser.conftest import CHROMIUM, chromium
 from browser.screen import Screen
 from documents.nasty import DATA
+from pipeline.clusters import ROOT, ended
+from pipeline.operations import SETUP, TWO_COMMANDS
 from playwright.sync_api import Browser
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 

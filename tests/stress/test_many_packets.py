@@ -21,7 +21,7 @@ import pytest
 from stress.filling import NOW, Filled, fill
 from stress.test_many_reviewers import in_earnest
 
-from evalkit.batch import reindex as rebuilding
+from evalkit.pipeline import reindex as rebuilding
 from evalkit.review import QueueQuery, ReviewSession
 from evalkit.review.queue import FILTER_VALUES
 
@@ -37,7 +37,7 @@ MORE_MEMORY = 48.0
 _REBUILD = """
 import json, resource, sys, time
 from memory import peak
-from evalkit.batch.reindex import reindex
+from evalkit.pipeline.reindex import reindex
 began = time.perf_counter()
 counts = reindex(sys.argv[1])
 seconds = time.perf_counter() - began

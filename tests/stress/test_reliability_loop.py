@@ -12,9 +12,9 @@ from extraction.reports import document, draw
 from extraction.test_extractor import praise, said
 from servers.gemini import GeminiServer, scripted
 
+from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.template import get_field_template
 from evalkit.llm.gate import Gate
 from evalkit.llm.gemini import Gemini
 from evalkit.llm.ledger import Ledger

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ipywidgets import Widget
 
-from evalkit.batch import RunSummary
+from evalkit.pipeline import RunSummary
 from widgets.workbench import Workbench
 
 

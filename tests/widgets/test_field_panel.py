@@ -14,7 +14,7 @@ import pytest
 from benchmarks.tax_forms import draw, form_1099, form_w2
 from ipywidgets import Widget
 
-from evalkit.batch.extract import extract
+from evalkit.pipeline.extract import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 from widgets.field_panel import FieldPanel, build_form_ribbon, explain_stop_reason, strip_grader_tag

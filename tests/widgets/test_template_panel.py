@@ -14,10 +14,10 @@ from statements.spoilt import Spoilt, put, spoilt, without_last_row
 from evalkit.documents.ingest import read_document
 from evalkit.review import SMEReviewHelper
 from evalkit.review.template_case import TemplateReviewCase
+from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import Resolution
-from evalkit.statements.reading import AppliedTemplate
-from evalkit.statements.record import ToldIssue
-from evalkit.statements.template import StatementTemplate, parse_template_toml
+from evalkit.statements.review_cycles import ToldIssue
+from evalkit.statements.statement_template import StatementTemplate, parse_template_toml
 from evalkit.store import OutputFolder, OutputIndex
 from widgets.template_panel import TemplatePanel
 from widgets.workbench import Workbench

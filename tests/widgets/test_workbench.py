@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from ipywidgets import Widget
 
-from evalkit.batch import RunSummary
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.seeding import sample_seeded
+from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
-from evalkit.review.roles import READ_ONLY_SENTENCE
+from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import describe_fault
+from evalkit.review.seeded_cases import describe_fault
 from evalkit.store import OutputFolder, OutputIndex
 from widgets.workbench import Workbench, show
 

@@ -1,0 +1,456 @@
+"""Where one document ends and the next begins: a sequence of pages, read as a whole.
+
+At each join of two pages signs speak for a new document or against it; their weights were learned (``weights.json``).
+A document's pages are of one type, so a join is also where the types of the pages before and behind it differ. Both
+are put together by the sum over all ways to cut and type the pages (a chain of pages whose state is the type): for
+every join the probability that a document begins there. Nothing is cut that is not probable on the whole.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from evalkit.classification.lexicon import LexiconReading
+from evalkit.classification.schema import DocumentType
+from evalkit.classification.type_scoring import ScoredPage, compute_damping
+from evalkit.documents.bundle import Page
+from evalkit.documents.identifiers import IdentifierKind
+
+#: A page that says less belongs to what is around it.
+MIN_PAGE_SCORE = 1.0
+#: Of so many letters and digits a page that is thin is not empty: nobody can tell what it is. Thin pages of the known
+#: texts have at most 217.
+_MUCH_TEXT_BYTES = 250
+#: From here on a join is a document's beginning.
+BEGINNING_PROBABILITY = 0.5
+#: Between these, both in, a join is a person's to judge. Of drawn packets that are cut and typed rightly it doubts one in
+#: eleven, of the others one in four; from 0.1 to 0.9 it would doubt one in five that are right.
+_DOUBTFUL_RANGE = (0.35, 0.9)
+
+_MIN_BEGINNING_WEIGHT = 3.0
+_MIN_TYPE_PROBABILITY = 0.002
+_SHORT_PAGE_END, _FULL_PAGE_END, _TOO_FEW_PAGES = 0.6, 0.82, 2
+_TYPE_SIZE_TOLERANCE, _MARGIN_TOLERANCE, _WORD_SAMPLE_STEP = 0.06, 0.015, 8
+_BEGINNING_SIGN_IDS = frozenset(
+    {
+        "title", "letterhead-organisation", "letterhead-address", "patient-block", "record-number", "opening-section",
+        "salutation", "cover-sheet",
+    }
+)  # fmt: skip
+_CONTINUED_PATTERN = re.compile(r"(?i)\bcont(?:inued|'d|d\.)")
+_NUMBERED_LINE_PATTERN = re.compile(r"[ \t]*\(?(\d{1,2})[.)][ \t]")
+_SENTENCE_END_PATTERN = re.compile(r"[.!?:;)\]\"'_]\s*$")
+_DIGITS_PATTERN = re.compile(r"\d+")
+_MASKED_PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*#(?:\s*(?:of|/)\s*#)?")
+_PERSON_IDENTIFIER_KINDS: tuple[IdentifierKind, ...] = ("patient", "date_of_birth")
+
+#: Every sign that there is, and what it would say for a new document (log odds) if nothing had been learned.
+JOIN_SIGNS: Mapping[str, float] = {
+    "always": -3.0,
+    "title": 2.0,
+    "title-alone": -0.5,
+    "letterhead-organisation": 1.0,
+    "letterhead-address": 1.0,
+    "patient-block": 1.0,
+    "record-number": 1.0,
+    "opening-section": 1.0,
+    "salutation": 2.0,
+    "cover-sheet": 3.0,
+    "cover-sheet-before": 3.0,
+    "signed-off-before": 1.0,
+    "count-begins": 2.5,
+    "count-goes-on": -4.0,
+    "count-later": -1.0,
+    "count-ended-before": 1.0,
+    "other-record": 1.5,
+    "same-record": -3.0,
+    "other-person": 5.0,
+    "same-person": -0.5,
+    "named-in-strip": -0.5,
+    "strip-alone": -1.0,
+    "other-date": 1.0,
+    "same-date": -0.5,
+    "mid-sentence": -2.0,
+    "sentence-open-before": -0.5,
+    "list-goes-on": -1.5,
+    "continued": -2.0,
+    "short-before": 1.0,
+    "full-before": -1.0,
+    "same-top-line": -1.0,
+    "same-furniture": -0.5,
+    "other-furniture": 0.5,
+    "furniture-begins": 0.5,
+    "furniture-ends": 0.0,
+    "other-type-size": 1.0,
+    "other-margin": 0.5,
+}
+
+
+@dataclass(frozen=True)
+class PageJoin:
+    """Between a page and the last page before it that says anything."""
+
+    page_num: int
+    """Of the page behind it."""
+    signs: Mapping[str, float]
+    """What was seen there, of ``JOIN_SIGNS``."""
+    probability: float
+    """That a document begins on the page."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether an expert must look at it."""
+        return _DOUBTFUL_RANGE[0] <= self.probability <= _DOUBTFUL_RANGE[1]
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """How the pages follow each other."""
+
+    document_ranges: tuple[tuple[int, int], ...]
+    """The documents as index ranges, end exclusive: every page once, in order."""
+    joins: tuple[PageJoin, ...]
+    """One for each page but the first that says anything."""
+    readability_changes: tuple[int, ...]
+    """Numbers of the pages, in order, on which text that says something and text that says nothing take turns."""
+
+
+def segment_pages(pages: Sequence[ScoredPage]) -> Segmentation:
+    """The documents among these pages."""
+    if not pages:
+        return Segmentation((), (), ())
+    model_weights = pages[0].model_weights
+    informative_indices = [index for index, page in enumerate(pages) if not is_uninformative(page.lexicon_reading)]
+    signs_by_join = collect_join_signs([pages[index].lexicon_reading for index in informative_indices], len(pages))
+    log_odds = [
+        math.fsum(model_weights.join_weights.get(name, 0.0) * value for name, value in join_signs.items())
+        for join_signs in signs_by_join
+    ]
+    opinions = [compute_type_opinion(pages[index]) for index in informative_indices]
+    probabilities = compute_begin_probabilities(opinions, log_odds, model_weights.page_type_strength)
+    joins = tuple(
+        PageJoin(pages[index].lexicon_reading.page.page_num, join_signs, probability)
+        for index, join_signs, probability in zip(informative_indices[1:], signs_by_join, probabilities, strict=True)
+    )
+    beginning_indices = {
+        index
+        for index, join in zip(informative_indices[1:], joins, strict=True)
+        if join.probability >= BEGINNING_PROBABILITY
+    }
+    change_indices = _find_readability_changes(pages)
+    start_indices = sorted({0} | beginning_indices | change_indices)
+    return Segmentation(
+        tuple(zip(start_indices, [*start_indices[1:], len(pages)], strict=True)),
+        joins,
+        tuple(pages[index].lexicon_reading.page.page_num for index in sorted(change_indices)),
+    )
+
+
+def is_uninformative(reading: LexiconReading) -> bool:
+    """Hardly anything is said: such a page, a blank one for instance, belongs to what is around it."""
+    return (
+        sum(reading.scores.values()) < MIN_PAGE_SCORE
+        and sum(sign.weight for sign in reading.beginning_signs) < _MIN_BEGINNING_WEIGHT
+    )
+
+
+def _find_readability_changes(pages: Sequence[ScoredPage]) -> set[int]:
+    """Where pages that say something and pages of much text that says nothing take turns.
+
+    What the embedded model cannot read, another language for instance, is not of the type that is beside it.
+    """
+    changes: set[int] = set()
+    was_informative: bool | None = None
+    for index, page in enumerate(pages):
+        is_informative = not is_uninformative(page.lexicon_reading)
+        if not is_informative and not _has_much_text(page.lexicon_reading):
+            continue
+        if was_informative is not None and is_informative is not was_informative:
+            changes.add(index)
+        was_informative = is_informative
+    return changes
+
+
+def _has_much_text(reading: LexiconReading) -> bool:
+    text = reading.page.text
+    furniture_size = sum(_count_letter_bytes(text[start:end]) for start, end in reading.furniture)
+    return _count_letter_bytes(text) - furniture_size >= _MUCH_TEXT_BYTES
+
+
+def _count_letter_bytes(text: str) -> int:
+    # In bytes: a Chinese letter is as much as a short word.
+    return len("".join(filter(str.isalnum, text)).encode(errors="surrogatepass"))
+
+
+def compute_type_opinion(page: ScoredPage) -> tuple[float, ...]:
+    """How much better each type explains the page than the average of all: logarithms, less where it says little."""
+    type_scores = page.type_scores
+    damping = compute_damping(math.fsum(type_scores.lexicon_scores.values()))
+    probabilities = (
+        max(probability, _MIN_TYPE_PROBABILITY) for probability in type_scores.probabilities_undamped.values()
+    )
+    return tuple(damping * math.log(probability * len(DocumentType)) for probability in probabilities)
+
+
+def compute_begin_probabilities(
+    opinions: Sequence[Sequence[float]], log_odds: Sequence[float], page_type_strength: float
+) -> list[float]:
+    """For each join the probability that a document begins there.
+
+    Args:
+        opinions: for each page, for each type, how well it explains the page (a logarithm).
+        log_odds: for each join, how much its signs speak for a new document (log odds); one fewer than pages.
+        page_type_strength: how much opinions count.
+
+    The sum over all ways to cut and type, forwards and backwards (Rabiner, Proceedings of the IEEE 77, 1989). A new
+    document may be of any type, the same too; within one the type stays.
+    """
+    type_fits = [[math.exp(page_type_strength * number) for number in row] for row in opinions]
+    odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in log_odds]
+    type_count = len(DocumentType)
+    forward = [_scale_to_sum_one(type_fits[0])] if type_fits else []
+    for type_fit, join_odds in zip(type_fits[1:], odds_by_join, strict=True):
+        new_document = join_odds * sum(forward[-1]) / type_count
+        forward.append(
+            _scale_to_sum_one(
+                [(same_type + new_document) * number for same_type, number in zip(forward[-1], type_fit, strict=True)]
+            )
+        )
+    probabilities: list[float] = []
+    backward = [1.0] * type_count
+    for index in range(len(odds_by_join) - 1, -1, -1):
+        backward_fits = [type_fit * number for type_fit, number in zip(type_fits[index + 1], backward, strict=True)]
+        new_document = odds_by_join[index] * sum(forward[index]) * sum(backward_fits) / type_count
+        same_document = sum(
+            forward_number * number for forward_number, number in zip(forward[index], backward_fits, strict=True)
+        )
+        probabilities.append(new_document / (new_document + same_document))
+        backward = _scale_to_sum_one(
+            [number + odds_by_join[index] * sum(backward_fits) / type_count for number in backward_fits]
+        )
+    return probabilities[::-1]
+
+
+def _scale_to_sum_one(values: Sequence[float]) -> list[float]:
+    total = sum(values)
+    return [value / total for value in values]
+
+
+# ------------------------------------------------------------------------------------------------ what stands at a join
+
+
+def collect_join_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:
+    """What speaks at each join of these pages, 1 for what is there; names are of ``JOIN_SIGNS``."""
+    packet_counts, stamps = _find_packet_counts(readings, total_pages), _find_stamps(readings)
+    counts_by_page = [
+        [
+            page_count
+            for page_count in page_reading.page_counts
+            if _subtract_page_number(page_reading.page, page_count) not in packet_counts
+        ]
+        for page_reading in readings
+    ]
+    return [
+        dict.fromkeys(
+            [
+                *_find_join_signs(previous_reading, reading, previous_counts, page_counts),
+                *_find_layout_signs(previous_reading.page, reading.page, stamps),
+            ],
+            1.0,
+        )
+        for previous_reading, reading, previous_counts, page_counts in zip(
+            readings, readings[1:], counts_by_page, counts_by_page[1:], strict=False
+        )
+    ]
+
+
+def _subtract_page_number(page: Page, page_count: tuple[int, int]) -> tuple[int, int]:
+    return page_count[0] - page.page_num, page_count[1]
+
+
+def _find_packet_counts(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
+    """Counts that run through all pages are the packet's own and say nothing of where documents begin."""
+    occurrences = Counter(
+        _subtract_page_number(reading.page, count) for reading in readings for count in set(reading.page_counts)
+    )
+    return {key for key, times in occurrences.items() if key == (0, total_pages) or times >= max(2, len(readings))}
+
+
+def _find_join_signs(
+    previous_reading: LexiconReading,
+    reading: LexiconReading,
+    previous_counts: Sequence[tuple[int, int]],
+    page_counts: Sequence[tuple[int, int]],
+) -> Iterable[str]:
+    yield "always"
+    known_lines = {sign.line for sign in previous_reading.beginning_signs} | set(previous_reading.top_lines)
+    new_sign_ids = {sign.id for sign in reading.beginning_signs if sign.line not in known_lines} & _BEGINNING_SIGN_IDS
+    yield from sorted(new_sign_ids)
+    if new_sign_ids == {"title"}:
+        yield "title-alone"
+    if previous_reading.is_signed_off:
+        yield "signed-off-before"
+    if any(sign.id == "cover-sheet" for sign in previous_reading.beginning_signs):
+        yield "cover-sheet-before"
+    yield from _find_page_count_signs(previous_counts, page_counts)
+    if previous_reading.record_numbers and reading.record_numbers:
+        yield "same-record" if previous_reading.record_numbers & reading.record_numbers else "other-record"
+    yield from _find_identity_signs(previous_reading.page, reading, new_sign_ids)
+    yield from _find_text_signs(previous_reading, reading)
+
+
+def _find_page_count_signs(
+    previous_counts: Sequence[tuple[int, int]], page_counts: Sequence[tuple[int, int]]
+) -> Iterable[str]:
+    """Page 1 of 3 begins a document, page 2 of 3 behind page 1 of 3 goes on."""
+    if any((number - 1, total) in previous_counts for number, total in page_counts if number > 1):
+        yield "count-goes-on"
+    elif any(number == 1 for number, _ in page_counts):
+        yield "count-begins"
+    elif page_counts:
+        yield "count-later"
+    if any(number == total for number, total in previous_counts):
+        yield "count-ended-before"
+
+
+def _find_identity_signs(previous_page: Page, reading: LexiconReading, new_sign_ids: set[str]) -> Iterable[str]:
+    previous_identity, page_identity = (
+        {identifier.kind: identifier.normal for identifier in page.identifiers}
+        for page in (previous_page, reading.page)
+    )
+    shared_kinds: list[IdentifierKind] = [
+        kind for kind in _PERSON_IDENTIFIER_KINDS if kind in previous_identity and kind in page_identity
+    ]
+    if (
+        not shared_kinds
+        and not _has_stamped_record_number(previous_page)
+        and not _has_stamped_record_number(reading.page)
+    ):
+        shared_kinds = ["mrn"] if "mrn" in previous_identity and "mrn" in page_identity else []
+    if any(previous_identity[kind] == page_identity[kind] for kind in shared_kinds):
+        yield "same-person"
+    elif shared_kinds:
+        yield "other-person"
+    if "report_date" in previous_identity and "report_date" in page_identity:
+        yield "same-date" if previous_identity["report_date"] == page_identity["report_date"] else "other-date"
+    if page_identity and "report_date" not in page_identity and not new_sign_ids & {"patient-block", "title"}:
+        yield "strip-alone"
+    if page_identity and any(
+        block.furniture and _has_identifier(block.text, reading.page) for block in reading.page.blocks
+    ):
+        yield "named-in-strip"
+
+
+def _has_stamped_record_number(page: Page) -> bool:
+    """The record number is in a header or footer, where whoever put the packet together may have stamped one."""
+    record_numbers = [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"]
+    return any(
+        block.furniture and record_number in block.text for block in page.blocks for record_number in record_numbers
+    )
+
+
+def _has_identifier(text: str, page: Page) -> bool:
+    return any(identifier.kind != "report_date" and identifier.value in text for identifier in page.identifiers)
+
+
+def _find_text_signs(previous_reading: LexiconReading, reading: LexiconReading) -> Iterable[str]:
+    top_lines = reading.top_lines
+    bottom_line = _get_last_line(previous_reading)
+    if top_lines and top_lines[0][0].islower():
+        yield "mid-sentence"
+    if (
+        bottom_line
+        and len(bottom_line) > 40
+        and not _SENTENCE_END_PATTERN.search(bottom_line)
+        and not previous_reading.is_signed_off
+    ):
+        yield "sentence-open-before"
+    list_numbers = [
+        int(match[1])
+        for line in previous_reading.page.text.split("\n")
+        if (match := _NUMBERED_LINE_PATTERN.match(line))
+    ]
+    first_number = next(
+        (int(match[1]) for line in top_lines[:2] if (match := _NUMBERED_LINE_PATTERN.match(line))), None
+    )
+    if first_number is not None and list_numbers and first_number == list_numbers[-1] + 1:
+        yield "list-goes-on"
+    if any(_CONTINUED_PATTERN.search(line) for line in top_lines[:4]):
+        yield "continued"
+    if (
+        top_lines
+        and previous_reading.top_lines
+        and _DIGITS_PATTERN.sub("#", top_lines[0]) == _DIGITS_PATTERN.sub("#", previous_reading.top_lines[0])
+    ):
+        yield "same-top-line"
+
+
+def _get_last_line(reading: LexiconReading) -> str:
+    body_texts = [block.text for block in reading.page.blocks if not (block.furniture or block.hidden)]
+    return next((text.rsplit("\n", 1)[-1].strip() for text in reversed(body_texts) if text.strip()), "")
+
+
+def _find_layout_signs(previous_page: Page, page: Page, stamps: AbstractSet[str]) -> Iterable[str]:
+    text_end = _find_text_end(previous_page)
+    if text_end is not None:
+        if text_end < _SHORT_PAGE_END:
+            yield "short-before"
+        elif text_end > _FULL_PAGE_END:
+            yield "full-before"
+    previous_furniture, page_furniture = _collect_furniture(previous_page) - stamps, _collect_furniture(page) - stamps
+    if previous_furniture & page_furniture:
+        yield "same-furniture"
+    elif previous_furniture and page_furniture:
+        yield "other-furniture"
+    elif page_furniture:
+        yield "furniture-begins"
+    elif previous_furniture:
+        yield "furniture-ends"
+    sizes, margins = (
+        (_measure_type_size(previous_page), _measure_type_size(page)),
+        (_measure_left_margin(previous_page), _measure_left_margin(page)),
+    )
+    if min(sizes) and abs(sizes[0] - sizes[1]) > _TYPE_SIZE_TOLERANCE * max(sizes):
+        yield "other-type-size"
+    if min(margins) and abs(margins[0] - margins[1]) > _MARGIN_TOLERANCE:
+        yield "other-margin"
+
+
+def _find_text_end(page: Page) -> float | None:
+    """Where the text ends, 0 (top) to 1; None where nobody knows."""
+    boxes = {block.box for block in page.blocks if not (block.furniture or block.hidden)}
+    return max(box[3] for box in boxes) if len(boxes) > 1 else None
+
+
+def _collect_furniture(page: Page) -> set[str]:
+    """Headers and footers without their numbers; a page count alone is none."""
+    lines = (
+        _MASKED_PAGE_COUNT_PATTERN.sub("", _DIGITS_PATTERN.sub("#", block.text))
+        for block in page.blocks
+        if block.furniture
+    )
+    return {line for line in lines if any(map(str.isalpha, line))}
+
+
+def _find_stamps(readings: Sequence[LexiconReading]) -> AbstractSet[str]:
+    """What runs through all pages is the packet's own and says nothing of where documents begin."""
+    if len(readings) <= _TOO_FEW_PAGES:
+        return frozenset()
+    return frozenset.intersection(*(frozenset(_collect_furniture(reading.page)) for reading in readings))
+
+
+def _measure_type_size(page: Page) -> float:
+    """The usual height of its words, in ten-thousandths of the page; 0 without any."""
+    heights = sorted(word[5] - word[3] for word in page.words[::_WORD_SAMPLE_STEP])
+    return heights[len(heights) // 2] if heights else 0.0
+
+
+def _measure_left_margin(page: Page) -> float:
+    """Where most blocks begin from the left; 0 where nobody knows."""
+    left_edges = sorted(block.box[0] for block in page.blocks if not (block.furniture or block.hidden))
+    return left_edges[len(left_edges) // 2] if len(set(left_edges)) > 1 else 0.0

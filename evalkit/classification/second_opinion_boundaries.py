@@ -1,0 +1,338 @@
+"""Does a page begin another document, or go on with the page before?
+
+The embedded model's second opinion on boundaries, by rules of its own and without anything learned: whose page it is and
+of what day, which letterhead it has, how the pages count themselves, and the forms of the text on both sides
+(:mod:`~evalkit.classification.second_opinion_types`). The classifier weighs some of these too, among others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rapidfuzz import fuzz
+
+from evalkit.classification.findings import Finding
+from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
+from evalkit.classification.second_opinion_types import measure_page_forms
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.identifiers import IdentifierKind
+from evalkit.issue import IssueSeverity
+
+BEGINNING_THRESHOLD = 3.0
+"""From here on a page begins a document, whatever the answer says."""
+CONTINUATION_THRESHOLD = -3.0
+"""From here down it goes on with the page before."""
+
+_LOOKBACK_PAGES = 30
+"""So many pages back, and to the document's first one, it is asked what was said before."""
+_HEAD_LINES, _FOOT_LINES = 8, 4
+"""Lines of a page in which its head and its end are looked for."""
+
+
+@dataclass(frozen=True)
+class BoundarySign:
+    """One thing that speaks for a beginning (weight above 0) or against it."""
+
+    weight: float
+    description: str
+    """For the expert, after "page 3 "."""
+    quote: str | None = None
+
+
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+_PAGE_COUNT_PATTERN = _compile_pattern(r"\bpage[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b")
+_TITLE_PATTERN = _compile_pattern(
+    r"(?:[\w'&/,()-]+ ){0,5}(?:report|note|summary|letter|consultation|consent|requisition|authori[sz]ation|questionnaire"
+    r"|order form|request form|cover sheet|history and physical|evaluation|release of (?:health |medical )?information"
+    r"|(?:blood count|metabolic panel|lipid panel|urinalysis)(?: [\w-]+){0,2}|prescription|statement of account)"
+    r"(?: (?:form|for [\w ]{3,40}|to (?:release|disclose|use) [\w ,]{3,60}|of [\w ]{3,40}))?(?:\s*[:#-].{0,30}[^.])?"
+)
+_ADDRESS_PATTERN = _compile_pattern(
+    r"\b(?:tel|phone|telephone|main|ph|fax)\b\W{0,3}[+(]?\d[\d ().-]{7,}\d"
+    r"|\b\d{2,5} (?:[NSEW]\.? )?(?:[A-Z][\w.']+ ){1,4}(?:street|st|drive|dr|avenue|ave|road|rd|blvd|boulevard|lane|ln|way|court|parkway|pkwy)\b"
+)
+_OPENING_PATTERN = _compile_pattern(
+    r"(?:chief complaint|reason for (?:the )?(?:visit|exam\w*|consult\w*|referral|admission)|history of present illness"
+    r"|pre-?operative diagnos[ie]s|admi(?:ssion|tting) diagnos[ie]s|date of (?:admission|service|procedure|consultation)"
+    r"|subjective|exam(?:ination)?|indications?|clinical (?:history|information|indication)|specimens?(?: submitted)?|technique"
+    r"|type of (?:test|exam\w*)|history|identifying data|cc|hpi|procedures?|final diagnos[ie]s|patient information|to)\s*(?:/[\w /]+)?:"
+    r"|(?:dear|re:|document id:?|date created)\b|(?:chief complaint|subjective)\W*$|this is an? (?:\d|[\w-]+[ -](?:aged|year|month))|s -"
+)
+_CLOSING_PATTERN = _compile_pattern(
+    r"\b(?:electronically )?signed (?:by|on)\b|\b(?:sincerely|best regards|yours truly|respectfully)\b|\bdictated (?:by|but)\b"
+    r"|\bend of (?:report|document)\b|^\s*(?:d|t|dd|dt):\s*\d|\bcc:\s"
+)
+_CONTINUED_PATTERN = _compile_pattern(r"\b(?:continued|cont'd|contd)\b")
+_PATIENT_IDENTIFIER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "date_of_birth", "patient")
+_MAX_TITLE_LENGTH = 80
+"""Characters of a title, and of what is quoted from a line."""
+_MIN_RUNNING_LINE_LETTERS = 20
+"""Letters of a running line that tells documents apart."""
+_MIN_SIMILARITY_PERCENT = 80.0
+"""Per cent."""
+_STRONG_FORM_LEAD, _WEAK_FORM_LEAD = 4.0, 1.5
+"""The new forms must lead by so much on a page, and the old ones before it, to speak by themselves, or at all."""
+
+
+def collect_boundary_signs(
+    previous_pages: Sequence[Page], page: Page, total_pages: int, contained_types: Container[DocumentType] = frozenset()
+) -> list[BoundarySign]:
+    """What speaks for and against a new document on ``page``, after these pages of one.
+
+    ``contained_types``: types of which the document is said to have whole pages besides its own.
+    """
+    return [
+        *_compare_page_counts(previous_pages[-1], page, total_pages),
+        *_compare_identity(previous_pages, page),
+        *_compare_page_heads(previous_pages, page),
+        *_compare_page_ends(previous_pages[-1], page),
+        *_compare_text_forms(previous_pages, page, contained_types),
+    ]
+
+
+def find_doubtful_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """V2's question about boundaries: beginnings inside a segment, and segments that begin in mid-document."""
+    for segment in answer.segments:
+        pages = _drop_blank_pages(bundle.iter_pages(segment.start_page, segment.end_page))
+        contained_types = _get_contained_types(segment)
+        for index in range(1, len(pages)):
+            previous_pages = [pages[0], *pages[max(1, index - _LOOKBACK_PAGES) : index]]
+            signs = collect_boundary_signs(previous_pages, pages[index], bundle.total_pages, contained_types)
+            if _sum_weights(signs) >= BEGINNING_THRESHOLD:
+                yield _build_boundary_finding(segment, pages[index], signs, is_beginning=True)
+        earlier_pages = _drop_blank_pages(
+            bundle.iter_pages(segment.start_page - _LOOKBACK_PAGES, segment.start_page - 1)
+        )
+        if earlier_pages and pages:
+            signs = collect_boundary_signs(
+                _select_last_segment_pages(answer, earlier_pages), pages[0], bundle.total_pages
+            )
+            if _sum_weights(signs) <= CONTINUATION_THRESHOLD:
+                yield _build_boundary_finding(segment, pages[0], signs, is_beginning=False)
+
+
+def _get_contained_types(segment: Segment) -> set[DocumentType]:
+    """The types of which the segment is said to contain text, besides the one that it is."""
+    return {
+        presence.document_type
+        for presence in segment.segment_composition
+        if presence.presence_level in (PresenceLevel.PRIMARY, PresenceLevel.EMBEDDED_RAW)
+        and presence.document_type is not segment.dominant_type
+    }
+
+
+def _select_last_segment_pages(answer: ClassificationOutput, pages: Sequence[Page]) -> list[Page]:
+    """The pages of the segment that the last of them is in."""
+    last_page_number = pages[-1].page_num
+    first_page_number = max(
+        (
+            segment.start_page
+            for segment in answer.segments
+            if segment.start_page <= last_page_number <= segment.end_page
+        ),
+        default=last_page_number,
+    )
+    return [page for page in pages if page.page_num >= first_page_number]
+
+
+def _drop_blank_pages(pages: Iterable[Page]) -> list[Page]:
+    """Those that say something: a blank page interrupts no document."""
+    return [page for page in pages if page.text.strip()]
+
+
+def _sum_weights(signs: Iterable[BoundarySign]) -> float:
+    return sum(sign.weight for sign in signs)
+
+
+def _build_boundary_finding(
+    segment: Segment, page: Page, signs: Sequence[BoundarySign], *, is_beginning: bool
+) -> Finding:
+    relevant_signs = sorted(
+        (sign for sign in signs if (sign.weight > 0) is is_beginning), key=lambda sign: -abs(sign.weight)
+    )
+    description = ", ".join(sign.description for sign in relevant_signs[:3])
+    page_number, segment_index = page.page_num, segment.segment_index
+    return Finding(
+        reasoning=f"Page {page_number} {description}.",
+        severity=IssueSeverity.MAJOR,
+        message=f"Page {page_number} seems to begin another document inside segment {segment_index}: it {description}"
+        if is_beginning
+        else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
+        segment_index=segment_index,
+        page=page_number,
+        quote=next(
+            (sign.quote for sign in relevant_signs if sign.quote), _split_lines(page.text)[0][:_MAX_TITLE_LENGTH]
+        ),
+        suggested_fix="Look where the document begins",
+    )
+
+
+# ------------------------------------------------------------------------------------------------ what pages tell
+
+
+@lru_cache(maxsize=512)
+def _split_lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.split("\n") if line.strip())
+
+
+@lru_cache(maxsize=512)
+def _find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Page i of n, and the line that says so, at the head and the foot of a page: in its middle it is of something else."""
+    lines = _split_lines(text)
+    edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
+    return tuple(
+        (int(match[1]), int(match[2]), line) for line in edge_lines for match in _PAGE_COUNT_PATTERN.finditer(line)
+    )
+
+
+def _compare_page_counts(previous_page: Page, page: Page, total_pages: int) -> Iterator[BoundarySign]:
+    """How the document counts its pages; the packet's own count tells nothing."""
+    page_counts = [
+        page_count for page_count in _find_page_counts(page.text) if page_count[:2] != (page.page_num, total_pages)
+    ]
+    previous_counts = [
+        page_count
+        for page_count in _find_page_counts(previous_page.text)
+        if page_count[:2] != (previous_page.page_num, total_pages)
+    ]
+    previous_numbers = {page_count[:2] for page_count in previous_counts}
+    continuing_count = next(
+        (
+            page_count
+            for page_count in page_counts
+            if page_count[0] > 1 and (page_count[0] - 1, page_count[1]) in previous_numbers
+        ),
+        None,
+    )
+    first_count = next((page_count for page_count in page_counts if page_count[0] == 1), None)
+    if continuing_count:
+        number, total, line = continuing_count
+        yield BoundarySign(-4.0, f"is page {number} of {total}, and the page before is {number - 1} of {total}", line)
+    elif first_count:
+        # An annex counts its own pages below the same line as the report.
+        is_annex = any(_is_running_line(line, first_count[2]) for _, _, line in previous_counts)
+        is_weak = first_count[1] == 1 or any(number == 1 for number, _ in previous_numbers)
+        weight = 1.0 if is_annex else 2.0 if is_weak else 3.0
+        yield BoundarySign(weight, f"is page 1 of {first_count[1]} by its own count", first_count[2])
+    elif previous_counts and previous_counts[-1][0] == previous_counts[-1][1] and not page_counts:
+        yield BoundarySign(2.0, f"comes after page {previous_counts[-1][0]} of {previous_counts[-1][1]}")
+
+
+def _is_running_line(line: str, next_line: str) -> bool:
+    """Whether both are one running line, numbers apart."""
+    letters, next_letters = (re.sub(r"[\W\d_]+", "", text).casefold() for text in (line, next_line))
+    return len(letters) >= _MIN_RUNNING_LINE_LETTERS and fuzz.ratio(letters, next_letters) >= _MIN_SIMILARITY_PERCENT
+
+
+def _compare_identity(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
+    """Whose page it is, and of what day."""
+    identifiers = {identifier.kind: identifier for identifier in page.identifiers}
+    previous_identifiers = {
+        identifier.kind: identifier for previous_page in previous_pages for identifier in previous_page.identifiers
+    }
+
+    def is_different(kind: IdentifierKind) -> bool:
+        """Neither stands anywhere on the other's pages: packets are stamped with numbers of their own."""
+        page_identifier, previous_identifier = identifiers[kind], previous_identifiers[kind]
+        return (
+            page_identifier.normal != previous_identifier.normal
+            and previous_identifier.value not in page.text
+            and not any(page_identifier.value in other_page.text for other_page in previous_pages)
+        )
+
+    shared_kinds = [kind for kind in _PATIENT_IDENTIFIER_KINDS if kind in identifiers and kind in previous_identifiers]
+    differing_kinds = [kind for kind in shared_kinds if is_different(kind)]
+    if differing_kinds and len(differing_kinds) == len(shared_kinds):
+        # A name alone is often misread: whatever stands in the place of one.
+        weight = 1.0 if differing_kinds == ["patient"] else 3.0
+        yield BoundarySign(weight, "is about another patient", identifiers[differing_kinds[0]].value)
+    if "report_date" in identifiers and "report_date" in previous_identifiers:
+        if identifiers["report_date"].normal == previous_identifiers["report_date"].normal:
+            yield BoundarySign(-1.0, "has the same date as the page before")
+        elif is_different("report_date"):
+            yield BoundarySign(2.0, "has another date", identifiers["report_date"].value)
+
+
+def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
+    """Letterhead, title and first words, if the document has not shown them before."""
+    known_lines = {
+        _normalise_line(line)
+        for previous_page in previous_pages
+        for line in _split_lines(previous_page.text)[:_HEAD_LINES]
+    }
+    head_lines = _split_lines(page.text)[:_HEAD_LINES]
+    new_lines = [line for line in head_lines if _normalise_line(line) not in known_lines]
+    # One that the page before has is a running head; one that only the document's first page has begins another.
+    last_head_lines = {_normalise_line(line) for line in _split_lines(previous_pages[-1].text)[:_HEAD_LINES]}
+    address = next(
+        (
+            line
+            for line in head_lines[:4]
+            if _ADDRESS_PATTERN.search(line) and _normalise_line(line) not in last_head_lines
+        ),
+        None,
+    )
+    if address:
+        is_dated = _has_report_date(page) and not _has_report_date(previous_pages[-1])
+        yield BoundarySign(3.0 if is_dated else 2.0, "has a letterhead of its own", address)
+    title = next((line for line in new_lines[:6] if _is_title(line)), None)
+    if title:
+        yield BoundarySign(2.0, "has a title", title)
+    opening = next((line for line in new_lines[:4] if _OPENING_PATTERN.match(line)), None)
+    if opening:
+        yield BoundarySign(1.5, "begins as documents begin", opening[:_MAX_TITLE_LENGTH])
+    if any(_CONTINUED_PATTERN.search(line) for line in _split_lines(page.text)[:_HEAD_LINES]):
+        yield BoundarySign(-3.0, "says that it is continued")
+
+
+def _has_report_date(page: Page) -> bool:
+    return any(identifier.kind == "report_date" for identifier in page.identifiers)
+
+
+def _normalise_line(line: str) -> str:
+    return re.sub(r"\W+", "", line).casefold()
+
+
+def _is_title(line: str) -> bool:
+    """Short, and written like a title: capitals, or a capital at each longer word."""
+    if len(line) > _MAX_TITLE_LENGTH or not _TITLE_PATTERN.fullmatch(line):
+        return False
+    long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
+    return sum(word[0].isupper() for word in long_words) >= max(1, len(long_words) - 1)
+
+
+def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign]:
+    """Whether the page before was signed, and whether a sentence runs over."""
+    body_texts = [block.text for block in previous_page.visible_blocks if not block.furniture] or [previous_page.text]
+    tail = "\n".join(_split_lines("\n".join(body_texts))[-_FOOT_LINES:])
+    if _CLOSING_PATTERN.search(tail):
+        yield BoundarySign(1.0, "comes after a signature or greeting")
+    first_text = next(
+        (block.text for block in page.visible_blocks if not block.furniture and block.text.strip()), page.text
+    )
+    if first_text.lstrip()[:1].islower() and tail and tail.rstrip()[-1:] not in ".:!?":
+        yield BoundarySign(-3.0, "begins in the middle of a sentence", first_text.strip()[:_MAX_TITLE_LENGTH])
+
+
+def _compare_text_forms(
+    previous_pages: Sequence[Page], page: Page, contained_types: Container[DocumentType]
+) -> Iterator[BoundarySign]:
+    """Whether the text turns from the forms of one type to those of another, which the document does not contain."""
+    page_forms, previous_forms = measure_page_forms([page]), measure_page_forms(previous_pages)
+    new_type, old_type = page_forms.strongest_type, previous_forms.strongest_type
+    if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:
+        return
+    lead = min(page_forms[new_type] - page_forms[old_type], previous_forms[old_type] - previous_forms[new_type])
+    # Notes quote reports and results by the page; nobody copies a note into a report.
+    is_copied = old_type is DocumentType.CLINICAL_NOTE
+    example = page_forms.find_strongest_match(new_type, [page])
+    if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:
+        yield BoundarySign(3.0, f"has the form of {new_type.value}, other than the pages before", example.quote)
+    elif lead >= _WEAK_FORM_LEAD and page_forms[new_type] >= 2 * page_forms[old_type]:
+        yield BoundarySign(2.0, f"rather has the form of {new_type.value}", example.quote)

@@ -1,0 +1,856 @@
+"""How ``weights.json`` was learned, and how a hospital learns it again on its own records.
+
+    python -m evalkit.classification.training PATH… --to weights.json
+
+A PATH is a file of JSON Lines or TOML, one labelled text each, or a folder with one sub-folder a type that holds .txt
+files. Records of one patient or one source are one ``group``: what is judged is never judged by what was learned from
+its own group. Only terms that several groups share are kept, letters only and no names, so that nobody's data is in the
+file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import re
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import Bounds, minimize
+from scipy.sparse import csr_matrix
+
+from evalkit.classification.lexicon import apply_lexicon
+from evalkit.classification.model_weights import (
+    LEXICON_FEATURE_NAMES,
+    MAX_TEMPERATURE,
+    load_model_weights,
+    parse_model_weights,
+)
+from evalkit.classification.page_segmentation import JOIN_SIGNS
+from evalkit.classification.schema import DocumentType
+from evalkit.classification.type_scoring import (
+    compute_damping,
+    compute_lexicon_features,
+    compute_term_weight,
+    extract_terms,
+)
+from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
+from evalkit.errors import UsageError
+
+FloatArray = npt.NDArray[np.float64]
+DOCUMENT_TYPES = tuple(DocumentType)
+
+FOLDS = 5
+MIN_TERM_GROUPS = 4
+"""So many groups must share a term."""
+MIN_TYPE_GROUPS = 3
+"""So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
+CANDIDATE_THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
+MAX_ERROR_RATE = 0.01
+MAX_PAGE_TYPE_STRENGTH = 1.0
+"""How much the types of pages may count in where documents begin: on unlike records they are wrong more often."""
+PAGE_LENGTH = 3000
+"""Characters after which a text without pages gets a new page."""
+
+_RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON, _RIDGE_JOINS = 0.1, 10.0, 0.05, 2.0
+_LONG_TEXT_LENGTH = 1200
+_SEED = 5
+#: A word that stands with a capital letter so often where a sentence goes on is a name of something.
+_MIN_NAME_CAPITAL_SHARE = 0.5
+_WORD_IN_SENTENCE_PATTERN = re.compile(r"(?<=[\w,;] )([A-Za-z][a-z]+)\b")
+_EXCLUDED_TERMS = frozenset(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "mon",
+        "tue",
+        "wed",
+        "thu",
+        "fri",
+        "sat",
+        "sun",
+        "mister",
+        "miss",
+        "mrs",
+        "name",
+        "usa",
+        "utc",
+        "doctor",
+        "www",
+        "com",
+        "http",
+        "https",
+    ]
+)
+#: A term of nothing else says how somebody writes, not what it is.
+_STOP_WORDS = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "all",
+        "also",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "being",
+        "below",
+        "but",
+        "by",
+        "can",
+        "could",
+        "do",
+        "does",
+        "done",
+        "each",
+        "for",
+        "from",
+        "has",
+        "have",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "may",
+        "more",
+        "most",
+        "no",
+        "not",
+        "of",
+        "off",
+        "on",
+        "or",
+        "other",
+        "out",
+        "over",
+        "per",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "these",
+        "this",
+        "those",
+        "through",
+        "to",
+        "under",
+        "up",
+        "upon",
+        "us",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "with",
+        "within",
+        "without",
+    ]
+)
+_LABEL_PATTERN = re.compile(r"(?m)^[ \t]*[-•*]?[ \t]*[^\n:]{2,70}:[ \t]*|[A-Z][A-Z /&-]{3,40}:")
+_OCR_CONFUSIONS = dict(
+    zip("lieahtcugsoBSIO", ("1", "l", "c", "o", "b", "f", "e", "v", "q", "5", "0", "8", "5", "l", "0"), strict=True)
+)
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A labelled text."""
+
+    id: str
+    document_type: DocumentType
+    text: str
+    group: str
+    """Of records that resemble each other: the same patient, source or report."""
+    source: str = ""
+
+
+class TextVariant(NamedTuple):
+    """A text as it was, or as it might have been: a part of it, without labels, misread, with a report quoted in it."""
+
+    name: str
+    original: LabelledText
+    text: str
+    quoted_report: LabelledText | None = None
+    """Whose text stands in it as well."""
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
+    """All labelled texts under these paths. UsageError naming the file and row where there is something else."""
+    labelled_texts = [example for path in paths for example in _read_labelled_path(path)]
+    missing_types = [
+        kind.value
+        for kind in DOCUMENT_TYPES
+        if not any(labelled_text.document_type is kind for labelled_text in labelled_texts)
+    ]
+    if missing_types:
+        raise _build_training_input_error("the examples", f"have none of type {', '.join(missing_types)}")
+    if len({labelled_text.group for labelled_text in labelled_texts}) < 2:
+        raise _build_training_input_error(
+            "the examples", "are all of one group, and none is judged by what was learned from its own"
+        )
+    return labelled_texts
+
+
+def _read_labelled_path(path: Path) -> Iterator[LabelledText]:
+    if path.is_dir():
+        for file in sorted(path.glob("*/*.txt")):
+            location = str(file.relative_to(path))
+            try:
+                text = file.read_text("utf-8")
+            except (OSError, ValueError) as error:
+                raise _build_training_input_error(location, "cannot be read as text in UTF-8") from error
+            yield _parse_labelled_row(location, {"id": file.stem, "type": file.parent.name, "text": text})
+        return
+    try:
+        text = path.read_text("utf-8")
+        if path.suffix == ".toml":
+            rows = tomllib.loads(text).get("document", [])
+        else:
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise _build_training_input_error(path.name, "cannot be read as JSON Lines or TOML") from error
+    if not isinstance(rows, list):
+        raise _build_training_input_error(path.name, "has no rows [[document]]")
+    for number, row in enumerate(rows, 1):
+        yield _parse_labelled_row(f"{path.name}, row {number}", row)
+
+
+def _parse_labelled_row(location: str, row: Any) -> LabelledText:
+    if not isinstance(row, Mapping) or not all(isinstance(row.get(key), str) for key in ("type", "text")):
+        raise _build_training_input_error(location, "has no type or no text")
+    if row["type"] not in [kind.value for kind in DOCUMENT_TYPES]:
+        raise _build_training_input_error(location, "has none of the five types")
+    name = str(row.get("id") or row.get("doc_id") or hashlib.sha256(row["text"].encode()).hexdigest()[:12])
+    return LabelledText(
+        name, DocumentType(row["type"]), row["text"], str(row.get("group") or name), str(row.get("source") or "")
+    )
+
+
+def _build_training_input_error(location: str, problem: str) -> UsageError:
+    return UsageError(f"{location} {problem}", code="LEARNING-INPUT", remedy="Give rows with type, text and group.")
+
+
+def split_into_pages(text: str) -> tuple[Page, ...]:
+    """The text as pages of lines, as a reader would make them of a file without any layout."""
+    pages: list[list[str]] = [[]]
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        if pages[-1] and sum(map(len, pages[-1])) + len(line) > PAGE_LENGTH:
+            pages.append([])
+        pages[-1].append(line)
+    return tuple(_build_page(number, lines) for number, lines in enumerate(pages, 1))
+
+
+def _build_page(number: int, lines: Sequence[str]) -> Page:
+    return Page(
+        page_num=number,
+        status=PageStatus.TEXT if lines else PageStatus.BLANK,
+        text="\n".join(lines),
+        paragraphs=tuple(lines),
+        layout_metadata=LayoutMetadata(block_types=("paragraph",) * len(lines), has_tables=False),
+        blocks=tuple(Block(type="paragraph", text=line, box=(0.0, 0.0, 1.0, 1.0)) for line in lines),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- variants
+
+
+def create_variants(examples: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
+    """Every text as it was and as it might have been. What is quoted in a note is of the note's own fold."""
+    text_variants: list[TextVariant] = []
+    texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
+    for labelled_text in examples:
+        texts_by_fold_and_type[fold_by_group[labelled_text.group], labelled_text.document_type].append(labelled_text)
+    for labelled_text in examples:
+        random_source = random.Random(f"{_SEED} {labelled_text.id}")  # noqa: S311 - the same variants each time
+        text_variants += [
+            TextVariant(name, labelled_text, text) for name, text in _vary_text(labelled_text, random_source)
+        ]
+        text_variants += _insert_quoted_reports(
+            labelled_text, texts_by_fold_and_type, fold_by_group[labelled_text.group], random_source
+        )
+    return text_variants
+
+
+def _vary_text(labelled_text: LabelledText, random_source: random.Random) -> Iterator[tuple[str, str]]:
+    text = labelled_text.text
+    yield "whole", text
+    if len(text) > _LONG_TEXT_LENGTH / 2:
+        yield "beginning", text[:500]
+    if len(text) > _LONG_TEXT_LENGTH:
+        yield "middle", text[len(text) // 3 : len(text) // 3 + 900]
+        yield "end", text[-700:]
+    if len(unlabelled := _LABEL_PATTERN.sub("", text)) > 100:
+        yield "no labels", unlabelled
+    yield "one line", " ".join(text.split())
+    yield "misread", simulate_misreading(text, 0.08, random_source)
+
+
+def _insert_quoted_reports(
+    labelled_text: LabelledText,
+    reports: Mapping[tuple[int, DocumentType], Sequence[LabelledText]],
+    fold: int,
+    random_source: random.Random,
+) -> Iterator[TextVariant]:
+    text = labelled_text.text
+    if labelled_text.document_type is not DocumentType.CLINICAL_NOTE or len(text) <= 300:
+        return
+    for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
+        if candidates := reports.get((fold, kind)):
+            quoted_report = random_source.choice(candidates)
+            excerpt = quoted_report.text[: int(len(text) * random_source.choice((0.3, 0.5)))]
+            insert_position = text.find("\n", len(text) // 2)
+            insert_position = len(text) // 2 if insert_position < 0 else insert_position
+            yield TextVariant(
+                f"quotes {kind.value}",
+                labelled_text,
+                f"{text[:insert_position]}\nRESULTS:\n{excerpt}\n{text[insert_position:]}",
+                quoted_report,
+            )
+
+
+def simulate_misreading(text: str, error_rate: float, random_source: random.Random) -> str:
+    """The text as a poor scan is read: characters mistaken, dropped and split."""
+    characters: list[str] = []
+    for character in text:
+        if not character.isalnum() or random_source.random() >= error_rate:
+            characters.append(character)
+            continue
+        draw = random_source.random()
+        if draw < 0.6:
+            characters.append(_OCR_CONFUSIONS.get(character, character))
+        elif draw < 0.8:
+            characters.append(character + " ")
+    return "".join(characters)
+
+
+# ------------------------------------------------------------------------------------------------------- what was found
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Variants with all that is learned from."""
+
+    variants: Sequence[TextVariant]
+    lexicon_features: FloatArray
+    """One row a variant, one column a type, one layer each of ``LEXICON_KINDS``."""
+    term_sets: Sequence[frozenset[str]]
+    true_types: npt.NDArray[np.intp]
+
+
+def assign_folds(examples: Iterable[LabelledText], fold_count: int = FOLDS) -> dict[str, int]:
+    """Group → fold: types spread evenly, the same for the same groups."""
+    type_by_group = {example.group: example.document_type.value for example in examples}
+    ordered_groups = sorted(
+        type_by_group, key=lambda group: (type_by_group[group], hashlib.sha256(group.encode()).hexdigest())
+    )
+    return {group: number % fold_count for number, group in enumerate(ordered_groups)}
+
+
+def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
+    """Everything the variants say, read once."""
+    feature_rows, term_sets = [], []
+    for variant in text_variants:
+        pages = split_into_pages(variant.text)
+        _, features = compute_lexicon_features([apply_lexicon(page) for page in pages])
+        feature_rows.append([features[kind] for kind in LEXICON_FEATURE_NAMES])
+        term_sets.append(frozenset(term.text for page in pages for term in extract_terms(page.text)))
+    return TrainingSet(
+        text_variants,
+        np.array(feature_rows).transpose(0, 2, 1),
+        term_sets,
+        np.array([DOCUMENT_TYPES.index(text_variant.original.document_type) for text_variant in text_variants]),
+    )
+
+
+def find_proper_names(texts: Iterable[str]) -> set[str]:
+    """Words that mostly have a capital letter in the middle of a sentence."""
+    capital_counts: Counter[str] = Counter()
+    lowercase_counts: Counter[str] = Counter()
+    for text in texts:
+        for match in _WORD_IN_SENTENCE_PATTERN.finditer(text):
+            (capital_counts if match[1][0].isupper() else lowercase_counts)[match[1].lower()] += 1
+    return {
+        word
+        for word, count in capital_counts.items()
+        if count >= _MIN_NAME_CAPITAL_SHARE * (count + lowercase_counts[word])
+    }
+
+
+@cache
+def load_given_names() -> frozenset[str]:
+    """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
+    data = tomllib.loads((files("evalkit.classification") / "given_names.toml").read_text("utf-8"))
+    return frozenset(data["names"].split())
+
+
+def select_vocabulary(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
+) -> list[str]:
+    """The terms that enough groups share and that are no names, sorted."""
+    groups_by_term: dict[str, set[str]] = defaultdict(set)
+    whole_text_rows = [row for row in rows if training_set.variants[row].name == "whole"]
+    for row in whole_text_rows:
+        for term in training_set.term_sets[row]:
+            groups_by_term[term].add(training_set.variants[row].original.group)
+    excluded_words = (
+        find_proper_names(training_set.variants[row].text for row in whole_text_rows)
+        | load_given_names()
+        | _EXCLUDED_TERMS
+    )
+    return sorted(
+        term
+        for term, term_groups in groups_by_term.items()
+        if len(term_groups) >= min_groups
+        and excluded_words.isdisjoint(words := term.split(" "))
+        and not _STOP_WORDS.issuperset(words)
+        and not any(map(_is_placeholder, words))
+    )
+
+
+def _is_placeholder(word: str) -> bool:
+    """Letters in the order of the alphabet stand for anything: ``abc``, ``xyz``."""
+    return len(word) > 2 and all(ord(after) - ord(before) == 1 for before, after in pairwise(word))
+
+
+def _find_unsupported_terms(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]
+) -> npt.NDArray[np.bool_]:
+    """Which terms too few groups of a type have to speak for it: one row a term, one column a type."""
+    index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
+    groups_by_cell: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for row in rows:
+        if training_set.variants[row].name == "whole":
+            for term in training_set.term_sets[row] & index_by_term.keys():
+                groups_by_cell[index_by_term[term], int(training_set.true_types[row])].add(
+                    training_set.variants[row].original.group
+                )
+    is_unsupported = np.ones((len(vocabulary), len(DOCUMENT_TYPES)), dtype=bool)
+    for (term_index, type_index), groups in groups_by_cell.items():
+        is_unsupported[term_index, type_index] = len(groups) < MIN_TYPE_GROUPS
+    return is_unsupported
+
+
+# ------------------------------------------------------------------------------------------------------------- learning
+
+
+class FittedWeights(NamedTuple):
+    """What was learned of the types."""
+
+    lexicon_weights: FloatArray
+    bias: FloatArray
+    terms: list[str]
+    term_weights: FloatArray
+    """One row a term, one column a type."""
+
+    def compute_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
+        """What speaks for each type of these variants, added up and heeded."""
+        raw_sums = (
+            training_set.lexicon_features[rows] @ self.lexicon_weights
+            + _build_term_matrix(training_set, rows, self.terms) @ self.term_weights
+            + self.bias
+        )
+        evidence = np.expm1(training_set.lexicon_features[rows, :, LEXICON_FEATURE_NAMES.index("evidence")]).sum(axis=1)
+        return np.asarray(raw_sums * np.array([[compute_damping(total)] for total in evidence.tolist()]))
+
+
+def fit_weights(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
+) -> FittedWeights:
+    """Multinomial logistic regression in which the lexicon's weights are the same for all types.
+
+    Groups weigh the same within their type, whatever they have of variants; types by the root of their groups.
+    """
+    vocabulary = select_vocabulary(training_set, rows, min_groups)
+    term_matrix = _build_term_matrix(training_set, rows, vocabulary)
+    transposed = term_matrix.T.tocsr()
+    lexicon_features, true_types = training_set.lexicon_features[rows], training_set.true_types[rows]
+    feature_count, type_count = lexicon_features.shape[2], len(DOCUMENT_TYPES)
+    target, row_weights = np.eye(type_count)[true_types], _compute_row_weights(training_set, rows)
+
+    def compute_loss(loss_parameters: FloatArray) -> tuple[float, FloatArray]:
+        lexicon_part, bias_part, term_part = (
+            loss_parameters[:feature_count],
+            loss_parameters[feature_count : feature_count + type_count],
+            loss_parameters[feature_count + type_count :].reshape(-1, type_count),
+        )
+        type_sums = lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part
+        type_sums -= type_sums.max(axis=1, keepdims=True)
+        exponential_sums = np.exp(type_sums).sum(axis=1, keepdims=True)
+        errors = (np.exp(type_sums) / exponential_sums - target) * row_weights[:, None]
+        loss_sum = -(row_weights * ((type_sums * target).sum(axis=1) - np.log(exponential_sums[:, 0]))).sum()
+        loss_sum += (
+            _RIDGE_LEXICON * (lexicon_part @ lexicon_part)
+            + _RIDGE_BIAS * (bias_part @ bias_part)
+            + _RIDGE_TERMS * (term_part * term_part).sum()
+        ) / 2
+        gradients = (
+            np.einsum("ij,ijk->k", errors, lexicon_features) + _RIDGE_LEXICON * lexicon_part,
+            errors.sum(axis=0) + _RIDGE_BIAS * bias_part,
+            (transposed @ errors + _RIDGE_TERMS * term_part).ravel(),
+        )
+        return float(loss_sum), np.concatenate(gradients)
+
+    upper_bounds = np.full(feature_count + type_count + len(vocabulary) * type_count, np.inf)
+    upper_bounds[feature_count + type_count :] = np.where(
+        _find_unsupported_terms(training_set, rows, vocabulary), 0.0, np.inf
+    ).ravel()
+    solution = minimize(
+        compute_loss,
+        np.zeros(len(upper_bounds)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(-np.inf, upper_bounds),
+        options={"maxiter": 200},
+    )
+    parameters = solution.x
+    return FittedWeights(
+        parameters[:feature_count],
+        parameters[feature_count : feature_count + type_count],
+        vocabulary,
+        parameters[feature_count + type_count :].reshape(-1, type_count),
+    )
+
+
+def _build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
+    index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
+    indices_by_row = [
+        sorted(index_by_term[term] for term in training_set.term_sets[row] if term in index_by_term) for row in rows
+    ]
+    starts = np.cumsum([0, *map(len, indices_by_row)])
+    weights = [compute_term_weight(len(term_indices)) for term_indices in indices_by_row for _ in term_indices]
+    return csr_matrix(
+        (weights, [term_index for term_indices in indices_by_row for term_index in term_indices], starts),
+        shape=(len(indices_by_row), len(vocabulary)),
+    )
+
+
+def _compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
+    groups = [training_set.variants[row].original.group for row in rows]
+    group_sizes = Counter(groups)
+    # One patient has records of several types: the group counts for each of them.
+    type_counts = Counter(kind for _, kind in set(zip(groups, training_set.true_types[rows].tolist(), strict=True)))
+    row_weights = np.array(
+        [
+            1 / group_sizes[group] / math.sqrt(type_counts[kind])
+            for group, kind in zip(groups, training_set.true_types[rows], strict=True)
+        ]
+    )
+    return np.asarray(row_weights / row_weights.mean())
+
+
+SourceParts = frozenset[Hashable]
+
+
+def find_source_parts(training_set: TrainingSet, get_part: Callable[[LabelledText], Hashable]) -> list[SourceParts]:
+    """Of each variant, the parts of the collection that its words are from: its own, and that of what it quotes."""
+    return [
+        frozenset(
+            get_part(labelled_text) for labelled_text in (variant.original, variant.quoted_report) if labelled_text
+        )
+        for variant in training_set.variants
+    ]
+
+
+def predict_out_of_fold(
+    training_set: TrainingSet,
+    parts_by_variant: Sequence[SourceParts],
+    trainable_rows: npt.NDArray[np.bool_] | None = None,
+) -> tuple[FloatArray, dict[SourceParts, FittedWeights]]:
+    """For every variant the sums of a model that learned from nothing of its parts, quoted or not; and those models.
+
+    ``trainable_rows``: which variants may be learned from; None: all.
+    """
+    allowed_rows = np.ones(len(parts_by_variant), dtype=bool) if trainable_rows is None else trainable_rows
+    type_sums = np.zeros((len(parts_by_variant), len(DOCUMENT_TYPES)))
+    weights_by_parts: dict[SourceParts, FittedWeights] = {}
+    for held_out_parts in dict.fromkeys(parts_by_variant):
+        weights_by_parts[held_out_parts] = fit_weights(
+            training_set, np.flatnonzero(find_independent_rows(parts_by_variant, held_out_parts) & allowed_rows)
+        )
+        held_out_rows = np.array(
+            [row for row, variant_parts in enumerate(parts_by_variant) if variant_parts == held_out_parts]
+        )
+        type_sums[held_out_rows] = weights_by_parts[held_out_parts].compute_type_sums(training_set, held_out_rows)
+    return type_sums, weights_by_parts
+
+
+def find_independent_rows(
+    parts_by_variant: Sequence[SourceParts], held_out_parts: SourceParts
+) -> npt.NDArray[np.bool_]:
+    """Which variants have nothing of the parts that are held out."""
+    return np.array([held_out_parts.isdisjoint(variant_parts) for variant_parts in parts_by_variant])
+
+
+class ProbabilityCalibration(NamedTuple):
+    """How the sums are to be believed."""
+
+    temperature: float
+    min_probability: float
+
+
+def calibrate_probabilities(
+    type_sums: FloatArray, training_set: TrainingSet, rows: npt.NDArray[np.bool_] | None = None
+) -> ProbabilityCalibration:
+    """From sums of a model that did not learn from what it judges; ``term_weights``: of these alone, None: of all.
+
+    The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
+    ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` above which at most ``MAX_ERROR_RATE`` of the answers
+    about whole texts are wrong.
+    """
+    selected_rows = np.ones(len(type_sums), dtype=bool) if rows is None else rows
+    true_types, type_sums = training_set.true_types[selected_rows], type_sums[selected_rows]
+
+    def compute_loss(log_temperature: FloatArray) -> float:
+        return -float(
+            np.log(
+                compute_probabilities(type_sums, math.exp(log_temperature[0]))[np.arange(len(true_types)), true_types]
+                + 1e-300
+            ).sum()
+        )
+
+    temperature = min(
+        MAX_TEMPERATURE, max(1.0, math.exp(minimize(compute_loss, np.zeros(1), method="Nelder-Mead").x[0]))
+    )
+    probability_rows = compute_probabilities(type_sums, temperature)
+    is_whole_text = np.array([candidate.name == "whole" for candidate in training_set.variants])[selected_rows]
+    confidences, is_wrong = (
+        probability_rows.max(axis=1)[is_whole_text],
+        (probability_rows.argmax(axis=1) != true_types)[is_whole_text],
+    )
+    acceptable_thresholds = (
+        candidate
+        for candidate in CANDIDATE_THRESHOLDS
+        if (is_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
+    )
+    return ProbabilityCalibration(temperature, next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]))
+
+
+def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
+    """Of each type, one row a text."""
+    scaled_sums = (type_sums - type_sums.max(axis=1, keepdims=True)) / temperature
+    return np.asarray(np.exp(scaled_sums) / np.exp(scaled_sums).sum(axis=1, keepdims=True))
+
+
+# ---------------------------------------------------------------------------------------------------------------- joins
+
+
+class PageChain(NamedTuple):
+    """A packet whose documents are known, for learning where they begin."""
+
+    type_opinions: FloatArray
+    """One row a page, one column a type: logarithms."""
+    join_signs: FloatArray
+    """One row a join, one column each of ``SIGNS``."""
+    is_beginning: npt.NDArray[np.bool_]
+    page_types: npt.NDArray[np.intp]
+    """The type of each page."""
+
+
+def fit_join_weights(chains: Sequence[PageChain]) -> dict[str, float]:
+    """Weights of ``SIGNS`` and of the pages' types that make the true documents likeliest: a chain's conditional likelihood.
+
+    Few packets move them little from what they were without any.
+
+    Source: Lafferty, McCallum and Pereira, Conditional Random Fields (ICML 2001).
+    """
+    type_count = len(DOCUMENT_TYPES)
+    prior_weights = np.array(list(JOIN_SIGNS.values()))
+
+    def compute_chain_loss(
+        chain: PageChain, join_weights: FloatArray, strength: float
+    ) -> tuple[float, FloatArray, float]:
+        page_count = len(chain.type_opinions)
+        type_fits = np.exp(strength * chain.type_opinions)
+        odds_by_join = np.exp(np.clip(chain.join_signs @ join_weights, -30, 30))
+        forward, scales = [type_fits[0] / type_fits[0].sum()], [type_fits[0].sum()]
+        for index in range(1, page_count):
+            forward_step = (forward[-1] + odds_by_join[index - 1] / type_count) * type_fits[index]
+            scales.append(forward_step.sum())
+            forward.append(forward_step / scales[-1])
+        backward = np.ones(type_count)
+        page_beliefs, join_beliefs = np.zeros((page_count, type_count)), np.zeros(max(page_count - 1, 0))
+        page_beliefs[-1] = forward[-1]
+        for index in range(page_count - 2, -1, -1):
+            backward_fits = type_fits[index + 1] * backward
+            join_beliefs[index] = (
+                odds_by_join[index]
+                * backward_fits.sum()
+                / type_count
+                / (odds_by_join[index] * backward_fits.sum() / type_count + forward[index] @ backward_fits)
+            )
+            backward = backward_fits + odds_by_join[index] * backward_fits.sum() / type_count
+            backward /= backward.sum()
+            belief = forward[index] * backward
+            page_beliefs[index] = belief / belief.sum()
+        true_fit = chain.type_opinions[np.arange(page_count), chain.page_types].sum()
+        true_joins = (chain.join_signs @ join_weights - math.log(type_count))[chain.is_beginning].sum()
+        chain_loss = np.log(scales).sum() - strength * true_fit - true_joins
+        weight_gradient = chain.join_signs.T @ (join_beliefs - chain.is_beginning)
+        strength_gradient = float((page_beliefs * chain.type_opinions).sum() - true_fit)
+        return float(chain_loss), weight_gradient, strength_gradient
+
+    def compute_loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        join_weights, strength = parameters[:-1], parameters[-1]
+        deviation = join_weights - prior_weights
+        loss_sum = _RIDGE_JOINS * float(deviation @ deviation) / 2
+        gradient = np.concatenate([_RIDGE_JOINS * deviation, [0.0]])
+        for chain in chains:
+            chain_loss, weight_gradient, strength_gradient = compute_chain_loss(chain, join_weights, strength)
+            loss_sum += chain_loss
+            gradient[:-1] += weight_gradient
+            gradient[-1] += strength_gradient
+        return loss_sum, gradient
+
+    start_parameters = np.array([*prior_weights, MAX_PAGE_TYPE_STRENGTH])
+    bounds = [(None, None)] * len(JOIN_SIGNS) + [(0.0, MAX_PAGE_TYPE_STRENGTH)]
+    solution = minimize(
+        compute_loss, start_parameters, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 120}
+    ).x
+    return dict(zip((*JOIN_SIGNS, "types"), solution.tolist(), strict=True))
+
+
+# ------------------------------------------------------------------------------------------------------------- the file
+
+
+def train_model(
+    examples: Sequence[LabelledText], join_weights: Mapping[str, float]
+) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
+    """The contents of ``weights.json``; for every variant the sums of a model that had not seen its group; the variants."""
+    fold_by_group = assign_folds(examples)
+    training_set = build_training_set(create_variants(examples, fold_by_group))
+    type_sums, _ = predict_out_of_fold(
+        training_set, find_source_parts(training_set, lambda example: fold_by_group[example.group])
+    )
+    fitted_weights = fit_weights(training_set, np.arange(len(training_set.variants)))
+    return (
+        build_weights_json(fitted_weights, calibrate_probabilities(type_sums, training_set), join_weights, examples),
+        type_sums,
+        training_set,
+    )
+
+
+def build_weights_json(
+    fitted_weights: FittedWeights,
+    calibration: ProbabilityCalibration,
+    join_weights: Mapping[str, float],
+    examples: Iterable[LabelledText] = (),
+) -> dict[str, Any]:
+    """The contents of ``weights.json``. Its version is the beginning of its numbers' hash."""
+    group_counts = Counter(kind for _, kind in {(example.group, example.document_type.value) for example in examples})
+    weights_json: dict[str, Any] = {
+        "learned_from": dict(sorted(group_counts.items())),
+        "types": [kind.value for kind in DOCUMENT_TYPES],
+        "temperature": round(calibration.temperature, 3),
+        "least": round(calibration.min_probability, 3),
+        "bias": _round_numbers(fitted_weights.bias),
+        "lexicon": _round_numbers(fitted_weights.lexicon_weights),
+        "joins": {name: round(value, 3) for name, value in join_weights.items()},
+        "terms": {
+            term: _round_numbers(type_weights)
+            for term, type_weights in zip(fitted_weights.terms, fitted_weights.term_weights, strict=True)
+            if np.abs(type_weights).max() >= 0.005
+        },
+    }
+    version = hashlib.sha256(json.dumps(weights_json, sort_keys=True).encode()).hexdigest()[:12]
+    return {"schema_version": 1, "version": version} | weights_json
+
+
+def _round_numbers(values: FloatArray) -> list[float]:
+    return [round(float(value), 3) + 0.0 for value in values]
+
+
+def main() -> None:
+    """Learn from labelled texts; where documents begin is taken from the shipped file."""
+    parser = argparse.ArgumentParser(prog="python -m evalkit.classification.training", description=main.__doc__)
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines, TOML, or a folder by types")
+    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="such as weights.json")
+    arguments = parser.parse_args()
+    shipped_weights = load_model_weights()
+    try:
+        examples = read_labelled_texts(arguments.paths)
+    except UsageError as error:
+        parser.error(str(error))
+    data, type_sums, training_set = train_model(
+        examples, {**shipped_weights.join_weights, "types": shipped_weights.page_type_strength}
+    )
+    parse_model_weights(data)
+    arguments.to.write_text(format_weights_json(data), "utf-8")
+    is_whole_text = np.array([variant.name == "whole" for variant in training_set.variants])
+    probability_rows = compute_probabilities(type_sums, data["temperature"])[is_whole_text]
+    is_right = probability_rows.argmax(axis=1) == training_set.true_types[is_whole_text]
+    is_decided = probability_rows.max(axis=1) >= data["least"]
+    print(  # noqa: T201 - what the command is asked for
+        f"{arguments.to}: {len(data['terms'])} terms, version {data['version']}. Of {len(is_right)} texts, judged without their "
+        f"groups: {int((is_right & is_decided).sum())} right, {int((~is_right & is_decided).sum())} wrong, {int((~is_decided).sum())} cannot tell"
+    )
+
+
+def format_weights_json(data: Mapping[str, Any]) -> str:
+    """One line a term, so that two versions can be compared."""
+    head = json.dumps({key: value for key, value in data.items() if key != "terms"}, indent=1)
+    rows = ",\n".join(f"  {json.dumps(term)}: {json.dumps(row)}" for term, row in data["terms"].items())
+    return f'{head[:-2]},\n "terms": {{\n{rows}\n }}\n}}\n'
+
+
+if __name__ == "__main__":
+    main()

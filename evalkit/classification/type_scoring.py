@@ -1,0 +1,260 @@
+"""Which type are these pages, how probable is it, and what said so?
+
+The lexicon's opinion and the learned terms are added up, divided by the temperature, and become probabilities that sum
+to 1. Every part of the sum can be named, so that a person can be told what spoke for and against a type.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from evalkit.classification.lexicon import Cue, Lexicon, LexiconReading, Span, apply_lexicon, score_cues
+from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_model_weights
+from evalkit.classification.schema import DocumentType
+from evalkit.documents.bundle import Page
+
+#: The beginning and the end of a document: so much of it, but at least so many characters.
+_EDGE_SHARE, _MIN_EDGE_LENGTH = 0.15, 250
+#: Below so many known terms each counts as if there were so many, or one word would decide a line.
+_MIN_TERM_COUNT = 40
+#: Added to the sum that shares are shares of: what hardly speaks has no share.
+_SHARE_SMOOTHING = 5.0
+#: So much of the lexicon's evidence is believed by half.
+_DAMPING_CONSTANT = 3.0
+_WORD_PATTERN = re.compile(r"[A-Za-z]{2,}")
+_MIN_WORD_LENGTH = 3
+
+LexiconFeatures = dict[str, tuple[float, ...]]
+
+
+class Term(NamedTuple):
+    """A word or a pair of words, and where it stands in the page's text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class ScoredPage:
+    """A page: what the lexicon found, and its words."""
+
+    lexicon_reading: LexiconReading
+    terms: tuple[str, ...]
+    """Those that weigh anything, each once, in order of appearance."""
+    model_weights: ModelWeights
+    """By what they are weighed."""
+
+    @cached_property
+    def type_scores(self) -> ClassificationScores:
+        """What the page alone says of the types."""
+        return combine_pages([self])
+
+    @cached_property
+    def term_cues(self) -> tuple[Cue, ...]:
+        """The places where learned terms spoke, each for one type; looked for once, and only where they are needed."""
+        return tuple(_find_term_cues(self))
+
+
+@dataclass(frozen=True)
+class ScoreContribution:
+    """One thing that spoke for or against types."""
+
+    name: str
+    """A term, or one of ``LEXICON_KINDS``."""
+    weights: tuple[float, ...]
+    """What it adds for each type, in the order of ``DocumentType``."""
+    is_term: bool
+
+
+@dataclass(frozen=True)
+class ClassificationScores:
+    """What pages say together."""
+
+    lexicon_scores: Mapping[DocumentType, float]
+    """The lexicon's."""
+    lexicon_features: LexiconFeatures
+    """How the lexicon is heard: by each of ``LEXICON_KINDS`` a number a type."""
+    terms: tuple[str, ...]
+    """Those that were found, each once."""
+    model_weights: ModelWeights
+
+    @cached_property
+    def probabilities(self) -> dict[DocumentType, float]:
+        """How probable each type is; they sum to 1. What says little is believed little."""
+        return self._compute_probabilities(compute_damping(math.fsum(self.lexicon_scores.values())))
+
+    @property
+    def probabilities_undamped(self) -> dict[DocumentType, float]:
+        """As ``probabilities``, however little was said."""
+        return self._compute_probabilities(1.0)
+
+    def _compute_probabilities(self, damping: float) -> dict[DocumentType, float]:
+        scale = damping / self.model_weights.temperature
+        return dict(zip(DocumentType, softmax([type_sum * scale for type_sum in self._type_sums]), strict=True))
+
+    @cached_property
+    def _type_sums(self) -> list[float]:
+        weights_by_term = self.model_weights.weights_by_term
+        term_weight = compute_term_weight(len(self.terms))
+        term_sums = [
+            sum(column) * term_weight for column in zip(*(weights_by_term[term] for term in self.terms), strict=True)
+        ]
+        weighted_features = list(zip(self.model_weights.lexicon_weights, self.lexicon_features.values(), strict=True))
+        return [
+            bias
+            + sum(weight * feature[type_index] for weight, feature in weighted_features)
+            + (term_sums[type_index] if term_sums else 0.0)
+            for type_index, bias in enumerate(self.model_weights.bias)
+        ]
+
+    @property
+    def contributions(self) -> Iterator[ScoreContribution]:
+        """Everything that spoke; with the bias, heeded and divided by the temperature, its sum makes the probabilities."""
+        for weight, (name, features) in zip(
+            self.model_weights.lexicon_weights, self.lexicon_features.items(), strict=True
+        ):
+            yield ScoreContribution(name, tuple(weight * feature for feature in features), is_term=False)
+        term_weight = compute_term_weight(len(self.terms))
+        for term in self.terms:
+            yield ScoreContribution(
+                term, tuple(weight * term_weight for weight in self.model_weights.weights_by_term[term]), is_term=True
+            )
+
+    @property
+    def types_by_probability(self) -> list[DocumentType]:
+        """The types, the most probable first."""
+        return sorted(DocumentType, key=lambda kind: -self.probabilities[kind])
+
+
+def compute_damping(evidence: float) -> float:
+    """How much is believed of what the lexicon's scores, which sum to ``evidence``, and the terms beside them say: 0 to 1."""
+    return evidence / (evidence + _DAMPING_CONSTANT)
+
+
+def softmax(logits: Sequence[float]) -> list[float]:
+    """Probabilities in proportion to the sums' exponentials.
+
+    >>> softmax([0.0, 0.0]), [round(one, 3) for one in softmax([1000.0, 999.0])]
+    ([0.5, 0.5], [0.731, 0.269])
+    """
+    highest = max(logits)
+    exponentials = [math.exp(logit - highest) for logit in logits]
+    total = math.fsum(exponentials)
+    return [exponential / total for exponential in exponentials]
+
+
+def score_page(page: Page, lexicon: Lexicon | None = None, model_weights: ModelWeights | None = None) -> ScoredPage:
+    """The page, read once for all that is asked of it."""
+    model_weights = load_model_weights() if model_weights is None else model_weights
+    reading = apply_lexicon(page, lexicon)
+    return ScoredPage(reading, tuple(_find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
+
+
+def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: ModelWeights) -> dict[str, None]:
+    """As :func:`extract_terms`, without places, which are rarely asked for."""
+    weighted_terms: dict[str, None] = {}
+    cursor = 0
+    for start, end in (*furniture, (len(text), len(text))):
+        words = [word.lower() for word in _WORD_PATTERN.findall(text, cursor, start)]
+        weighted_terms.update(
+            dict.fromkeys(
+                word for word in words if word in model_weights.weights_by_term and len(word) >= _MIN_WORD_LENGTH
+            )
+        )
+        pairs = (
+            f"{word} {next_word}"
+            for word, next_word in pairwise(words)
+            if next_word in model_weights.second_words.get(word, ())
+        )
+        weighted_terms.update(dict.fromkeys(pairs))
+        cursor = end
+    return weighted_terms
+
+
+def extract_terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
+    """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
+    cursor = 0
+    for start, end in (*furniture, (len(text), len(text))):
+        previous_word: Term | None = None
+        for match in _WORD_PATTERN.finditer(text, cursor, start):
+            word = Term(match.group().lower(), match.start(), match.end())
+            if previous_word is not None:
+                yield Term(f"{previous_word.text} {word.text}", previous_word.start, word.end)
+            if len(word.text) >= _MIN_WORD_LENGTH:
+                yield word
+            previous_word = word
+        cursor = end
+
+
+def combine_pages(pages: Sequence[ScoredPage]) -> ClassificationScores:
+    """What these pages, at least one, say of the types as one document."""
+    lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
+    page_terms = dict.fromkeys(term for page in pages for term in page.terms)
+    return ClassificationScores(lexicon_scores, features, tuple(page_terms), pages[0].model_weights)
+
+
+def compute_term_weight(term_count: int) -> float:
+    """What each of so many different known terms counts."""
+    return 1 / math.sqrt(max(term_count, _MIN_TERM_COUNT))
+
+
+def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[DocumentType, float], LexiconFeatures]:
+    """The lexicon's scores of all pages together; and by each of ``LEXICON_KINDS`` a number a type."""
+    total_length = sum(len(reading.page.text) for reading in readings)
+    edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
+    opening_cues: list[Cue] = []
+    closing_cues: list[Cue] = []
+    scores = dict.fromkeys(DocumentType, 0.0)
+    offset = 0
+    for reading in readings:
+        for kind in DocumentType:
+            scores[kind] += reading.scores[kind]
+        opening_cues += (cue for cue in reading.cues if offset + cue.start < edge_length)
+        closing_cues += (cue for cue in reading.cues if offset + cue.start > total_length - edge_length)
+        offset += len(reading.page.text)
+    features = (
+        tuple(math.log1p(scores[kind]) for kind in DocumentType),
+        _smooth_shares(scores),
+        _smooth_shares(score_cues(opening_cues)),
+        _smooth_shares(score_cues(closing_cues)),
+    )
+    return scores, dict(zip(LEXICON_FEATURE_NAMES, features, strict=True))
+
+
+def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
+    total = math.fsum(scores.values()) + _SHARE_SMOOTHING
+    return tuple(scores[kind] / total for kind in DocumentType)
+
+
+def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[Cue]:
+    """The places where learned terms spoke for the type, of those that speak for it more than for any other."""
+    return (cue for cue in page.term_cues if cue.document_type is kind)
+
+
+def _find_term_cues(page: ScoredPage) -> Iterator[Cue]:
+    """Each learned term as a cue of the type that it speaks for most, if there is one alone."""
+    document_types, weights_by_term = list(DocumentType), page.model_weights.weights_by_term
+    reading = page.lexicon_reading
+    for term in extract_terms(reading.page.text, reading.furniture):
+        if term.text not in weights_by_term:
+            continue
+        type_weights = weights_by_term[term.text]
+        second_highest, highest = sorted(type_weights)[-2:]
+        if highest > second_highest:
+            yield Cue(
+                document_types[type_weights.index(highest)],
+                "learned",
+                "body",
+                highest - second_highest,
+                -1,
+                term.start,
+                term.end,
+                term.text,
+            )

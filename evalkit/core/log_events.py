@@ -1,0 +1,61 @@
+"""Log lines for programs: what happened to which document, how long each step took. Never a name, never a word of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Literal
+
+from evalkit.core.clocks import format_timestamp
+
+LogLineFormat = Literal["text", "json"]
+
+_FIELDS_ATTRIBUTE = "evalkit_fields"
+_SHA256_DIGITS = 12
+"""Of a document's SHA-256: enough to find it, and it tells nobody who the patient is."""
+
+
+def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256: str, **fields: float | str) -> None:
+    """Log ``event`` happened to the document of that SHA-256; ``fields`` are numbers, codes and names of steps.
+
+    They are words of the message, for whoever logs in his own way, and fields of the object.
+    """
+    event_fields = {"document": document_sha256[:_SHA256_DIGITS], **fields}
+    logger.log(
+        level,
+        "%s %s",
+        event,
+        " ".join(f"{name}={value}" for name, value in event_fields.items()),
+        extra={_FIELDS_ATTRIBUTE: event_fields},
+    )
+
+
+class EventFormatter(logging.Formatter):
+    """A line for a person, or an object for a program."""
+
+    def __init__(self, line_format: LogLineFormat) -> None:
+        """``json``: at, level, logger, message, and whatever ``log_event`` was given."""
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+        self.is_json = line_format == "json"
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line. A traceback is no part of an object: its message may quote a document."""
+        if not self.is_json:
+            return super().format(record)
+        return json.dumps(self.build_log_fields(record), ensure_ascii=False)
+
+    def build_log_fields(self, record: logging.LogRecord) -> dict[str, float | str]:
+        """What the object has."""
+        event_fields: dict[str, float | str] | None = getattr(record, _FIELDS_ATTRIBUTE, None)
+        message = str(record.args[0]) if event_fields and isinstance(record.args, tuple) else record.getMessage()
+        timestamp = format_timestamp(datetime.fromtimestamp(record.created, UTC))
+        log_fields: dict[str, float | str] = {
+            "at": timestamp,
+            "level": record.levelname,
+            "logger": record.name,
+            "message": message,
+        }
+        if record.exc_info and record.exc_info[0]:
+            log_fields["error"] = record.exc_info[0].__name__
+        return log_fields | (event_fields or {})

@@ -1,0 +1,562 @@
+"""What Document AI answers about a portion of a PDF, put on its pages.
+
+The answer is hostile until checked: it may name pages that were not sent, be a thousand times as large as they are, and
+holds descriptions that a model wrote. What is printed on a page the PDF knows too; the answer says in which order.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
+from typing import Any, NamedTuple
+
+from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStatus
+from evalkit.documents.layout import LayoutBlock
+from evalkit.documents.page_builder import build_page
+from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, PageToken
+from evalkit.documents.pdf import determine_page_status
+from evalkit.documents.quality import MIN_READABLE_SCORE
+
+#: What an answer may hold: bytes, rows and columns of a table, cells of all tables, and on one page words, and pairs of
+#: a cell and a word that may be in it. A dense page has some thousand words.
+_MAX_RESPONSE_BYTES, _MAX_TABLE_ROWS, _MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 30_000_000, 10_000, 200, 500_000
+_MAX_PAGE_WORDS, _MAX_CELL_WORD_PAIRS = 100_000, 50_000_000
+#: How often a page may point at all of the text: once with its tokens, once with its paragraphs, lines, blocks and all.
+_MAX_TEXT_REPEATS = 10
+#: How far (as a share of the page) a word's middle may be beside the box of its paragraph.
+_POSITION_TOLERANCE = 0.005
+#: The share of the answer's words that may be missing from the PDF's own text where the two agree.
+_MAX_MISREAD_SHARE = 0.1
+#: A page of so many known words of which the answer leaves out more than this share was not read.
+_MAX_OMITTED_SHARE, _MIN_KNOWN_WORDS = 0.1, 10
+#: A picture that covers so much of a page and adds no word to it may have words that nobody read.
+_LARGE_IMAGE_SHARE = 0.15
+_WORD_PATTERN = re.compile(r"\w+")
+_UNPLACED_BOX = (0, 0, 0, 0)
+_TokenRows = tuple[tuple[tuple[PageToken, ...], ...], ...]
+"""Rows of cells of words."""
+
+
+class MalformedResponseError(Exception):
+    """An answer contradicts itself, or the file."""
+
+
+# From the answer to what it says
+
+
+class _ResponseCell(NamedTuple):
+    """Words that stand together."""
+
+    words: tuple[str, ...]
+    region: Box | None
+    """Where they stand, as far as it is told."""
+
+
+class _ResponseBlock(NamedTuple):
+    """A heading, paragraph, list item or table."""
+
+    first_page_index: int
+    """Where it begins, counted from 0 in the portion."""
+    last_page_index: int
+    """Where it ends."""
+    type: BlockType
+    rows: tuple[tuple[_ResponseCell, ...], ...]
+    furniture: bool = False
+    is_doubtful: bool = False
+    """May have been written by a model: it counts only if its words are known to stand on the page."""
+
+    @property
+    def words(self) -> list[str]:
+        """All of them, in reading order."""
+        return [word for row in self.rows for cell in row for word in cell.words]
+
+
+class _BlockContext(NamedTuple):
+    """What a block without pages or box of its own has from the block around it."""
+
+    page_count: int
+    """How many the portion has."""
+    first_page_index: int = 0
+    last_page_index: int = 0
+    region: Box | None = None
+    is_in_list: bool = False
+
+
+def _walk_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_ResponseBlock]:
+    """What the tree of blocks says, in reading order: a block itself, then what is in it."""
+    first_page_index, last_page_index = context.first_page_index, context.last_page_index
+    for block in blocks:
+        if block.page_span.page_start:
+            first_page_index, last_page_index = _parse_page_span(block.page_span, context.page_count)
+        block_context = context._replace(
+            first_page_index=first_page_index,
+            last_page_index=last_page_index,
+            region=_find_region(block, first_page_index, last_page_index, context),
+        )
+        kind = block.WhichOneof("block")
+        if kind == "text_block":
+            yield from _read_text_block(block.text_block, block_context)
+        elif kind == "table_block":
+            yield from _read_paragraph(block.table_block.caption, block_context, is_doubtful=True)
+            yield from _read_table(block.table_block, block_context)
+        elif kind == "list_block":
+            for list_entry in block.list_block.list_entries:
+                yield from _walk_blocks(list_entry.blocks, block_context._replace(is_in_list=True))
+        elif kind == "image_block":
+            yield from _read_paragraph(block.image_block.image_text, block_context, is_doubtful=True)
+
+
+def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
+    """First and last page, counted from 0."""
+    last_page = max(page_span.page_end, page_span.page_start)
+    if not 1 <= page_span.page_start <= last_page <= page_count:
+        raise MalformedResponseError
+    return page_span.page_start - 1, last_page - 1
+
+
+def _find_region(block: Any, first_page_index: int, last_page_index: int, context: _BlockContext) -> Box | None:
+    """Of a block that runs over a page's end nobody says on which page its box is."""
+    if first_page_index != last_page_index:
+        return None
+    return _polygon_to_box(block.bounding_box) or (
+        context.region if first_page_index == context.first_page_index == context.last_page_index else None
+    )
+
+
+def _read_text_block(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
+    block_type: BlockType = "list_item" if context.is_in_list else "paragraph"
+    if block.type_.startswith("heading") or block.type_ in ("title", "subtitle"):
+        block_type = "heading"
+    yield from _read_paragraph(block.text, context, block_type, furniture=block.type_ in ("header", "footer"))
+    yield from _walk_blocks(block.blocks, context)
+
+
+def _read_paragraph(
+    text: str,
+    context: _BlockContext,
+    block_type: BlockType = "paragraph",
+    *,
+    furniture: bool = False,
+    is_doubtful: bool = False,
+) -> Iterator[_ResponseBlock]:
+    if words := _split_words(text):
+        yield _ResponseBlock(
+            context.first_page_index,
+            context.last_page_index,
+            block_type,
+            ((_ResponseCell(words, context.region),),),
+            furniture,
+            is_doubtful,
+        )
+
+
+def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
+    """The table, once for each page that it has rows on: Google may put one together from several pages."""
+    rows_by_page: dict[int, list[tuple[_ResponseCell, ...]]] = {}
+    page_index = context.first_page_index
+    if len(block.header_rows) + len(block.body_rows) > _MAX_TABLE_ROWS:
+        raise MalformedResponseError
+    for row in _read_table_rows((*block.header_rows, *block.body_rows), context):
+        page_index = next((cell_block.first_page_index for cell in row for cell_block in cell), page_index)
+        rows_by_page.setdefault(page_index, []).append(tuple(_build_cell(cell) for cell in row))
+    for page_index, page_rows in rows_by_page.items():
+        column_count = max(map(len, page_rows))
+        padded_rows = tuple(
+            (*row, *[_EMPTY_CELL] * (column_count - len(row))) for row in page_rows if any(cell.words for cell in row)
+        )
+        if padded_rows:
+            yield _ResponseBlock(page_index, page_index, "table", padded_rows)
+
+
+def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[list[list[_ResponseBlock]]]:
+    """What each cell of each row says. A cell that spans several says it in the first, and the others are empty."""
+    spans_below: dict[int, int] = {}
+    for row in rows:
+        cells: list[list[_ResponseBlock]] = []
+        next_spans = {column: count - 1 for column, count in spans_below.items() if count > 1}
+        taken_columns = set(spans_below)
+        for cell in row.cells:
+            while len(cells) in taken_columns:
+                cells.append([])
+            column_span, row_span = min(max(cell.col_span, 1), _MAX_TABLE_COLUMNS), max(cell.row_span, 1)
+            next_spans |= {len(cells) + step: row_span - 1 for step in range(column_span) if row_span > 1}
+            cells += [list(_walk_blocks(cell.blocks, context)), *([] for _ in range(column_span - 1))]
+            if len(cells) > _MAX_TABLE_COLUMNS:
+                raise MalformedResponseError
+        spans_below = next_spans
+        yield cells
+
+
+def _build_cell(blocks: Sequence[_ResponseBlock]) -> _ResponseCell:
+    parts = [part for block in blocks if not block.is_doubtful for row in block.rows for part in row]
+    regions = {part.region for part in parts}
+    region = _enclose_boxes([box for box in regions if box]) if None not in regions and regions else None
+    return _ResponseCell(tuple(word for part in parts for word in part.words), region)
+
+
+_EMPTY_CELL = _ResponseCell((), None)
+
+
+def _split_words(text: str) -> tuple[str, ...]:
+    """The words of the text, without what cannot be printed."""
+    return tuple(printable_word for word in text.split() if (printable_word := UNPRINTABLE_CHARACTER.sub("", word)))
+
+
+def _enclose_boxes(boxes: Sequence[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
+    """The box around a polygon, as far as it is on the page; None where it is not told, or not on the page."""
+    points = [(point.x, point.y) for point in polygon.normalized_vertices]
+    if not points and dimension is not None and dimension.width > 0 and dimension.height > 0:
+        points = [(point.x / dimension.width, point.y / dimension.height) for point in polygon.vertices]
+    if len(points) < 2 or not all(math.isfinite(coordinate) for point in points for coordinate in point):
+        return None
+    x_shares, y_shares = zip(*points, strict=True)
+    x0, y0, x1, y1 = (
+        min(max(coordinate, 0.0), 1.0) for coordinate in (min(x_shares), min(y_shares), max(x_shares), max(y_shares))
+    )
+    return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
+
+
+# What is known of a page before the blocks are put on it
+
+
+class KnownPage:
+    """A page as MuPDF sees it, with the words that are known to stand on it and their places."""
+
+    def __init__(self, page_num: int, content: PageContent) -> None:
+        self.page_num = page_num
+        # What somebody else recognised on a scan is no more seen than other invisible text.
+        self.content = content.copy_without_ocr_layer
+        self.pdf_tokens = tuple(token for line in self.content.visible_lines for token in line.tokens)
+        self.known_tokens: Sequence[PageToken] = self.pdf_tokens
+        self.token_confidences: dict[PageToken, int] = {}
+        """How sure Document AI is of each of ``known_tokens``, 0..100; empty where these are the PDF's own."""
+        hidden_texts = (
+            set() if content.needs_ocr else {token.text for line in content.hidden_lines for token in line.tokens}
+        )
+        self.hidden_words = hidden_texts - {token.text for token in self.pdf_tokens}
+        """Words of the PDF that nobody can see. Beside pictures that is not told: a picture may show the same ones."""
+        self.is_rotated = False
+        """Google has turned the page to read it: where things stand on it as it is displayed is not told."""
+        self.fallback_blocks: list[_ResponseBlock] = []
+        """What Document AI says of the page outside its tree of blocks."""
+
+    def add_response_page(self, response_page: Any, response_text: str, page_index: int) -> None:
+        """What Google's protobuf ``Page`` says, whose anchors are in ``response_text``; ``page_index`` counts in the portion."""
+        layout_parts = (
+            *response_page.tokens,
+            *response_page.paragraphs,
+            *response_page.lines,
+            *response_page.blocks,
+            response_page,
+        )
+        segments = (segment for part in layout_parts for segment in part.layout.text_anchor.text_segments)
+        if sum(
+            max(min(text_segment.end_index, len(response_text)) - text_segment.start_index, 0)
+            for text_segment in segments
+        ) > _MAX_TEXT_REPEATS * len(response_text):
+            raise MalformedResponseError
+        dimension = response_page.dimension
+        self.is_rotated = (dimension.width - dimension.height) * (self.content.width - self.content.height) < 0
+        if not self.is_rotated:
+            self.token_confidences = _read_recognised_tokens(response_page, response_text, self.content)
+            self.known_tokens = list(self.token_confidences) or self.pdf_tokens
+        for part_group in (response_page.paragraphs, response_page.lines, response_page.blocks, [response_page]):
+            for part in part_group:
+                region = None if part is response_page else _polygon_to_box(part.layout.bounding_poly, dimension)
+                self.fallback_blocks += _read_paragraph(
+                    _read_anchored_text(part.layout, response_text),
+                    _BlockContext(page_index + 1, page_index, page_index, region),
+                )
+            if self.fallback_blocks:
+                break
+
+    def has_new_words(self, layout_blocks: Sequence[LayoutBlock]) -> bool:
+        """Whether these blocks have words that are not the PDF's own."""
+        return bool(
+            _count_words(token for block in layout_blocks for token in block.tokens) - _count_words(self.pdf_tokens)
+        )
+
+    def count_unused_words(self, blocks: Iterable[_ResponseBlock]) -> Counter[str]:
+        """The words that are known to stand on the page and not said."""
+        return Counter(token.text for token in self.known_tokens) - Counter(
+            word for block in blocks for word in block.words
+        )
+
+
+def _read_anchored_text(layout: Any, response_text: str) -> str:
+    segments = layout.text_anchor.text_segments
+    return "".join(response_text[max(segment.start_index, 0) : max(segment.end_index, 0)] for segment in segments)
+
+
+def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
+    """The page's words in points of the displayed page, and how sure Document AI is of each, 0..100."""
+    placed_words: list[tuple[str, Box, int]] = []
+    word_end_index = -1
+    for part in response_page.tokens:
+        part_text, box = (
+            _read_anchored_text(part.layout, response_text),
+            _polygon_to_box(part.layout.bounding_poly, response_page.dimension),
+        )
+        words = _split_words(part_text)
+        if not words or box is None:
+            continue
+        confidence = part.layout.confidence
+        percent = round(100 * confidence) if 0 <= confidence <= 1 else 0
+        segments = part.layout.text_anchor.text_segments
+        # Google parts a word from the comma behind it; a word here goes on to the next space.
+        if placed_words and segments[0].start_index == word_end_index and not part_text[0].isspace():
+            previous_word, previous_box, previous_percent = placed_words.pop()
+            words, box, percent = (
+                (previous_word + words[0], *words[1:]),
+                _enclose_boxes([previous_box, box]),
+                min(previous_percent, percent),
+            )
+        placed_words += [(word, box, percent) for word in words]
+        word_end_index = -1 if part_text[-1].isspace() else segments[-1].end_index
+    return {_build_token(word, box, content): percent for word, box, percent in placed_words}
+
+
+def _build_token(word: str, box: Box, content: PageContent) -> PageToken:
+    x0, y0, x1, y1 = box
+    return PageToken(word, x0 * content.width, y0 * content.height, x1 * content.width, y1 * content.height)
+
+
+# From what the answer says to pages
+
+
+def build_response_pages(response_document: Any, known_pages: Sequence[KnownPage]) -> Iterator[Page]:
+    """The pages of a portion; ``response_document`` is Google's protobuf ``Document``, None where nothing had to be asked."""
+    blocks_by_page: dict[int, list[_ResponseBlock]] = {}
+    cell_count = 0
+    if response_document is not None:
+        if response_document.ByteSize() > _MAX_RESPONSE_BYTES or len(response_document.pages) > len(known_pages):
+            raise MalformedResponseError
+        for index, response_page in enumerate(response_document.pages):
+            page_index = response_page.page_number - 1 if response_page.page_number else index
+            if not 0 <= page_index < len(known_pages):
+                raise MalformedResponseError
+            known_pages[page_index].add_response_page(response_page, response_document.text, page_index)
+        for block in _walk_blocks(response_document.document_layout.blocks, _BlockContext(len(known_pages))):
+            cell_count += sum(map(len, block.rows))
+            if cell_count > _MAX_TABLE_CELLS:
+                raise MalformedResponseError
+            for block_part in _split_at_page_end(block, known_pages):
+                blocks_by_page.setdefault(block_part.first_page_index, []).append(block_part)
+    for index, known_page in enumerate(known_pages):
+        yield _build_response_page(known_page, blocks_by_page.get(index, []))
+
+
+def _split_at_page_end(block: _ResponseBlock, known_pages: Sequence[KnownPage]) -> Iterator[_ResponseBlock]:
+    """A paragraph that runs over a page's end, on both pages as the words say that are known of them.
+
+    Where these do not tell, or more pages are in it, it stands where it begins.
+    """
+    if block.last_page_index != block.first_page_index + 1:
+        yield block._replace(last_page_index=block.first_page_index)
+        return
+    words, region = block.rows[0][0]
+    first_page_words, second_page_words = (
+        {token.text for token in known_pages[page_index].known_tokens}
+        for page_index in (block.first_page_index, block.last_page_index)
+    )
+    gains = accumulate(((word in first_page_words) - (word in second_page_words) for word in words), initial=0)
+    split_index, _ = max(enumerate(gains), key=lambda gain: (gain[1], gain[0]))
+    for page_index, part_words in (
+        (block.first_page_index, words[:split_index]),
+        (block.last_page_index, words[split_index:]),
+    ):
+        if part_words:
+            yield block._replace(
+                first_page_index=page_index, last_page_index=page_index, rows=((_ResponseCell(part_words, region),),)
+            )
+
+
+def _build_response_page(known_page: KnownPage, blocks: Sequence[_ResponseBlock]) -> Page:
+    if all(response_block.is_doubtful for response_block in blocks):
+        blocks = known_page.fallback_blocks
+    unused_words = known_page.count_unused_words(
+        response_block for response_block in blocks if not response_block.is_doubtful
+    )
+    layout_blocks = list(
+        _place_blocks(
+            [
+                response_block
+                for response_block in blocks
+                if not response_block.is_doubtful or Counter(response_block.words) <= unused_words
+            ],
+            known_page,
+        )
+    )
+    page = build_page(
+        known_page.page_num, _determine_status(known_page, layout_blocks), layout_blocks, known_page.content
+    )
+    tokens = (token for block in layout_blocks for token in block.tokens)
+    placed_words = [(word, token) for word, token in zip(page.words, tokens, strict=True) if word[2:] != _UNPLACED_BOX]
+    updates: dict[str, Any] = {"words": PackedWords(word for word, _ in placed_words)}
+    if page.status is PageStatus.IMAGE:
+        updates |= {"quality": 0.0, "problems": (_UNREAD_PROBLEM,)}
+    elif page.status is PageStatus.OCR and known_page.token_confidences:
+        lowest_confidence = min(known_page.token_confidences.values())
+        confidences = tuple(known_page.token_confidences.get(token, lowest_confidence) for _, token in placed_words)
+        quality = round(sum(confidences) / max(len(confidences), 1) / 100, 2)
+        updates |= {"confidences": confidences, "quality": quality}
+        if quality < MIN_READABLE_SCORE:
+            updates |= {"status": PageStatus.IMAGE, "problems": (_UNREAD_PROBLEM,)}
+    elif (
+        page.status is PageStatus.TEXT
+        and known_page.content.image_share >= _LARGE_IMAGE_SHARE
+        and not known_page.has_new_words(layout_blocks)
+    ):
+        updates["unread"] = "Document AI says nothing of the pictures: look at them, or have this machine read the file"
+    return page.model_copy(update=updates)
+
+
+_UNREAD_PROBLEM = (
+    "Document AI returned little or nothing of what is on the page: scan it again at 300 dpi; "
+    "if it is handwriting or a picture, type what matters"
+)
+
+
+def _place_blocks(blocks: Sequence[_ResponseBlock], known_page: KnownPage) -> Iterator[LayoutBlock]:
+    """The blocks with a place for each word: its own where that is certain, else its paragraph's, else none."""
+    cells = [
+        _ResponseCell(
+            tuple(word for word in words if word not in known_page.hidden_words),
+            None if known_page.is_rotated else region,
+        )
+        for block in blocks
+        for row in block.rows
+        for words, region in row
+    ]
+    if (
+        len(cells) * len(known_page.known_tokens) > _MAX_CELL_WORD_PAIRS
+        or sum(len(cell.words) for cell in cells) > _MAX_PAGE_WORDS
+    ):
+        raise MalformedResponseError
+    words_by_region: dict[Box | None, list[str]] = {}
+    for cell in cells:
+        words_by_region.setdefault(cell.region, []).extend(cell.words)
+    tokens_by_region = {
+        region: iter(_locate_words(words, region, known_page)) for region, words in words_by_region.items()
+    }
+    remaining_cells = iter(cells)
+    for block in blocks:
+        rows = tuple(
+            tuple(
+                tuple(islice(tokens_by_region[cell.region], len(cell.words)))
+                for cell in islice(remaining_cells, len(row))
+            )
+            for row in block.rows
+        )
+        if any(cell for row in rows for cell in row):
+            yield LayoutBlock(block.type, _place_remaining_words(rows), block.furniture)
+
+
+def _place_remaining_words(rows: _TokenRows) -> _TokenRows:
+    """The rows, with the words that have no place around those that have one; as they are where none has."""
+    placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
+    if not placed_boxes:
+        return rows
+    box = _enclose_boxes(placed_boxes)
+    return tuple(
+        tuple(
+            tuple(token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box) for token in cell)
+            for cell in row
+        )
+        for row in rows
+    )
+
+
+def _locate_words(words: Sequence[str], region: Box | None, known_page: KnownPage) -> list[PageToken]:
+    """Each word with its place.
+
+    A word that stands once in the box and is said once is that word, and so are its neighbours on the line as far as
+    both go on alike; any other may be one of several, and lights the whole box.
+    """
+    nearby_tokens = [
+        token for token in known_page.known_tokens if region is None or _is_in_region(token, region, known_page.content)
+    ]
+    if list(words) == [token.text for token in nearby_tokens]:
+        return nearby_tokens
+    word_counts, token_counts = Counter(words), Counter(token.text for token in nearby_tokens)
+    unique_indices = {
+        token.text: token_index for token_index, token in enumerate(nearby_tokens) if token_counts[token.text] == 1
+    }
+    matched_indices = {
+        word_index: unique_indices[word]
+        for word_index, word in enumerate(words)
+        if word_counts[word] == 1 and word in unique_indices
+    }
+    used_indices = set(matched_indices.values())
+    for step, word_indices in ((1, range(1, len(words))), (-1, range(len(words) - 2, -1, -1))):
+        for word_index in word_indices:
+            previous_index = matched_indices.get(word_index - step)
+            token_index = -1 if previous_index is None else previous_index + step
+            if (
+                previous_index is None
+                or word_index in matched_indices
+                or token_index in used_indices
+                or not 0 <= token_index < len(nearby_tokens)
+            ):
+                continue
+            if nearby_tokens[token_index].text == words[word_index] and _is_same_line(
+                nearby_tokens[token_index], nearby_tokens[previous_index]
+            ):
+                matched_indices[word_index] = token_index
+                used_indices.add(token_index)
+    fallback_box = region or (0.0, 0.0, 0.0, 0.0)
+    return [
+        nearby_tokens[matched_indices[word_index]]
+        if word_index in matched_indices
+        else _build_token(word, fallback_box, known_page.content)
+        for word_index, word in enumerate(words)
+    ]
+
+
+def _is_same_line(token: PageToken, other_token: PageToken) -> bool:
+    return 2 * (min(token.y1, other_token.y1) - max(token.y0, other_token.y0)) > min(
+        token.y1 - token.y0, other_token.y1 - other_token.y0
+    )
+
+
+def _is_in_region(token: PageToken, region: Box, content: PageContent) -> bool:
+    x, y = (token.x0 + token.x1) / 2 / content.width, (token.y0 + token.y1) / 2 / content.height
+    x0, y0, x1, y1 = region
+    return (
+        x0 - _POSITION_TOLERANCE <= x <= x1 + _POSITION_TOLERANCE
+        and y0 - _POSITION_TOLERANCE <= y <= y1 + _POSITION_TOLERANCE
+    )
+
+
+def _determine_status(known_page: KnownPage, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
+    """What the text is worth.
+
+    It was read where the PDF has the same words, all of those with digits among them; otherwise it was recognised. A
+    page that the PDF says more of, or whose pictures nothing is said of, counts as unread.
+    """
+    if not layout_blocks:
+        return PageStatus.BLANK if known_page.content.is_blank else PageStatus.IMAGE
+    response_words = _count_words(token for block in layout_blocks for token in block.tokens)
+    pdf_words = _count_words(known_page.pdf_tokens)
+    for known_words in (pdf_words, _count_words(known_page.known_tokens)):
+        if (
+            known_words.total() >= _MIN_KNOWN_WORDS
+            and (known_words - response_words).total() > _MAX_OMITTED_SHARE * known_words.total()
+        ):
+            return PageStatus.IMAGE
+    added_words = response_words - pdf_words
+    if added_words.total() > _MAX_MISREAD_SHARE * response_words.total() or any(map(str.isdigit, "".join(added_words))):
+        return PageStatus.OCR
+    return determine_page_status(known_page.content, layout_blocks)
+
+
+def _count_words(tokens: Iterable[PageToken]) -> Counter[str]:
+    return Counter(_WORD_PATTERN.findall(" ".join(token.text for token in tokens).casefold()))

@@ -1,0 +1,103 @@
+"""From blocks that are laid out to a page of the bundle: its text, its paragraphs, and where each word stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from operator import add
+
+from evalkit.documents.bundle import Block, Box, LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
+from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.layout import LayoutBlock
+from evalkit.documents.page_content import PageContent, PageLine, PageToken
+
+_EMPTY_TOKEN = PageToken("", 0.0, 0.0, 0.0, 0.0)
+
+
+def join_block_text(layout_blocks: Sequence[LayoutBlock]) -> str:
+    """The text of a page with these blocks."""
+    return "\n".join([_format_block_text(block) for block in layout_blocks])
+
+
+def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[LayoutBlock], content: PageContent) -> Page:
+    """The page with these blocks, which stand in points of the page as it is displayed."""
+    visible_blocks = [_build_block(block, content) for block in layout_blocks]
+    paragraphs = tuple([block.text for block in visible_blocks])
+    text, words = "\n".join(paragraphs), _build_word_positions(layout_blocks, content)
+    # Not validated: each word would be looked at once more, and all of it was made here.
+    return Page.model_construct(
+        page_num=page_num,
+        status=status,
+        text=text,
+        paragraphs=paragraphs,
+        layout_metadata=LayoutMetadata(
+            block_types=tuple(block.type for block in visible_blocks),
+            has_tables=any(block.type == "table" for block in visible_blocks),
+        ),
+        blocks=(*visible_blocks, *(_build_hidden_block(line, content) for line in content.hidden_lines)),
+        words=PackedWords(words),
+        identifiers=find_identifiers(text, words),
+    )
+
+
+def _format_block_text(block: LayoutBlock) -> str:
+    return "\n".join(["\t".join([" ".join([token[0] for token in cell]) for cell in row]) for row in block.rows])
+
+
+def _build_block(block: LayoutBlock, content: PageContent) -> Block:
+    return Block(
+        type=block.type,
+        text=_format_block_text(block),
+        box=_enclose_tokens(block.tokens, content),
+        furniture=block.furniture,
+    )
+
+
+def _build_hidden_block(line: PageLine, content: PageContent) -> Block:
+    return Block(type="paragraph", text=line.text, box=_enclose_tokens(line.tokens, content), hidden=True)
+
+
+def _enclose_tokens(tokens: Sequence[PageToken], content: PageContent) -> Box:
+    _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
+    width, height = content.width, content.height
+    return (
+        _compute_share(min(lefts), width),
+        _compute_share(min(tops), height),
+        _compute_share(max(rights), width),
+        _compute_share(max(bottoms), height),
+    )
+
+
+def _compute_share(length: float, full_length: float) -> float:
+    """The length as a fraction 0..1 of the whole, in ten-thousandths."""
+    return round(min(max(length / full_length, 0.0), 1.0), 4)
+
+
+def _build_word_positions(blocks: Sequence[LayoutBlock], content: PageContent) -> tuple[WordPosition, ...]:
+    """Where each word stands in the page's text and on the page; the text is the words with one separator each."""
+    # An empty cell is followed by its separator alone, as if by a word without letters.
+    cells = [cell or (_EMPTY_TOKEN,) for block in blocks for row in block.rows for cell in row]
+    if not cells:
+        return ()
+    # All words of the page together, a column at a time: this is the reader's innermost loop.
+    texts, x0s, y0s, x1s, y1s = zip(*chain.from_iterable(cells), strict=True)
+    lengths = list(map(len, texts))
+    starts = list(accumulate([length + 1 for length in lengths[:-1]], initial=0))
+    lefts, rights = _scale_to_ten_thousandths(x0s, content.width), _scale_to_ten_thousandths(x1s, content.width)
+    y_coordinates = list({*y0s, *y1s})  # few: the words of a line share theirs
+    scaled_by_y = dict(zip(y_coordinates, _scale_to_ten_thousandths(y_coordinates, content.height), strict=True))
+    tops, bottoms = map(scaled_by_y.__getitem__, y0s), map(scaled_by_y.__getitem__, y1s)
+    words = tuple(zip(starts, map(add, starts, lengths), lefts, tops, rights, bottoms, strict=True))
+    if min(*lefts, *scaled_by_y.values()) < 0 or max(*rights, *scaled_by_y.values()) > 10_000:
+        words = tuple(
+            [
+                (start, end, max(left, 0), max(top, 0), min(right, 10_000), min(bottom, 10_000))
+                for start, end, left, top, right, bottom in words
+            ]
+        )
+    return words if all(lengths) else tuple([word for word in words if word[0] < word[1]])
+
+
+def _scale_to_ten_thousandths(lengths: Sequence[float], full_length: float) -> list[int]:
+    """In ten-thousandths of the whole."""
+    return [round(10_000 * (length / full_length)) for length in lengths]

@@ -1,0 +1,515 @@
+"""What is drawn on one page, as MuPDF sees it: words with their places and looks, rules, images, and what is hidden.
+
+All coordinates are points of the page as it is displayed (after rotation), x to the right, y downwards.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import groupby, islice, pairwise
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from evalkit.documents.ruled_tables import RulingLine, TableGrid, find_grids
+from evalkit.documents.visibility import (
+    FILLED_FLAG,
+    TEXT_BLOCK,
+    THIN_LINE_WIDTH,
+    VECTOR_BLOCK,
+    PageInspector,
+    Rect,
+    is_dark_and_opaque,
+)
+
+#: The share of a page that images cover from which there may be text in them.
+_LARGE_IMAGE_SHARE = 0.05
+#: So many curves may be letters that are drawn as outlines.
+_MIN_OUTLINE_SHAPES = 600
+#: So many lines on an otherwise empty page are a letterhead's rules, not something to be read.
+_MAX_LETTERHEAD_RULES = 8
+#: Print smaller than this (points) is hidden if the page also has print that is so many times larger: nobody reads it.
+#: A page on which all is that small is meant to be enlarged.
+_TINY_FONT_SIZE, _TINY_RATIO = 2.0, 3.0
+#: Words drawn twice are looked for within neighbouring bands of this height (points).
+_BAND_HEIGHT = 20
+#: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
+_MIN_ALPHA = 26
+_BOLD_FLAG, _STROKED_FLAG, _CLIPPED_FLAG = 8, 32, 64
+_RIGHTWARD = (1.0, 0.0)
+# C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
+UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# What a font has no sign for, formatting marks, and private signs: they may leave no trace on the page.
+_TRACELESS_CHARACTER = re.compile("[\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ue000-\uf8ff\ufeff\ufffd]")
+_RectTransform = Callable[[float, float, float, float], Rect]
+_MupdfWord = tuple[float, float, float, float, str, int, int, int]
+"""x0, y0, x1, y1, text, number of the block, of the line in it, and of the word."""
+
+
+class PageToken(NamedTuple):
+    """One word."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+#: Text and box of a word of MuPDF's, and the token with them: as ``PageToken._make``, but not a call in Python for each word.
+_pick_token_fields = itemgetter(4, 0, 1, 2, 3)
+_make_token: Callable[[tuple[object, ...]], PageToken] = partial(tuple.__new__, PageToken)
+
+
+class PageLine:
+    """Words on one baseline, without a wide gap between them; never empty, never changed."""
+
+    __slots__ = ("bold_share", "font_size", "quarter_turns", "text", "tokens", "x0", "x1", "y0", "y1")
+
+    def __init__(
+        self, tokens: tuple[PageToken, ...], font_size: float, bold_share: float = 0.0, quarter_turns: int | None = 0
+    ) -> None:
+        """``font_size`` is the font size in points of most of its characters, ``bold_share`` the share of them that are bold, 0..1.
+
+        ``quarter_turns`` is the quarter turns clockwise in which it is written; None if it is oblique.
+        """
+        # Layout asks for text and edges again and again: they are worked out once, all tokens at a time.
+        texts, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
+        self.tokens = tokens
+        self.font_size = font_size
+        self.bold_share = bold_share
+        self.quarter_turns = quarter_turns
+        self.text: str = " ".join(texts)
+        self.x0: float = min(lefts)
+        self.y0: float = min(tops)
+        self.x1: float = max(rights)
+        self.y1: float = max(bottoms)
+
+    @property
+    def box(self) -> Rect:
+        """x0, y0, x1, y1 around its words."""
+        return self.x0, self.y0, self.x1, self.y1
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """One page's content."""
+
+    width: float
+    height: float
+    visible_lines: tuple[PageLine, ...]
+    """What a person can see."""
+    hidden_lines: tuple[PageLine, ...]
+    """Invisible, too faint or too small to be seen, covered, clipped away, outside the page, or other than its letters."""
+    grids: tuple[TableGrid, ...]
+    """Ruled tables."""
+    horizontal_rules: tuple[RulingLine, ...]
+    """Horizontal rules."""
+    image_share: float
+    """The part of the page that images cover, 0..1."""
+    ocr_layer: tuple[PageLine, ...]
+    """Those of ``visible_lines`` that are written invisibly over an image: what somebody recognised on a scan."""
+    shape_count: int
+    """Curves and oblique lines: letters drawn as outlines are thousands of them."""
+    is_blank: bool
+    """No visible text, no image, and nothing drawn but a few rules."""
+
+    @property
+    def ocr_layer_share(self) -> float:
+        """The part of the visible words that come from such a layer, 0..1."""
+        word_count = sum(len(line.tokens) for line in self.visible_lines)
+        return sum(len(line.tokens) for line in self.ocr_layer) / max(word_count, 1)
+
+    @property
+    def needs_ocr(self) -> bool:
+        """Whether there may be words in its pictures, or in its curves, that its text has not."""
+        return bool(self.ocr_layer) or self.image_share >= _LARGE_IMAGE_SHARE or self.shape_count >= _MIN_OUTLINE_SHAPES
+
+    @property
+    def copy_without_ocr_layer(self) -> PageContent:
+        """The same with its layer among what is hidden."""
+        layer_line_ids = set(map(id, self.ocr_layer))
+        remaining_lines = tuple(line for line in self.visible_lines if id(line) not in layer_line_ids)
+        return replace(
+            self, visible_lines=remaining_lines, hidden_lines=(*self.hidden_lines, *self.ocr_layer), ocr_layer=()
+        )
+
+
+class _StyledLine(NamedTuple):
+    """A line of the page, or a part of it that looks alike, visible or not."""
+
+    line: PageLine
+    is_inked: bool
+    """Not written invisibly."""
+    is_clip_window: bool
+    """Not painted itself, but what is painted behind it shows through its letters."""
+    is_dark_print: bool
+    """Dark and opaque, and all of it signs that leave ink."""
+    block_number: int
+    """The number of its text block."""
+    font_texts: tuple[tuple[int, str], ...]
+    """Its fonts, as in ``Sheet.own_fonts``, and what is written in each; none where the file brings no fonts along."""
+
+
+VerifiedGlyphs = dict[int, set[str]]
+"""For the fonts of a file, by their objects, the characters that were seen to leave ink."""
+
+
+def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) -> PageContent:
+    """All that is drawn on a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page.
+
+    A file's own font may have empty shapes for some letters, and its words then say something that nobody sees: they
+    are looked for in the picture until the letters have been seen. ``verified_glyphs`` is what earlier pages of the file have
+    shown, and is added to.
+    """
+    verified_glyphs = {} if verified_glyphs is None else verified_glyphs
+    inspector = PageInspector(page)
+    image_areas = inspector.image_areas
+    visible_lines: list[PageLine] = []
+    hidden_lines: list[PageLine] = []
+    ocr_layer: list[PageLine] = []
+    styled_lines = list(_read_styled_lines(inspector))
+    largest_size = max((styled_line.line.font_size for styled_line in styled_lines), default=0.0)
+    for styled_line in styled_lines:
+        line = styled_line.line
+        is_over_scan = not styled_line.is_inked and any(_is_line_in_rect(area, line) for area in image_areas)
+        is_tiny = line.font_size < _TINY_FONT_SIZE and largest_size >= _TINY_RATIO * line.font_size
+        is_possibly_visible = (styled_line.is_inked or styled_line.is_clip_window or is_over_scan) and not is_tiny
+        visible_tokens = _find_visible_tokens(styled_line, inspector, verified_glyphs) if is_possibly_visible else ()
+        visible_pieces = split_at_wide_gaps(line, visible_tokens)
+        visible_lines += visible_pieces
+        ocr_layer += visible_pieces if is_over_scan else []
+        if len(visible_tokens) < len(line.tokens):
+            visible_set = set(visible_tokens)
+            hidden_tokens = tuple(token for token in line.tokens if token not in visible_set)
+            hidden_lines.append(PageLine(hidden_tokens, line.font_size, line.bold_share, line.quarter_turns))
+    if inspector.has_misleading_font:  # whoever looks at the page reads other words: they are in its picture
+        hidden_lines, visible_lines, ocr_layer = [*visible_lines, *hidden_lines], [], []
+    horizontal_rules, vertical_rules, shape_count = _find_rules(
+        page, [block for block in inspector.blocks if block["type"] == VECTOR_BLOCK]
+    )
+    total_image_area = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in image_areas)
+    has_ink = bool(image_areas) or inspector.has_gradients or any(styled_line.is_inked for styled_line in styled_lines)
+    has_few_rules = (
+        not has_ink and not shape_count and len(horizontal_rules) + len(vertical_rules) <= _MAX_LETTERHEAD_RULES
+    )
+    return PageContent(
+        width=inspector.width,
+        height=inspector.height,
+        visible_lines=tuple(visible_lines),
+        hidden_lines=tuple(hidden_lines),
+        grids=tuple(find_grids(horizontal_rules, vertical_rules)),
+        horizontal_rules=tuple(horizontal_rules),
+        image_share=min(total_image_area / (inspector.width * inspector.height), 1.0),
+        ocr_layer=tuple(ocr_layer),
+        shape_count=shape_count,
+        is_blank=not visible_lines and total_image_area < 1 and (has_few_rules or inspector.is_single_colour),
+    )
+
+
+def _find_visible_tokens(
+    styled_line: _StyledLine, inspector: PageInspector, verified_glyphs: VerifiedGlyphs
+) -> tuple[PageToken, ...]:
+    """The words that can be seen; only where it is in doubt are they looked for in the picture of the page."""
+    box, tokens = styled_line.line.box, styled_line.line.tokens
+    if not inspector.is_on_page(box):
+        tokens = tuple(token for token in tokens if _is_on_page(token, inspector))
+    has_verified_glyphs = all(
+        font_xref in verified_glyphs and verified_glyphs[font_xref].issuperset(text)
+        for font_xref, text in styled_line.font_texts
+    )
+    is_surely_visible = styled_line.is_inked and styled_line.is_dark_print and has_verified_glyphs
+    occluders = inspector.occluders
+    is_possibly_obscured = bool(occluders) and any(
+        occluder.may_obscure(box, styled_line.block_number) for occluder in occluders
+    )
+    is_struck_through = inspector.is_struck_through(box, styled_line.block_number)
+    if is_surely_visible and not is_possibly_obscured and not is_struck_through:
+        return tokens
+    if styled_line.is_inked:
+        visible_tokens = tuple(
+            token
+            for token in tokens
+            if inspector.is_print_visible(
+                _compute_core_box(token), is_dark=styled_line.is_dark_print and is_struck_through
+            )
+            and not inspector.is_painted_over(token[1:])
+        )
+    else:
+        visible_tokens = tuple(token for token in tokens if inspector.is_visible(_compute_core_box(token)))
+    if len(visible_tokens) == len(styled_line.line.tokens):
+        for font_xref, text in styled_line.font_texts:
+            if font_xref:  # of fonts of one name, nobody knows which it was
+                verified_glyphs.setdefault(font_xref, set()).update(text)
+    return visible_tokens
+
+
+def _read_styled_lines(inspector: PageInspector) -> Iterator[_StyledLine]:
+    """All lines of the page's text."""
+    words_by_line = {
+        line_key: list(group)
+        for line_key, group in groupby(
+            _remove_duplicate_words(_clean_words(inspector.words), inspector.blocks), key=itemgetter(5, 6)
+        )
+    }
+    font_xrefs_by_name = inspector.font_xrefs_by_name
+    # Words count the blocks of text alone; a block's own number counts all that is painted.
+    for text_block_index, block in enumerate(block for block in inspector.blocks if block["type"] == TEXT_BLOCK):
+        for line_index, line in enumerate(block["lines"]):
+            if line_words := words_by_line.get((text_block_index, line_index)):
+                tokens = tuple(map(_make_token, map(_pick_token_fields, line_words)))
+                yield from _split_by_visibility(
+                    tokens, line["spans"], _compute_quarter_turns(line["dir"]), block["number"], font_xrefs_by_name
+                )
+
+
+def _split_by_visibility(
+    tokens: tuple[PageToken, ...],
+    spans: list[dict[str, Any]],
+    quarter_turns: int | None,
+    block_number: int,
+    font_xrefs_by_name: dict[str, int],
+) -> Iterator[_StyledLine]:
+    font_size, bold_share = _measure_font(spans)
+    inked_tokens = tokens
+    uninked_tokens: tuple[PageToken, ...] = ()
+    uninked_spans = [span for span in spans if not _is_inked(span)]
+    if uninked_spans:
+        inked_tokens = tuple(
+            token for token in tokens if not any(_is_token_in_box(span["bbox"], token) for span in uninked_spans)
+        )
+        uninked_tokens = tuple(token for token in tokens if token not in inked_tokens)
+    if inked_tokens:
+        line = PageLine(inked_tokens, font_size, bold_share, quarter_turns)
+        is_dark_print = all(map(is_dark_and_opaque, spans)) and not _TRACELESS_CHARACTER.search(line.text)
+        font_texts = (
+            tuple((font_xrefs_by_name.get(span["font"], 0), span["text"]) for span in spans)
+            if font_xrefs_by_name
+            else ()
+        )
+        yield _StyledLine(line, True, False, is_dark_print, block_number, font_texts)
+    if uninked_tokens:
+        is_clip_window = any(span["char_flags"] & _CLIPPED_FLAG for span in uninked_spans)
+        yield _StyledLine(
+            PageLine(uninked_tokens, font_size, bold_share, quarter_turns),
+            False,
+            is_clip_window,
+            False,
+            block_number,
+            (),
+        )
+
+
+def _measure_font(spans: list[dict[str, Any]]) -> tuple[float, float]:
+    """The size of most characters, and the share of them that are bold."""
+    if len(spans) == 1:
+        return round(spans[0]["size"], 1), float(_is_bold(spans[0]))
+    letters_by_size: Counter[float] = Counter()
+    bold_letters = 0
+    for span in spans:
+        letter_count = len(span["text"].strip())
+        letters_by_size[round(span["size"], 1)] += letter_count
+        bold_letters += letter_count if _is_bold(span) else 0
+    return max(letters_by_size, key=lambda size: (letters_by_size[size], size)), bold_letters / max(
+        letters_by_size.total(), 1
+    )
+
+
+def _clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
+    """The words without what cannot be printed, and divided at white space that MuPDF does not take for such."""
+    texts = [word[4] for word in words]
+    joined_text = " ".join(texts)
+    if len(joined_text.split()) == len(words) and not UNPRINTABLE_CHARACTER.search(joined_text):
+        return words
+    return [part for word in words for part in _split_word(word)]
+
+
+def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
+    x0, y0, x1, y1, text, block_number, line_number, word_number = word
+    character_width = (x1 - x0) / max(len(text), 1)
+    for match in re.finditer(r"\S+", text):
+        if printable_text := UNPRINTABLE_CHARACTER.sub("", match.group()):
+            yield (
+                x0 + character_width * match.start(),
+                y0,
+                x0 + character_width * match.end(),
+                y1,
+                printable_text,
+                block_number,
+                line_number,
+                word_number,
+            )
+
+
+def _remove_duplicate_words(words: list[_MupdfWord], blocks: Iterable[dict[str, Any]]) -> list[_MupdfWord]:
+    """The words without those that were drawn once more, a little aside, to look bold or to cast a shadow."""
+    # MuPDF begins a new line where the pen goes back: no line on top of another, no word drawn twice.
+    if not _has_overlap([line["bbox"] for block in blocks if block["type"] == TEXT_BLOCK for line in block["lines"]]):
+        return words
+    unique_words: list[_MupdfWord] = []
+    words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
+    for word in words:
+        # By height, so that a thousand dots of dotted lines are not compared each with each.
+        band = int(word[1] / _BAND_HEIGHT)
+        nearby_words = (
+            other_word
+            for near_band in (band - 1, band, band + 1)
+            for other_word in words_by_text_and_band.get((word[4], near_band), ())
+        )
+        if not any(_is_duplicate_word(word, other_word) for other_word in nearby_words):
+            words_by_text_and_band.setdefault((word[4], band), []).append(word)
+            unique_words.append(word)
+    return unique_words
+
+
+def _has_overlap(boxes: list[Rect]) -> bool:
+    """Whether any box shares half of its height with another that stands in the same place."""
+    boxes.sort(key=itemgetter(1))
+    for number, (x0, y0, x1, y1) in enumerate(boxes, 1):
+        for other_box in islice(boxes, number, None):
+            if other_box[1] > (y0 + y1) / 2:
+                break
+            if other_box[0] < x1 and x0 < other_box[2]:
+                return True
+    return False
+
+
+def _is_duplicate_word(word: _MupdfWord, other_word: _MupdfWord) -> bool:
+    tolerance = 0.15 * (word[3] - word[1])
+    return (
+        abs(word[0] - other_word[0]) < tolerance
+        and abs(word[1] - other_word[1]) < tolerance
+        and abs(word[2] - other_word[2]) < tolerance
+    )
+
+
+def _is_bold(span: dict[str, Any]) -> bool:
+    return bool(span["char_flags"] & _BOLD_FLAG) or _is_bold_font(span["font"])
+
+
+@lru_cache(maxsize=1024)
+def _is_bold_font(name: str) -> bool:
+    return any(word in name.lower() for word in ("bold", "black", "heavy"))
+
+
+def _is_inked(span: dict[str, Any]) -> bool:
+    return bool(span["char_flags"] & (FILLED_FLAG | _STROKED_FLAG)) and span["alpha"] >= _MIN_ALPHA
+
+
+def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:
+    """Quarter turns clockwise of a writing direction (cosine, sine); a scan's tilt of a few degrees is none."""
+    if direction == _RIGHTWARD:
+        return 0
+    cosine, sine = direction
+    quarters = math.degrees(math.atan2(sine, cosine)) / 90
+    return round(quarters) % 4 if abs(quarters - round(quarters)) < 0.12 else None
+
+
+def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[PageLine]:
+    """The line's ``tokens``, in their order, cut where the gap is too wide for one line of prose."""
+    if not tokens:
+        return []
+    font_size = line.font_size
+    cut_positions: list[int] = []
+    if line.quarter_turns == 0:
+        wide_gap = 1.5 * font_size
+        pairs = enumerate(pairwise(tokens), 1)
+        cut_positions = [
+            position for position, (left, right) in pairs if not -font_size < right[1] - left[3] < wide_gap
+        ]
+    if not cut_positions and len(tokens) == len(line.tokens):
+        return [line]
+    return [
+        PageLine(tokens[start:end], font_size, line.bold_share, line.quarter_turns)
+        for start, end in pairwise([0, *cut_positions, len(tokens)])
+    ]
+
+
+def _find_rules(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:
+    """Horizontal rules, vertical rules, and how many other shapes there are.
+
+    ``vectors`` are MuPDF's boxes of what is drawn on the page.
+    """
+    if not all(vector["isrect"] for vector in vectors):
+        # Their boxes do not say what was drawn: the paths themselves do, but to ask for them costs a second reading.
+        return _classify_edges(_find_path_edges(page))
+    return _classify_edges(_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
+
+
+def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
+    """For each piece of each path, the straight lines that it draws."""
+    transform_rect = _create_rect_transform(tuple(page.rotation_matrix))
+    for path in page.get_cdrawings():
+        is_stroked = "s" in path["type"]
+        for path_piece in path["items"]:
+            if path_piece[0] == "l" and is_stroked:
+                yield [transform_rect(*path_piece[1], *path_piece[2])]
+            elif path_piece[0] == "re":
+                yield _find_rectangle_edges(transform_rect(*path_piece[1]), is_stroked)
+            else:
+                yield []
+
+
+def _classify_edges(shapes: Iterable[list[Rect]]) -> tuple[list[RulingLine], list[RulingLine], int]:
+    """Horizontal rules, vertical rules, and how many shapes are no rules."""
+    horizontal_rules: list[RulingLine] = []
+    vertical_rules: list[RulingLine] = []
+    shape_count = 0
+    for edges in shapes:
+        is_shape = not edges
+        for x0, y0, x1, y1 in edges:
+            if abs(y1 - y0) <= 1:
+                horizontal_rules.append(RulingLine(y0, x0, x1))
+            elif abs(x1 - x0) <= 1:
+                vertical_rules.append(RulingLine(x0, y0, y1))
+            else:
+                is_shape = True
+        shape_count += is_shape
+    return horizontal_rules, vertical_rules, shape_count
+
+
+def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
+    """The lines that a rectangle draws: its middle if it is thin, its four sides if they are stroked, or none."""
+    x0, y0, x1, y1 = rect
+    x, y = (x0 + x1) / 2, (y0 + y1) / 2
+    if y1 - y0 <= THIN_LINE_WIDTH:
+        return [(x0, y, x1, y)]
+    if x1 - x0 <= THIN_LINE_WIDTH:
+        return [(x, y0, x, y1)]
+    return [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)] if is_stroked else []
+
+
+def _create_rect_transform(matrix: tuple[float, ...]) -> _RectTransform:
+    """From the page as written to the page as displayed. Plain numbers: pymupdf.Rect is ten times slower."""
+    a, b, c, d, e, f = matrix
+
+    def transform_rect(x0: float, y0: float, x1: float, y1: float) -> Rect:
+        u0, v0, u1, v1 = a * x0 + c * y0 + e, b * x0 + d * y0 + f, a * x1 + c * y1 + e, b * x1 + d * y1 + f
+        return min(u0, u1), min(v0, v1), max(u0, u1), max(v0, v1)
+
+    return transform_rect
+
+
+def _compute_core_box(token: PageToken) -> Rect:
+    """The middle of a word's box, so that neighbours' ink is not taken for its own. Punctuation may sit at the edge."""
+    inset = 0.15 * min(token.x1 - token.x0, token.y1 - token.y0) if any(map(str.isalnum, token.text)) else 0.0
+    return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
+
+
+def _is_on_page(token: PageToken, inspector: PageInspector) -> bool:
+    return 0 <= (token.x0 + token.x1) / 2 <= inspector.width and 0 <= (token.y0 + token.y1) / 2 <= inspector.height
+
+
+def _is_token_in_box(box: Rect, token: PageToken) -> bool:
+    return (
+        box[0] - 1 <= (token.x0 + token.x1) / 2 <= box[2] + 1 and box[1] - 1 <= (token.y0 + token.y1) / 2 <= box[3] + 1
+    )
+
+
+def _is_line_in_rect(rect: Rect, line: PageLine) -> bool:
+    x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
+    return rect[0] <= x <= rect[2] and rect[1] <= y <= rect[3]

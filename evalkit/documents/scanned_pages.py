@@ -1,0 +1,382 @@
+"""A page that is a picture, recognised and laid out as if it had been printed.
+
+Copiers and scanning programs write what they recognised invisibly over the picture. A person sees the picture alone, so
+the picture is read, and such text is kept among what is hidden.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from rapidfuzz import fuzz
+
+from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
+from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.layout import LayoutBlock, Typography, collect_margin_keys, lay_out_blocks, measure_typography
+from evalkit.documents.mupdf import OpenedPdf, load_pymupdf
+from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrReading, recognise_image
+from evalkit.documents.page_builder import build_page
+from evalkit.documents.page_content import PageContent, PageLine, PageToken, split_at_wide_gaps
+from evalkit.documents.quality import OcrWord, PageQuality
+from evalkit.documents.render import render_opened_page
+from evalkit.errors import DocumentError
+
+#: A point is 1/72 inch.
+_POINTS_PER_INCH = 72.0
+#: What an engine's box around a word holds of the font size: small letters, and what capitals and tails add to them.
+_X_HEIGHT_SHARE, _ASCENDER_SHARE, _DESCENDER_SHARE = 0.5, 0.22, 0.22
+_ASCENDING_CHARACTER, _DESCENDING_CHARACTER = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
+#: The share of a picture's words that the page's text must have to be all that the picture says.
+_MIN_KNOWN_SHARE = 0.9
+#: Words of this confidence, and so many of them, are text in a picture and not what engines see in photographs. So many
+#: of any confidence may be: in 33 photographs, micrographs and drawings the engine saw no more than two.
+_MIN_SURE_CONFIDENCE, _MIN_TEXT_WORDS = 60, 5
+#: How far (as a share of the page) a recognised word's middle may be beside the page's own word that it is.
+_POSITION_TOLERANCE = 0.003
+_MIN_SIMILARITY = 60
+_REPLACEMENT_CHARACTER = "\ufffd"
+_ILLEGIBLE_PICTURE_NOTE = (
+    "the words in a picture could not be recognised: scan the original at 300 dpi, or type what matters"
+)
+_PlacedWord = tuple[str, float, float, float, float]
+"""A word with its box in fractions of the page."""
+#: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
+_BATCH_SIZE = 100
+#: What engines take the lines of tables and forms for.
+_RULE_CHARACTERS = re.compile(r"[|¦_—]+")
+#: Short letters are what engines make of drawings; short numbers may be results.
+_MEANINGFUL_WORD = re.compile(r"\w{3,}|\d+")
+
+
+@dataclass(frozen=True)
+class PageRecogniser:
+    """What recognises pages that are pictures."""
+
+    engine: OcrEngine
+    seconds_per_page: float
+    """That recognising a page once may take."""
+    on_page_done: Callable[[], None] = lambda: None
+    """Called when a page is done: whoever limits the time begins anew."""
+
+    def create_scanned_pages(self, opened_pdf: OpenedPdf, file_name: str) -> ScannedPages:
+        """The pictures of one file, which ``file_name`` names in errors."""
+        return ScannedPages(self, opened_pdf, file_name)
+
+
+class ScannedPages:
+    """The pages of one file that are pictures."""
+
+    def __init__(self, recogniser: PageRecogniser, opened_pdf: OpenedPdf, file_name: str) -> None:
+        self._recogniser = recogniser
+        self._opened_pdf = opened_pdf
+        self._path = Path(file_name)
+        self._layered_pages: set[int] = set()
+        self._pages_needing_ocr: set[int] = set()
+
+    def prepare_content(self, page_num: int, content: PageContent) -> PageContent:
+        """The page (from 1) as it is to be laid out; whether its picture has to be read is noted.
+
+        Text that others laid over the picture is hidden: nobody who looks at the page sees it, and whoever wrote it
+        wrote what a model would read.
+        """
+        if content.ocr_layer:
+            self._layered_pages.add(page_num)
+        if content.needs_ocr:
+            self._pages_needing_ocr.add(page_num)
+        return content.copy_without_ocr_layer if content.ocr_layer else content
+
+    def recognise_pages(self, pages: Sequence[Page]) -> tuple[Page, ...]:
+        """The pages, with what stands on those that are pictures or have large ones."""
+        batches = (pages[start : start + _BATCH_SIZE] for start in range(0, len(pages), _BATCH_SIZE))
+        return tuple(page for batch in batches for page in self._recognise_batch(batch))
+
+    def _recognise_batch(self, pages: Sequence[Page]) -> Iterator[Page]:
+        recognised_by_page = {
+            page.page_num: self._recognise_page(page.page_num)
+            for page in pages
+            if page.status is PageStatus.IMAGE or page.page_num in self._pages_needing_ocr
+        }
+        margin_counts = Counter(
+            key
+            for recognised in recognised_by_page.values()
+            if isinstance(recognised, RecognisedPage)
+            for key in collect_margin_keys(recognised.upright_content)
+        )
+        repeated_margin_keys = {key for key, count in margin_counts.items() if count > 1}
+        for page in pages:
+            if page.page_num in recognised_by_page:
+                has_ocr_layer = page.page_num in self._layered_pages
+                yield _merge_recognised_page(
+                    page, recognised_by_page[page.page_num], repeated_margin_keys, has_ocr_layer=has_ocr_layer
+                )
+            else:
+                yield page
+
+    def _recognise_page(self, page_num: int) -> RecognisedPage | DocumentError | None:
+        """The page (from 1), recognised; None where its picture is blank."""
+        tools = load_pymupdf().TOOLS
+        tools.mupdf_warnings()  # those of pages before are told, and done with
+        try:
+            image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
+            page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
+            # A page too large for the renderer is drawn more coarsely than it was asked for.
+            dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)
+            reading = recognise_image(
+                image, self._recogniser.engine, dpi=dpi, seconds=self._recogniser.seconds_per_page
+            )
+        except DocumentError as error:
+            return error
+        finally:
+            self._recogniser.on_page_done()
+        if reading is None and tools.mupdf_warnings():  # an image that cannot be unpacked is drawn as nothing
+            return DocumentError(
+                "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
+            )
+        return RecognisedPage.from_reading(reading, page_rect.width, page_rect.height) if reading else None
+
+
+def _merge_recognised_page(
+    page: Page,
+    recognised: RecognisedPage | DocumentError | None,
+    repeated_margin_keys: set[tuple[str, str]],
+    *,
+    has_ocr_layer: bool,
+) -> Page:
+    """The page with what its picture says beside its own text.
+
+    It is a picture still where that cannot be told. A page of text may have a photograph: what an engine makes of that
+    is neither added nor held against it, unless somebody's layer says that there is text in it.
+    """
+    if recognised is None:
+        return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
+    if isinstance(recognised, DocumentError):
+        return page.model_copy(update={"status": PageStatus.IMAGE, "problems": (_format_ocr_problem(recognised),)})
+    quality_update = {"quality": recognised.quality.score, "problems": recognised.quality.problems}
+    own_page = (
+        page
+        if 2 * page.text.count(_REPLACEMENT_CHARACTER) <= sum(map(len, page.text.split()))
+        else _hide_page_text(page)
+    )
+    additional = recognised.exclude_page_words(own_page.text, own_page.words)
+    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_confident_text:
+        return page.model_copy(update={"unread": _ILLEGIBLE_PICTURE_NOTE}) if additional.has_possible_text else page
+    if not recognised.quality.is_readable:
+        return page.model_copy(update=quality_update | {"status": PageStatus.IMAGE})
+    if own_page.text and not additional.has_confident_text and not recognised.has_new_words(own_page.text):
+        return page.model_copy(update=quality_update | {"status": PageStatus.TEXT})
+    return _append_recognised_text(own_page, additional, repeated_margin_keys, quality_update)
+
+
+def _append_recognised_text(
+    page: Page, recognised: RecognisedPage, repeated_margin_keys: set[tuple[str, str]], quality_update: dict[str, Any]
+) -> Page:
+    """The page's own blocks, and behind them what was recognised beside them."""
+    layout_blocks, confidences = recognised.build_layout(repeated_margin_keys)
+    recognised_part = build_page(page.page_num, PageStatus.OCR, layout_blocks, recognised.display_content)
+    text = "\n".join(filter(None, (page.text, recognised_part.text)))
+    offset = len(text) - len(recognised_part.text)
+    words = (*page.words, *((word[0] + offset, word[1] + offset, *word[2:]) for word in recognised_part.words))
+    block_types = page.layout_metadata.block_types + recognised_part.layout_metadata.block_types
+    return recognised_part.model_copy(
+        update=quality_update
+        | {
+            "text": text,
+            "paragraphs": page.paragraphs + recognised_part.paragraphs,
+            "layout_metadata": LayoutMetadata(block_types=block_types, has_tables="table" in block_types),
+            "blocks": (
+                *page.visible_blocks,
+                *recognised_part.blocks,
+                *(block for block in page.blocks if block.hidden),
+            ),
+            "words": PackedWords(words),
+            "confidences": (*(100 for _ in page.words), *confidences),
+            "identifiers": find_identifiers(text, words),
+        }
+    )
+
+
+def _hide_page_text(page: Page) -> Page:
+    """The page with what it says hidden: signs that stand for nothing."""
+    hidden_blocks = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
+    layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
+    return page.model_copy(
+        update={
+            "text": "",
+            "paragraphs": (),
+            "words": PackedWords(),
+            "blocks": hidden_blocks,
+            "layout_metadata": layout_metadata,
+        }
+    )
+
+
+class RecognisedLayout(NamedTuple):
+    """A recognised page, laid out."""
+
+    blocks: list[LayoutBlock]
+    """In points of the page as it is displayed."""
+    confidences: tuple[int, ...]
+    """Of their words, in order, 0..100."""
+
+
+@dataclass(frozen=True)
+class RecognisedPage:
+    """A recognised page."""
+
+    upright_content: PageContent
+    """As if it had been printed upright, in points."""
+    page_width: float
+    """Of the page as it is displayed, points."""
+    page_height: float
+    displayed_tokens: dict[PageToken, PageToken]
+    """Where each word stands on the page as it is displayed, in points."""
+    token_confidences: dict[PageToken, int]
+    """The engine's confidence in each, 0..100."""
+    quality: PageQuality
+    words: tuple[OcrWord, ...]
+
+    @classmethod
+    def from_reading(cls, reading: OcrReading, page_width: float, page_height: float) -> RecognisedPage:
+        """``page_width`` and ``page_height`` are the displayed page's, in points."""
+        scale = (page_height if reading.quarter_turns % 2 else page_width) / max(reading.width, 1)
+        displayed_tokens: dict[PageToken, PageToken] = {}
+        token_confidences: dict[PageToken, int] = {}
+        lines: list[PageLine] = []
+        print_words = (word for word in reading.words if not _RULE_CHARACTERS.fullmatch(word.text))
+        for _, group in groupby(print_words, key=lambda word: word.line_number):
+            words = list(group)
+            tokens = [PageToken(word.text, *(scale * edge for edge in word[1:5])) for word in words]
+            for word, token in zip(words, tokens, strict=True):
+                x0, y0, x1, y1 = reading.inverse.map_to_source_box(*word[1:5])
+                displayed_tokens[token] = PageToken(
+                    word.text, x0 * page_width, y0 * page_height, x1 * page_width, y1 * page_height
+                )
+                token_confidences[token] = word.confidence
+            font_size = round(median(map(_estimate_font_size, tokens)), 1)
+            lines += split_at_wide_gaps(
+                PageLine(tuple(tokens), font_size), tuple(sorted(tokens, key=lambda token: token.x0))
+            )
+        upright_content = PageContent(
+            width=scale * reading.width,
+            height=scale * reading.height,
+            visible_lines=tuple(lines),
+            hidden_lines=(),
+            grids=(),
+            horizontal_rules=(),
+            image_share=1.0,
+            ocr_layer=(),
+            shape_count=0,
+            is_blank=False,
+        )
+        return cls(
+            upright_content,
+            page_width,
+            page_height,
+            displayed_tokens,
+            token_confidences,
+            reading.quality,
+            reading.words,
+        )
+
+    @property
+    def display_content(self) -> PageContent:
+        """The page that the words are placed on."""
+        return replace(self.upright_content, width=self.page_width, height=self.page_height)
+
+    @property
+    def typography(self) -> Typography:
+        """How most of it is set."""
+        return measure_typography(self.upright_content.visible_lines).typography
+
+    def build_layout(self, repeated_margin_keys: set[tuple[str, str]]) -> RecognisedLayout:
+        """Its blocks; ``repeated_margin_keys`` as for ``lay_out``."""
+        blocks = lay_out_blocks(self.upright_content, repeated_margin_keys, self.typography)
+        return RecognisedLayout(
+            [
+                LayoutBlock(
+                    block.type,
+                    tuple(
+                        tuple(tuple(self.displayed_tokens[token] for token in cell) for cell in row)
+                        for row in block.rows
+                    ),
+                    block.furniture,
+                )
+                for block in blocks
+            ],
+            tuple(self.token_confidences[token] for block in blocks for token in block.tokens),
+        )
+
+    def exclude_page_words(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
+        """The scan without what was recognised where the page has words of its own, which are exact."""
+        placed_words = [
+            (page_text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
+            for start, end, x0, y0, x1, y1 in page_words
+        ]
+        lines: list[PageLine] = []
+        for line in self.upright_content.visible_lines:
+            remaining_tokens = tuple(token for token in line.tokens if not self._is_page_word(token, placed_words))
+            lines += [PageLine(remaining_tokens, line.font_size)] if remaining_tokens else []
+        return replace(self, upright_content=replace(self.upright_content, visible_lines=tuple(lines)))
+
+    def _is_page_word(self, token: PageToken, placed_words: Sequence[_PlacedWord]) -> bool:
+        """Whether it is one of these: in its place, and not only under a watermark across the page."""
+        _, x0, y0, x1, y1 = self.displayed_tokens[token]
+        x, y = (x0 + x1) / 2 / self.page_width, (y0 + y1) / 2 / self.page_height
+        return any(
+            left - _POSITION_TOLERANCE <= x <= right + _POSITION_TOLERANCE
+            and top - _POSITION_TOLERANCE <= y <= bottom + _POSITION_TOLERANCE
+            and (
+                bottom - top <= 2 * (y1 - y0) / self.page_height or fuzz.ratio(page_word, token.text) >= _MIN_SIMILARITY
+            )
+            for page_word, left, top, right, bottom in placed_words
+        )
+
+    @property
+    def has_confident_text(self) -> bool:
+        """Whether it has more words than engines see in logos and photographs."""
+        return self._count_meaningful_words(_MIN_SURE_CONFIDENCE) >= _MIN_TEXT_WORDS
+
+    @property
+    def has_possible_text(self) -> bool:
+        """Whether it has so many words if those count too that the engine is not sure of."""
+        return self._count_meaningful_words(0) >= _MIN_TEXT_WORDS
+
+    def _count_meaningful_words(self, min_confidence: int) -> int:
+        tokens = (token for line in self.upright_content.visible_lines for token in line.tokens)
+        return sum(
+            self.token_confidences[token] >= min_confidence and bool(_MEANINGFUL_WORD.search(token.text))
+            for token in tokens
+        )
+
+    def has_new_words(self, page_text: str) -> bool:
+        """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""
+        word_counts = _count_words(word.text for word in self.words)
+        return (
+            not page_text or (word_counts & _count_words([page_text])).total() < _MIN_KNOWN_SHARE * word_counts.total()
+        )
+
+
+def _format_ocr_problem(error: DocumentError) -> str:
+    """Why a page could not be recognised, and what would help, in a clause."""
+    return f"{error.message}: {error.remedy[:1].lower()}{error.remedy[1:].rstrip('.')}"
+
+
+def _count_words(texts: Iterable[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in _MEANINGFUL_WORD.findall(text.casefold()))
+
+
+def _estimate_font_size(token: PageToken) -> float:
+    """The font size that a word's height tells: letters without heads and tails take up half of it."""
+    size_share = (
+        _X_HEIGHT_SHARE
+        + _ASCENDER_SHARE * bool(_ASCENDING_CHARACTER.search(token.text))
+        + _DESCENDER_SHARE * bool(_DESCENDING_CHARACTER.search(token.text))
+    )
+    return (token.y1 - token.y0) / size_share

@@ -1,0 +1,468 @@
+"""What of a page a person can see.
+
+Nearly all words of nearly all pages are dark print on white paper, and nothing is painted near them. Only for the
+others is a picture of the page drawn, which costs more than reading all of its words.
+
+MuPDF's display list, made once and looked at by all, would save a tenth of the time. But it drops words that are
+clipped away, and words that somebody hid must be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from itertools import dropwhile
+from typing import Any, NamedTuple
+
+from evalkit.documents.font_spoofing import find_misleading_characters
+from evalkit.documents.mupdf import load_pymupdf
+
+#: Pixels of the picture that tells whether a word can be seen; more would cost time and show nothing new.
+_MAX_RASTER_PIXELS = 2_000_000
+#: Below this scale (pixels per point) small print may vanish from the picture although a person could zoom in.
+_MIN_SCALE = 0.3
+#: A word can be seen if its pixels differ by this much (of 255) in red, green or blue. Print of 6 points and more, one
+#: pixel a point, differs: grey 0.75 by 43 or more (its full stops by 14), grey 0.9 by 18 or more; but grey 0.95 by 13
+#: at most, grey 0.97 by 8 at most, and black at an opacity of 5 % by 12 at most.
+_MIN_CONTRAST = 14
+#: Dark print differs by this much from the page without it. What looks out between strips of white that are painted
+#: over it, each next to the other, differs by 67 at most; what is under a highlighter of half opacity, by 127.
+_MIN_PRINT_CONTRAST = 96
+#: The types of MuPDF's blocks that are asked for.
+TEXT_BLOCK, VECTOR_BLOCK = 0, 3
+#: MuPDF's flag of letters whose areas are painted, and not only their edges.
+FILLED_FLAG = 16
+#: Lines thinner than this (points) leave enough of a word to be read.
+THIN_LINE_WIDTH = 3.0
+#: Bits of a colour 0xRRGGBB: none is set where red, green and blue are in their darker half, ...
+_BRIGHT_BITS = 0x808080
+#: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
+_LIGHT_BITS = 0xC0C0C0
+_HALF_OPAQUE = 128
+#: So many letters of a font's name are told, and this of a font of type 3 that has none.
+_MAX_FONT_NAME_LENGTH, _UNNAMED_TYPE3_FONT = 31, "Unnamed-T3"
+#: What is painted: words, an area, an image.
+_TEXT_PAINT, _AREA_PAINT, _IMAGE_PAINT = "wai"
+_WHITE = 255
+#: What is drawn nearer to a box's edges than this share of its height leaves enough of its words to be read.
+_EDGE_MARGIN_SHARE = 0.3
+#: What is painted is looked for within bands of this height (points).
+_BAND_HEIGHT = 16
+
+Rect = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in points of the displayed page."""
+
+
+class Occluder(NamedTuple):
+    """Something that may make words in its area hard to see."""
+
+    area: Rect
+    painted_before_block: float = math.inf
+    """The number of the text block that it was painted before, at the latest; infinite where that is not known."""
+    is_light: bool = False
+    """Whether it hides no dark word that is painted upon it."""
+
+    def may_obscure(self, box: Rect, block_number: int) -> bool:
+        """Whether dark words of text block ``block_number`` that stand in ``box`` may be hard to see because of it."""
+        x0, y0, x1, y1 = self.area
+        return (
+            not (self.is_light and self.painted_before_block < block_number)
+            and x0 < box[2]
+            and box[0] < x1
+            and y0 < box[3]
+            and box[1] < y1
+        )
+
+
+class PageInspector:
+    """A page, as MuPDF tells what is on it."""
+
+    def __init__(self, page: Any) -> None:
+        """``page`` is a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page."""
+        self._page = page
+        self._pymupdf = load_pymupdf()
+        rect = page.rect
+        self.width: float = rect.width
+        self.height: float = rect.height
+        # Lazy vectors do not part words that are underlined; they may be told later than they were painted, not earlier.
+        # TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as all the rest.
+        self._text_page = self._extract_text_page(self._pymupdf.TEXT_COLLECT_VECTORS | self._pymupdf.TEXT_LAZY_VECTORS)
+        self.blocks: list[dict[str, Any]] = self._text_page.extractDICT()["blocks"]
+        """MuPDF's blocks of text (type 0) and drawn lines and areas (type 3), in the order they were painted."""
+        # A frame, or a line as broad as a bar: only the path says which.
+        has_frames = any(
+            block["type"] == VECTOR_BLOCK and block["stroked"] and _is_broad(block["bbox"]) for block in self.blocks
+        )
+        self._recorder = self._record_paint((*_OCCLUDING_CALLS, "stroke_path") if has_frames else _OCCLUDING_CALLS)
+
+    @property
+    def words(self) -> list[tuple[float, float, float, float, str, int, int, int]]:
+        """x0, y0, x1, y1, text, number of the block, of the line in it, and of the word; also what is off the page."""
+        words: list[tuple[float, float, float, float, str, int, int, int]] = self._text_page.extractWORDS()
+        return words
+
+    @cached_property
+    def font_xrefs_by_name(self) -> dict[str, int]:
+        """By the name that MuPDF tells, the object that the font is; 0 where several are called so.
+
+        Empty where the file brings along no font of the page.
+        """
+        fonts = self._page.get_fonts()
+        # Fonts of type 3 are drawings and have no file.
+        if all(extension == "n/a" and kind != "Type3" for _, extension, kind, *_ in fonts):
+            return {}
+        if not all(xref for xref, *_ in fonts):
+            return {"": 0}  # a font that is no object: nobody knows which of the others it is called like
+        mupdf = self._pymupdf.mupdf
+        document = mupdf.pdf_document_from_fz_document(self._page.parent.this)
+        xrefs_by_name: dict[str, int] = {}
+        for xref, *_ in fonts:
+            for name in _find_font_names(mupdf.pdf_load_object(document, xref)):
+                xrefs_by_name[name] = 0 if xrefs_by_name.get(name, xref) != xref else xref
+        return xrefs_by_name
+
+    @property
+    def has_misleading_font(self) -> bool:
+        """Whether a font says other letters than its own for any that the page has."""
+        misleading_characters = {
+            character
+            for font_xref, *_ in self._page.get_fonts()
+            if font_xref
+            for character in find_misleading_characters(self._page.parent, font_xref)
+        }
+        return bool(misleading_characters) and not misleading_characters.isdisjoint(self._text_page.extractText())
+
+    @property
+    def image_areas(self) -> list[Rect]:
+        """Where images are painted, as far as they are on the page."""
+        return [self._clip_to_page(area) for area in self._recorder.image_areas]
+
+    def is_painted_over(self, box: Rect) -> bool:
+        """Whether an image, or an area with other words on it, was painted over the middle of the box."""
+        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        nearby_paint = self._paint_by_band.get(int(y // _BAND_HEIGHT), ())
+        paint_kinds = "".join([kind for kind, (x0, y0, x1, y1) in nearby_paint if x0 <= x <= x1 and y0 <= y <= y1])
+        _, _, later_kinds = paint_kinds.partition(_TEXT_PAINT)
+        return _IMAGE_PAINT in later_kinds or _TEXT_PAINT in later_kinds.partition(_AREA_PAINT)[2]
+
+    @cached_property
+    def _paint_by_band(self) -> dict[int, list[tuple[str, Rect]]]:
+        """By bands of the page, what was painted there, in its order, from the first words on; lines are left out.
+
+        Empty where there are only words.
+        """
+        paint_by_band: dict[int, list[tuple[str, Rect]]] = {}
+        if not self.image_areas and all(block["type"] == TEXT_BLOCK or block["stroked"] for block in self.blocks):
+            return paint_by_band
+        paint_events = list(
+            dropwhile(
+                lambda paint_event: paint_event[0] != _TEXT_PAINT, self._record_paint(_LAYERING_CALLS).paint_events
+            )
+        )
+        if any(kind != _TEXT_PAINT for kind, _ in paint_events):
+            for paint_event in paint_events:
+                for band in self._band_range(paint_event[1]):
+                    paint_by_band.setdefault(band, []).append(paint_event)
+        return paint_by_band
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether anything is painted with a gradient."""
+        return bool(self._recorder.has_gradients)
+
+    @cached_property
+    def occluders(self) -> list[Occluder]:
+        """All that may make words hard to see."""
+        occluders = [Occluder(area) for area in self._recorder.occluding_areas]
+        occluders += [Occluder(area) for area in self._recorder.image_areas]
+        if self._recorder.has_clips and self._is_text_clipped():
+            occluders.append(Occluder((-math.inf, -math.inf, math.inf, math.inf)))
+        return occluders + list(_find_fill_occluders(self.blocks))
+
+    @cached_property
+    def _raster(self) -> _PageRaster | None:
+        """None where the page cannot be drawn, or is so large that its print would vanish."""
+        return self._rasterise(with_text=True)
+
+    @cached_property
+    def _textless_raster(self) -> _PageRaster | None:
+        """The same without what is written."""
+        return self._rasterise(with_text=False)
+
+    def _rasterise(self, *, with_text: bool) -> _PageRaster | None:
+        scale = min(1.0, math.sqrt(_MAX_RASTER_PIXELS / max(self.width * self.height, 1)))
+        if scale < _MIN_SCALE:
+            return None
+        mupdf = self._pymupdf.mupdf
+        try:
+            width, height = math.ceil(self.width * scale), math.ceil(self.height * scale)
+            rgb = mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB)
+            pixmap = mupdf.FzPixmap(rgb, width, height, mupdf.FzSeparations(), 0)
+            mupdf.fz_clear_pixmap_with_value(pixmap, _WHITE)
+            device = mupdf.FzDevice(mupdf.FzMatrix(scale, 0, 0, scale, 0, 0), pixmap)
+            if not with_text:
+                device.m_internal.fill_text = device.m_internal.stroke_text = None
+            mupdf.fz_run_page(self._page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
+            mupdf.fz_close_device(device)
+            wrapped_pixmap = self._pymupdf.Pixmap("raw", pixmap)
+        except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the text may be well all the same
+            return None
+        return _PageRaster(wrapped_pixmap.samples, width, height, wrapped_pixmap.stride, scale)
+
+    def is_visible(self, box: Rect) -> bool:
+        """Whether a person sees something in the box; False where no picture can tell."""
+        return self._raster is not None and self._raster.has_contrast(box)
+
+    def is_print_visible(self, box: Rect, *, is_dark: bool) -> bool:
+        """Whether what is written leaves ink in the box that a person sees; False where no picture can tell.
+
+        Of dark print, more than a trace has to be left.
+        """
+        raster, textless_raster = self._raster, self._textless_raster
+        min_contrast = _MIN_PRINT_CONTRAST if is_dark else _MIN_CONTRAST
+        return (
+            raster is not None
+            and textless_raster is not None
+            and raster.has_difference(textless_raster, box, min_contrast)
+        )
+
+    def is_struck_through(self, box: Rect, block_number: int) -> bool:
+        """Whether anything was drawn through the middle of words of text block ``block_number`` that stand in the box."""
+        inset = _EDGE_MARGIN_SHARE * min(box[2] - box[0], box[3] - box[1])
+        x0, y0, x1, y1 = box[0] + inset, box[1] + inset, box[2] - inset, box[3] - inset
+        return any(
+            block_number < vector_number and left <= x1 and x0 <= right and top <= y1 and y0 <= bottom
+            for band in range(int(y0 // _BAND_HEIGHT), int(y1 // _BAND_HEIGHT) + 1)
+            for vector_number, (left, top, right, bottom) in self._vectors_by_band.get(band, ())
+        )
+
+    @cached_property
+    def _vectors_by_band(self) -> dict[int, list[tuple[int, Rect]]]:
+        """By bands of the page, the number and the place of what is drawn there after the first words."""
+        vectors_by_band: dict[int, list[tuple[int, Rect]]] = {}
+        for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks):
+            if block["type"] == VECTOR_BLOCK:
+                for band in self._band_range(block["bbox"]):
+                    vectors_by_band.setdefault(band, []).append((block["number"], block["bbox"]))
+        return vectors_by_band
+
+    def _band_range(self, area: Rect) -> range:
+        first, last = (int(min(max(0.0, y), self.height) // _BAND_HEIGHT) for y in (area[1], area[3]))
+        return range(first, last + 1)
+
+    @property
+    def is_single_colour(self) -> bool:
+        """Whether the page is known to have one colour everywhere."""
+        return self._raster is not None and self._raster.is_single_colour
+
+    def is_on_page(self, box: Rect) -> bool:
+        """Whether all of the box is on the page."""
+        return box[0] >= 0 and box[1] >= 0 and box[2] <= self.width and box[3] <= self.height
+
+    def _extract_text_page(self, flags: int) -> Any:
+        # Without a clip that has no end, text outside the page would be lost instead of told apart.
+        infinite_rect = self._pymupdf.INFINITE_RECT()
+        # What a file says that its signs stand for is not what a person sees.
+        flags |= self._pymupdf.TEXT_PRESERVE_WHITESPACE | self._pymupdf.TEXT_IGNORE_ACTUALTEXT
+        rotation_matrix = self._page.rotation_matrix if self._page.rotation else None
+        return self._page.get_textpage(clip=infinite_rect, flags=flags, matrix=rotation_matrix)
+
+    def _record_paint(self, device_calls: Iterable[str]) -> Any:
+        mupdf = self._pymupdf.mupdf
+        recorder = _load_recorder_class()(mupdf, self.width, self.height, device_calls)
+        mupdf.fz_run_page(self._page.this, recorder, mupdf.FzMatrix(), mupdf.FzCookie())
+        mupdf.fz_close_device(recorder)
+        return recorder
+
+    def _is_text_clipped(self) -> bool:
+        clipped_text_page = self._extract_text_page(self._pymupdf.TEXT_CLIP)
+        return len(clipped_text_page.extractText()) != len(self._text_page.extractText())
+
+    def _clip_to_page(self, area: Rect) -> Rect:
+        x0, y0 = max(area[0], 0.0), max(area[1], 0.0)
+        return x0, y0, max(min(area[2], self.width), x0), max(min(area[3], self.height), y0)
+
+
+class _PageRaster(NamedTuple):
+    """The page in pixels, RGB."""
+
+    samples: bytes
+    width: int
+    height: int
+    stride: int
+    scale: float
+
+    @property
+    def is_single_colour(self) -> bool:
+        first_row = self.samples[:3] * self.width
+        return all(row == first_row for row in self._iter_rows(0, self.width, range(self.height)))
+
+    def has_contrast(self, box: Rect) -> bool:
+        """Whether the pixels in the box (points) differ enough to be seen; False where no pixel is in it."""
+        left, right, rows = self._find_pixel_range(box)
+        if left >= right:
+            return False
+        lowest, highest = [255, 255, 255], [0, 0, 0]
+        for row in self._iter_rows(left, right, rows):
+            for channel in range(3):
+                values = row[channel::3]
+                lowest[channel], highest[channel] = min(lowest[channel], *values), max(highest[channel], *values)
+                if highest[channel] - lowest[channel] >= _MIN_CONTRAST:
+                    return True
+        return False
+
+    def has_difference(self, other: _PageRaster, box: Rect, min_contrast: int) -> bool:
+        """Whether one of equal size differs by so much in any pixel of the box (points)."""
+        left, right, rows = self._find_pixel_range(box)
+        return any(
+            own_row != other_row
+            and any(
+                abs(own_sample - other_sample) >= min_contrast
+                for own_sample, other_sample in zip(own_row, other_row, strict=True)
+            )
+            for own_row, other_row in zip(
+                self._iter_rows(left, right, rows), other._iter_rows(left, right, rows), strict=True
+            )
+        )
+
+    def _find_pixel_range(self, box: Rect) -> tuple[int, int, tuple[int, ...]]:
+        """From and to which column the box is, and its rows."""
+        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
+        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
+        middle_row = (top + bottom) // 2  # of the rows, the likeliest to have ink
+        return left, right, (*range(middle_row, bottom), *range(top, middle_row))
+
+    def _iter_rows(self, left: int, right: int, rows: Iterable[int]) -> Iterator[bytes]:
+        for row in rows:
+            yield self.samples[row * self.stride + 3 * left : row * self.stride + 3 * right]
+
+
+def is_dark_and_opaque(span: dict[str, Any]) -> bool:
+    """Whether MuPDF's span of text is filled, dark and opaque: seen on white paper without a doubt."""
+    return not span["color"] & _BRIGHT_BITS and span["alpha"] >= _HALF_OPAQUE and bool(span["char_flags"] & FILLED_FLAG)
+
+
+def _find_font_names(font: Any) -> set[str]:
+    """All that MuPDF may call a font of a PDF: it tells one of them."""
+    descendant_font = font.pdf_dict_gets("DescendantFonts").pdf_array_get(0)
+    name_objects = (
+        font.pdf_dict_gets("BaseFont"),
+        font.pdf_dict_gets("Name"),
+        descendant_font.pdf_dict_gets("BaseFont"),
+    )
+    names = {name.pdf_to_name()[:_MAX_FONT_NAME_LENGTH] for name in name_objects}
+    return names | ({_UNNAMED_TYPE3_FONT} if font.pdf_dict_gets("CharProcs").pdf_is_dict() else set())
+
+
+def _find_fill_occluders(blocks: Iterable[dict[str, Any]]) -> Iterator[Occluder]:
+    """The painted areas; strokes are told by the watcher, which knows how wide they are."""
+    for block in blocks:
+        if block["type"] == VECTOR_BLOCK and not block["stroked"] and _is_broad(block["bbox"]):
+            yield Occluder(block["bbox"], block["number"], block["color"] & _LIGHT_BITS == _LIGHT_BITS)
+
+
+def _is_broad(box: Rect) -> bool:
+    return box[2] - box[0] > THIN_LINE_WIDTH and box[3] - box[1] > THIN_LINE_WIDTH
+
+
+class _PaintRecorder:
+    """What of a device of MuPDF notes things that may hide words."""
+
+    def __init__(self, mupdf: Any, width: float, height: float, device_calls: Iterable[str]) -> None:
+        """MuPDF makes only these ``device_calls`` of its methods, so that what nobody asks for passes by at no cost."""
+        super().__init__()
+        self._mupdf = mupdf
+        self._width = width
+        self._height = height
+        self.image_areas: list[Rect] = []
+        self.occluding_areas: list[Rect] = []
+        self.paint_events: list[tuple[str, Rect]] = []
+        self.has_clips = self.has_gradients = False
+        for device_call in device_calls:
+            getattr(self, f"use_virtual_{device_call}")()
+
+    def fill_text(self, _context: Any, text: Any, matrix: Any, *_: Any) -> None:
+        self.paint_events.append((_TEXT_PAINT, _convert_rect(self._mupdf.ll_fz_bound_text(text, None, matrix))))
+
+    def fill_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, *_: Any) -> None:
+        area = _convert_rect(self._mupdf.ll_fz_bound_path(path, None, matrix))
+        if _is_broad(area):
+            self.paint_events.append((_AREA_PAINT, area))
+
+    def fill_image(self, _context: Any, _image: Any, matrix: Any, *_: Any) -> None:
+        self.image_areas.append(self._transform_unit_square(matrix))
+        self.paint_events.append((_IMAGE_PAINT, self.image_areas[-1]))
+
+    def fill_image_mask(self, _context: Any, _image: Any, matrix: Any, *_: Any) -> None:
+        self.image_areas.append(self._transform_unit_square(matrix))
+
+    def fill_shade(self, _context: Any, shade: Any, matrix: Any, *_: Any) -> None:
+        self.has_gradients = True
+        self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_bound_shade(shade, matrix)))
+
+    def stroke_path(self, _context: Any, path: Any, stroke: Any, matrix: Any, *_: Any) -> None:
+        if stroke.linewidth * self._mupdf.ll_fz_matrix_expansion(matrix) > THIN_LINE_WIDTH:
+            self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_bound_path(path, stroke, matrix)))
+
+    def clip_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, _scissor: Any) -> None:
+        # Of other shapes than rectangles only the box is known; words in it may be cut off all the same.
+        is_rect = self._mupdf.ll_fz_path_is_rect(path, matrix)
+        if is_rect and self.has_clips:
+            return
+        x0, y0, x1, y1 = area = _convert_rect(self._mupdf.ll_fz_bound_path(path, None, matrix))
+        if not is_rect:
+            self.occluding_areas.append(area)
+        elif x0 <= 0 and y0 <= 0 and x1 >= self._width and y1 >= self._height:
+            return
+        self.has_clips = True
+
+    def clip_stroke_path(self, _context: Any, path: Any, stroke: Any, matrix: Any, _scissor: Any) -> None:
+        self.has_clips = True
+        self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_bound_path(path, stroke, matrix)))
+
+    def clip_image_mask(self, _context: Any, _image: Any, matrix: Any, _scissor: Any) -> None:
+        self.has_clips = True
+        self.image_areas.append(self._transform_unit_square(matrix))
+
+    def begin_mask(self, _context: Any, area: Any, *_: Any) -> None:
+        self.occluding_areas.append(_convert_rect(area))
+
+    def begin_group(self, _context: Any, area: Any, *appearance: Any) -> None:
+        *_, blend_mode, alpha = appearance
+        if blend_mode or 255 * alpha < _HALF_OPAQUE:
+            self.occluding_areas.append(_convert_rect(area))
+
+    def begin_tile(self, _context: Any, area: Any, *rest: Any) -> int:
+        _, _, _, matrix, *_ = rest
+        self.occluding_areas.append(_convert_rect(self._mupdf.ll_fz_transform_rect(area, matrix)))
+        return 0  # nothing is kept: the tile is to be painted
+
+    def _transform_unit_square(self, matrix: Any) -> Rect:
+        """Where an image is painted: the unit square, as the matrix turns it."""
+        return _convert_rect(self._mupdf.ll_fz_transform_rect(self._mupdf.fz_unit_rect, matrix))
+
+
+@cache
+def _load_recorder_class() -> Any:
+    """The class of the device: MuPDF's, which is loaded late, and ours."""
+    return type("_Watcher", (_PaintRecorder, load_pymupdf().mupdf.FzDevice2), {})
+
+
+#: The calls that tell what may hide words, and those that tell what lies upon what.
+_OCCLUDING_CALLS = (
+    "fill_image",
+    "fill_image_mask",
+    "fill_shade",
+    "clip_path",
+    "clip_stroke_path",
+    "clip_image_mask",
+    "begin_mask",
+    "begin_group",
+    "begin_tile",
+)
+_LAYERING_CALLS = ("fill_text", "fill_path", "fill_image")
+
+
+def _convert_rect(rect: Any) -> Rect:
+    return rect.x0, rect.y0, rect.x1, rect.y1

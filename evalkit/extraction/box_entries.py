@@ -1,0 +1,493 @@
+"""What is entered in the box of a label.
+
+A box reaches from its label to the labels around it: its right border is where the next label of the same height begins,
+its lower border where a label below begins. Borders themselves are not needed, so that scans are read as well as files.
+What is entered is then picked by the field's format, from the row that is nearest to the label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from rapidfuzz import fuzz
+
+from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.form_labels import FormLabel
+from evalkit.extraction.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
+from evalkit.extraction.formats import correct_misread_digits, is_currency
+
+#: An entry is not further below its label than this, in heights of the label's line.
+_MAX_ENTRY_DEPTH = 12.0
+#: Of name and address blocks, which have several lines.
+_MAX_BLOCK_DEPTH = 18.0
+#: The two values behind a label are not further from its beginning: the part of a form that they stand in is half a page.
+_VALUE_PAIR_WIDTH = 0.45
+#: Words of one entry are not further apart than this, in their own height.
+_MAX_WORD_GAP = 2.2
+#: A code and its amount stand in two columns of one box.
+_MAX_CODE_GAP = 7.0
+#: Below this sureness of the engine's, a word is doubtful; and so is a recognised amount of more digits without signs.
+_DOUBTFUL_CONFIDENCE, _MAX_DIGITS_WITHOUT_POINT = 0.3, 5
+#: One or two digits that are less sure may be a speck.
+_SPECK_CONFIDENCE = 0.5
+#: A row that has more of its letters in printed words is what is left of a label.
+_LABEL_REMNANT_SHARE = 0.55
+#: Printed words of so many letters are a passage: no entry goes on into it.
+_MIN_PASSAGE_LETTERS = 20
+_MAX_RUN_WORDS = 6
+_DIGIT = re.compile(r"\d")
+_DOLLAR_SIGN = re.compile(r"^[$S§8]$")
+_STREET_LINE = re.compile(r"(?:\d|p\.? ?o\.? ?box|rural|rr \d)", re.IGNORECASE)
+_CITY_LINE = re.compile(r"[A-Z]{2}\.? +\d{5}(?:-\d{4})?\b")
+
+
+@dataclass(frozen=True)
+class FormEntry:
+    """What stands in a box, for one field."""
+
+    rows: tuple[tuple[FormWord, ...], ...]
+    """The entry's words; several rows where it has several lines."""
+    value: str
+    """As it is read; of several lines joined by commas."""
+    is_valid: bool
+    """Whether it is in the field's format."""
+    is_ocr_corrected: bool = False
+    """Whether signs were read otherwise than the engine did."""
+    is_doubtful: bool = False
+    """Whether the box holds another one like it."""
+
+    @property
+    def words(self) -> tuple[FormWord, ...]:
+        """All of them."""
+        return tuple(word for row in self.rows for word in row)
+
+
+@dataclass(frozen=True)
+class EntryArea:
+    """The room of a label's entry."""
+
+    label: FormLabel
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    is_right_bounded: bool = True
+    """Whether something tells where it ends on the right."""
+    ruled_cell: int = 0
+    """Number of the ruled cell that the label stands in; 0: in none."""
+    is_cell_shared: bool = False
+    """Whether that ruled cell has another label too."""
+    foreign_cells: frozenset[int] = frozenset()
+    """Ruled cells of other labels."""
+    printed_words: frozenset[str] = frozenset()
+    """The words that the form prints."""
+
+    def iter_candidate_rows(self, sheet: FormSheet, taken_indices: set[int]) -> Iterator[list[list[FormWord]]]:
+        """The words in it that are nobody else's, by rows: within the borders, then also beyond them."""
+        words = [
+            word
+            for word in sheet.get_words_within(self.x0, self.y0, self.x1, self.y1)
+            if word.index not in taken_indices
+        ]
+        if self.ruled_cell:
+            limit_y = self.label.y0 - 0.4 * self.label.line_height
+            yield group_into_rows(
+                word
+                for word in sheet.words
+                if word.ruled_cell == self.ruled_cell
+                and word.index not in taken_indices
+                and word.center_y >= limit_y
+                and (not self.is_cell_shared or (word.center_y <= self.y1 and word.center_x < self.x1))
+            )
+        limit_y = self.label.y1 + 1.6 * _MAX_ENTRY_DEPTH * self.label.line_height
+        yield group_into_rows(
+            word
+            for word in words
+            if (not word.ruled_cell or word.ruled_cell not in self.foreign_cells)
+            and (not self.ruled_cell or word.center_y < limit_y)
+        )
+
+
+def locate_entry_area(
+    label: FormLabel,
+    labels: Sequence[FormLabel],
+    sheet: FormSheet,
+    *,
+    is_block: bool,
+    depth_factor: float = 1.0,
+    printed_words: frozenset[str] = frozenset(),
+) -> EntryArea:
+    """The cell of a label among all the labels of its form; ``depth_factor`` reaches further down."""
+    label_height = label.line_height
+    sheet_edge = max((word.x1 for word in sheet.words), default=1.0) + label_height
+    depth = (
+        (_MAX_BLOCK_DEPTH if is_block else _MAX_ENTRY_DEPTH) * depth_factor * max(label_height, 0.8 * sheet.line_height)
+    )
+    others = [other for other in labels if other is not label]
+    bounding_labels = [other for other in others if other.box is not None or other.letter_count >= _MIN_PASSAGE_LETTERS]
+    left_edge = label.x0 - (0.5 if label.has_box_number else 1.0) * label_height
+    has_right_neighbour = any(
+        other.x0 > label.x1 and other.y0 < label.y1 + 1.5 * label_height and other.y1 > label.y0
+        for other in bounding_labels
+    )
+    column_end = _find_column_end(label, bounding_labels, sheet_edge)
+    lower_edges = [
+        other.y0
+        for other in others
+        if other.y0 > label.y1 - 0.3 * label_height
+        and other.x0 < min(column_end - label_height, max(label.x1, label.x0 + 6 * label_height))
+        and other.x1 > left_edge
+        and (other.box is not None or abs(other.x0 - label.x0) < 4 * label_height)
+    ]
+    ruled_cell = label.words[-1].ruled_cell
+    # Down to another label an entry may stand lower than one that nothing else tells about.
+    bottom_edge = min([*lower_edges, label.y1 + depth * (1.6 if lower_edges or is_block else 1.0)])
+    right_edge = min(
+        (
+            other.x0
+            for other in bounding_labels
+            if other.x0 > label.x0 + label_height and other.y1 > label.y0 and (other.y0 + other.y1) / 2 < bottom_edge
+        ),
+        default=sheet_edge,
+    )
+    foreign_cells = frozenset(
+        word.ruled_cell for other in others if other.box for word in other.words if word.ruled_cell != ruled_cell
+    )
+    is_right_bounded = has_right_neighbour or ruled_cell > 0
+    x1 = min(right_edge, column_end) - 0.2 * label_height
+    is_cell_shared = ruled_cell > 0 and any(
+        word.ruled_cell == ruled_cell for other in others if other.box for word in other.words
+    )
+    return EntryArea(
+        label,
+        left_edge,
+        label.y0 - 0.4 * label_height,
+        x1,
+        bottom_edge + 0.2 * label_height,
+        is_right_bounded,
+        ruled_cell,
+        is_cell_shared,
+        foreign_cells,
+        printed_words,
+    )
+
+
+def _find_column_end(label: FormLabel, bounding_labels: Sequence[FormLabel], sheet_edge: float) -> float:
+    """Where the next column begins: as in the row of labels that is nearest."""
+    right_starts = [(abs(other.y0 - label.y0), other.x0) for other in bounding_labels if other.x0 > label.x1]
+    if not right_starts:
+        return sheet_edge
+    smallest_distance = min(right_starts)[0]
+    return min(x0 for distance, x0 in right_starts if distance < smallest_distance + label.line_height)
+
+
+def read_entry(field: TemplateField, area: EntryArea, sheet: FormSheet, taken_indices: set[int]) -> FormEntry | None:
+    """What the cell holds for the field; None where it is empty.
+
+    On a recognised page letters in amounts and numbers are read as the digits that they are taken for.
+    """
+    if field.stands:
+        return _read_on_label_line(field, area, sheet, taken_indices)
+    best: FormEntry | None = None
+    for rows in area.iter_candidate_rows(sheet, taken_indices):
+        form_entry = (
+            _read_text_entry(field, area, rows)
+            if field.format == "text"
+            else _read_formatted_entry(field, area, rows, sheet, taken_indices)
+        )
+        if form_entry and form_entry.is_valid:
+            return form_entry
+        best = best or form_entry
+    return best
+
+
+def _read_on_label_line(
+    field: TemplateField, area: EntryArea, sheet: FormSheet, taken_indices: set[int]
+) -> FormEntry | None:
+    """The mark before the label, or one of the two values behind it: of one alone nobody knows which it is."""
+    label = area.label
+    if field.stands == "before":
+        mark = sheet.get_word_left_of(label.words[0])
+        is_near = (
+            mark is not None
+            and label.x0 - mark.x1 < _MAX_WORD_GAP * label.line_height
+            and mark.index not in taken_indices
+        )
+        value = _parse_run(field, (mark,), is_ocr_corrected=False) if mark and is_near else None
+        return FormEntry(((mark,),), value, is_valid=True) if mark and value else None
+    words_after = sheet.get_words_within(
+        label.x1, label.y0 - 0.3 * label.line_height, label.x0 + _VALUE_PAIR_WIDTH, label.y1 + 0.3 * label.line_height
+    )
+    row = sorted((word for word in words_after if word.index not in taken_indices), key=lambda word: word.x0)
+    runs = list(_iter_value_runs(field, row, is_ocr_corrected=False))
+    run_index = ("first", "second").index(field.stands)
+    if len(runs) <= run_index:
+        return None
+    return FormEntry((runs[run_index][0],), runs[run_index][1], is_valid=True, is_doubtful=len(runs) != 2)
+
+
+# Entries in a format
+
+
+def _read_formatted_entry(
+    field: TemplateField, area: EntryArea, rows: Sequence[Sequence[FormWord]], sheet: FormSheet, taken_indices: set[int]
+) -> FormEntry | None:
+    label = area.label
+    # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
+    rows_below = [row for row in rows if _compute_center_y(row) > label.y1 - 0.2 * label.line_height]
+    label_line_rows = [row for row in rows if _compute_center_y(row) <= label.y1 - 0.2 * label.line_height]
+    correction_modes = (False, True) if sheet.is_recognised else (False,)
+    for is_ocr_corrected in correction_modes:
+        for row in (*rows_below, *label_line_rows):
+            runs = _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
+            candidates = [
+                candidate for candidate in runs if not _is_within_sentence(candidate[0], sheet, taken_indices)
+            ]
+            if candidates:
+                best = min(candidates, key=lambda candidate: _measure_horizontal_gap(candidate[0], label))
+                rivals = [
+                    candidate
+                    for candidate in candidates
+                    if not {w.index for w in candidate[0]} & {w.index for w in best[0]}
+                ]
+                is_doubtful = bool(rivals) or _is_doubtful_reading(field, best[0], best[1])
+                entry_words = tuple(word for word in best[0] if word.text != "$")  # printed in the box
+                return FormEntry(
+                    (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_doubtful=is_doubtful
+                )
+            if field.format == "currency" and row in rows_below and _is_printed_row(row):
+                return None  # words between label and entry: whose entry it is cannot be told
+    return _read_misformatted_entry(field, rows_below)
+
+
+def _iter_value_runs(
+    field: TemplateField, row: Sequence[FormWord], *, is_ocr_corrected: bool
+) -> Iterator[tuple[tuple[FormWord, ...], str]]:
+    """The runs of words in a row that are a value of the field, the longest ones, no two of which overlap."""
+    start = 0
+    while start < len(row):
+        for size in range(min(_MAX_RUN_WORDS, len(row) - start), 0, -1):
+            run = tuple(row[start : start + size])
+            max_gap = _MAX_WORD_GAP if field.format != "pattern" else _MAX_CODE_GAP
+            if any(after.x0 - before.x1 > max_gap * before.height for before, after in pairwise(run)):
+                continue
+            if value := _parse_run(field, run, is_ocr_corrected=is_ocr_corrected):
+                yield run, value
+                start += size
+                break
+        else:
+            start += 1
+
+
+def _parse_run(field: TemplateField, run: Sequence[FormWord], *, is_ocr_corrected: bool) -> str | None:
+    """The run as a value of the field; None where it is none."""
+    text = " ".join(word.text for word in run if not _DOLLAR_SIGN.match(word.text) or len(run) == 1).strip(" .,;:'")
+    if field.format == "checkbox":
+        return field.normalise(text) if len(run) == 1 else None
+    if field.format == "currency" and not _is_single_amount(run):
+        return None
+    if is_ocr_corrected:
+        text = correct_misread_digits(text, field.format)
+    elif field.format in ("ssn", "ein", "tin"):
+        text = re.sub(r"\s*-\s*", "-", text)
+        text = text if "-" in text else text.replace(" ", "")
+    elif field.format == "currency":
+        text = re.sub(r"(?<=[.,])\s+|\s+(?=[.,])", "", text)
+    return text if field.normalise(text) and (field.format != "currency" or _DIGIT.search(text)) else None
+
+
+def _is_single_amount(run: Sequence[FormWord]) -> bool:
+    """Whether the words are one amount: an engine divides amounts behind a comma, point, bracket or dollar sign only."""
+    if len(run) > 1 and run[-1].text in ("$", "§"):
+        return False
+    return all(before.text[-1:] in ",.$(-§S" or after.text[:1] in ",.)" for before, after in pairwise(run))
+
+
+def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_indices: set[int]) -> bool:
+    """Whether words stand close on both sides: a number within a passage that is printed beside the form."""
+    before, after = sheet.get_word_left_of(run[0]), sheet.get_words_right_of(run[-1])[:1]
+    neighbour_flags = [
+        before is not None
+        and before.index not in taken_indices
+        and _is_prose_word(before)
+        and run[0].x0 - before.x1 < 1.5 * before.height,
+        bool(after)
+        and after[0].index not in taken_indices
+        and _is_prose_word(after[0])
+        and after[0].x0 - run[-1].x1 < 1.5 * after[0].height,
+    ]
+    # 7075 2nd Street: a bare number beside a word is no amount.
+    return any(neighbour_flags) if all(word.text.isdigit() for word in run) else all(neighbour_flags)
+
+
+def _is_prose_word(word: FormWord) -> bool:
+    return len(word.match_key) > 1 and not word.match_key.isdigit()
+
+
+def _is_doubtful_reading(field: TemplateField, run: Sequence[FormWord], value: str) -> bool:
+    """Whether an engine hardly knew what it read, or may have lost the point of an amount."""
+    if all(word.confidence == 1 for word in run):
+        return False
+    digit_count, confidence = sum(map(str.isdigit, value)), min(word.confidence for word in run)
+    is_amount = field.format == "currency"
+    is_point_missing = is_amount and digit_count > _MAX_DIGITS_WITHOUT_POINT and not set(value) & set(".,")
+    return (
+        confidence < _DOUBTFUL_CONFIDENCE
+        or is_point_missing
+        or (is_amount and digit_count <= 2 and confidence < _SPECK_CONFIDENCE)
+    )
+
+
+def _measure_horizontal_gap(run: Sequence[FormWord], label: FormLabel) -> float:
+    x0, x1 = run[0].x0, run[-1].x1
+    return max(label.x0 - x1, x0 - label.x1, 0.0)
+
+
+def _compute_center_y(row: Sequence[FormWord]) -> float:
+    return sum(word.center_y for word in row) / len(row)
+
+
+def _is_printed_row(row: Sequence[FormWord]) -> bool:
+    return sum(len(word.match_key) > 2 and word.match_key.isalpha() for word in row) >= 2
+
+
+def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:
+    """Something was entered, though not in the format: a dash for an amount, a number with a digit too few."""
+    for row in rows:
+        for run in _split_at_wide_gaps(row):
+            text = " ".join(word.text for word in run)
+            digit_count = sum(map(str.isdigit, text))
+            if any(map(str.isalpha, text)):
+                continue
+            if field.format == "currency" and "$" in text and (digit_count or re.search(r"\$\s*[-–—]", text)):
+                return FormEntry((tuple(run),), text, is_valid=False)
+            if field.format in ("ssn", "ein", "tin") and digit_count >= 4:
+                return FormEntry((tuple(run),), text, is_valid=False)
+    return None
+
+
+def _split_at_wide_gaps(row: Sequence[FormWord]) -> list[list[FormWord]]:
+    """The row, divided at its wide gaps."""
+    pieces: list[list[FormWord]] = []
+    for word in row:
+        if pieces and word.x0 - pieces[-1][-1].x1 < _MAX_WORD_GAP * word.height:
+            pieces[-1].append(word)
+        else:
+            pieces.append([word])
+    return pieces
+
+
+# Entries of words
+
+
+def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:
+    label = area.label
+    label_line_rows: list[tuple[FormWord, ...]] = []
+    rows_below: list[tuple[FormWord, ...]] = []
+    for row in rows:
+        is_on_label_line = _compute_center_y(row) <= label.y1 - 0.2 * label.line_height
+        min_x = label.x1 - 0.5 * label.line_height if is_on_label_line else float("-inf")
+        words_after = [word for word in row if word.x0 > min_x]
+        words = tuple(word for word in _select_words_below_label(words_after, area) if _is_entry_word(word))
+        if field.part and (len("".join(word.match_key for word in words)) == 1 or is_currency(_join_texts(words))):
+            continue  # a speck, or another box's, whose label was not found
+        # What is left of a label whose words were misread is no entry, and where another one begins, it ends.
+        if words and rows_below and len(_join_texts(words)) >= _MIN_PASSAGE_LETTERS and _is_label_remnant(words, area):
+            break
+        if words and not (not rows_below and _is_label_remnant(words, area)):
+            (label_line_rows if is_on_label_line else rows_below).append(words)
+    candidate_rows = rows_below or label_line_rows
+    if any(row[0].x0 < label.x1 for row in candidate_rows):
+        candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others begin beside the entry
+    entry_rows = _select_connected_rows(candidate_rows, area)
+    if all(len(word.match_key) < 3 and word.confidence < 0.8 for row in entry_rows for word in row):
+        return None
+    if not entry_rows:
+        return None
+    lines = [" ".join(word.text for word in row) for row in entry_rows]
+    if field.part in ("name", "address"):
+        address_start = _find_address_start(lines)
+        line_numbers = range(address_start) if field.part == "name" else range(address_start, len(lines))
+        entry_rows, lines = (
+            [entry_rows[line_number] for line_number in line_numbers],
+            [lines[line_number] for line_number in line_numbers],
+        )
+    if not entry_rows or (
+        field.part == "name" and not any(len(word.match_key) > 1 for row in entry_rows for word in row)
+    ):
+        return None
+    is_doubtful = min(word.confidence for row in entry_rows for word in row) < _DOUBTFUL_CONFIDENCE
+    return FormEntry(
+        tuple(entry_rows), ", ".join(line.strip(" ,;") for line in lines), is_valid=True, is_doubtful=is_doubtful
+    )
+
+
+def _join_texts(words: Sequence[FormWord]) -> str:
+    return "".join(word.text for word in words)
+
+
+def _is_label_remnant(words: Sequence[FormWord], area: EntryArea) -> bool:
+    """Whether a row is the end of its label, or most of its letters are words that the form prints."""
+    if any(map(str.isdigit, _join_texts(words))):
+        return False
+    match_key = "".join(word.match_key for word in words)
+    if area.label.box and any(make_match_key(text).endswith(match_key) for text in area.label.box.label_texts):
+        return True
+    letter_count = sum(len(word.match_key) for word in words)
+    printed_letter_count = sum(
+        len(word.match_key) for word in words if _is_printed_word(word.match_key, area.printed_words)
+    )
+    return printed_letter_count > _LABEL_REMNANT_SHARE * letter_count
+
+
+@lru_cache(maxsize=16384)
+def _is_printed_word(match_key: str, printed_words: frozenset[str]) -> bool:
+    return match_key in printed_words or (
+        len(match_key) > 4 and any(fuzz.ratio(match_key, printed_word) > 80 for printed_word in printed_words)
+    )
+
+
+def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Sequence[FormWord]:
+    """Of a row in a box that may end anywhere: the words up to the first wide gap, if they begin below the label."""
+    for gap_index, (before, after) in enumerate(pairwise(row), 1):
+        # First and last name may stand in two columns; an amount behind a gap is another box's.
+        if after.x0 - before.x1 > 3 * before.height and not (area.is_right_bounded and after.match_key.isalpha()):
+            row = row[:gap_index]
+            break
+    return row if area.is_right_bounded or (row and row[0].x0 < area.label.x1) else ()
+
+
+def _is_entry_word(word: FormWord) -> bool:
+    return bool(word.match_key) and not (len(word.match_key) <= 2 and word.confidence < 0.5)
+
+
+def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea) -> list[tuple[FormWord, ...]]:
+    """The rows of one entry: those after a wide gap in the middle of it belong to something else."""
+    connected_rows: list[tuple[FormWord, ...]] = []
+    for row in rows:
+        if connected_rows:
+            word_height = max(word.height for word in connected_rows[-1])
+            # Below a name there may be room, between the lines of an address there is none.
+            if (
+                _compute_center_y(row) - _compute_center_y(connected_rows[-1])
+                > (7.5 if len(connected_rows) == 1 else 4.0) * word_height
+            ):
+                break
+        connected_rows.append(row)
+    is_near_label = connected_rows and (
+        area.ruled_cell
+        or _compute_center_y(connected_rows[0]) - area.label.y1 < _MAX_BLOCK_DEPTH * area.label.line_height
+    )
+    return connected_rows if is_near_label else []
+
+
+def _find_address_start(lines: Sequence[str]) -> int:
+    """The line with which the address begins; the name has one line at least."""
+    for line_number, line in enumerate(lines[1:], 1):
+        if _STREET_LINE.match(line) or _CITY_LINE.search(line):
+            return line_number
+    return 1 if len(lines) > 1 else len(lines)

@@ -1,0 +1,395 @@
+"""The extractor of clinical reports: a question over a field template, and its answer proven on the page.
+
+A language model is asked with the whole report. Offline, the same question is answered by ``clinical.py``. Either way a
+value is what stands on the page, or it is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, ClinicalReading, read_field
+from evalkit.extraction.clinical_rules import get_base_field_name
+from evalkit.extraction.evaluator import (
+    ClinicalAttempt,
+    EvaluationFeedback,
+    ReportFacts,
+    collect_report_facts,
+    split_pages_by_size,
+)
+from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.optimizer import ExtractionOptimizer
+from evalkit.extraction.report_structure import ClinicalReport
+from evalkit.extraction.value_grounding import FieldClaim, ground_claim
+from evalkit.grounding.locate import Locator, boxes_of, occurrences
+from evalkit.grounding.normalise import canonical_text
+from evalkit.issue import Issue
+from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.model import DocumentQuestion, Model
+from evalkit.llm.prompts import fenced, render
+
+#: So many values of one answer are looked at; a model that sends more sends the rest in vain.
+_MAX_CLAIMS = 500
+_MAX_ITEM_LENGTH = 60
+
+
+class ClaimedField(BaseModel):
+    """What an extractor says about one value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    field: str
+    """The template's name of it."""
+    item: str | None = None
+    """Of a field of many values: which one."""
+    status: Literal["found", "not_present", "ambiguous"] = "found"
+    value: str | None = None
+    """The report's own words."""
+    quote: str | None = None
+    """The sentence or row around it."""
+    page: int | None = None
+    end_page: int | None = None
+    """Of a long text."""
+    first_words: str | None = None
+    last_words: str | None = None
+    confidence: float = 1.0
+
+
+class PlacedField(ClaimedField):
+    """A value whose very place is known, because it was read there and not told by a language model."""
+
+    spans: tuple[tuple[int, int, int], ...]
+    """Page number, and start and end of characters of its text; several where it goes on behind a page."""
+
+
+class ClaimedFields(BaseModel):
+    """An extractor's answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reasoning: str = ""
+    fields: tuple[ClaimedField, ...]
+
+
+@dataclass(frozen=True)
+class RetryContext:
+    """What another attempt is made with."""
+
+    feedback: EvaluationFeedback
+    previous_fields: Mapping[str, FieldValue]
+    iteration: int
+    """Of the attempt that the feedback is about, from 1."""
+    target_score: float = 0.95
+
+
+class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
+    """Which values do these pages have for the fields of this template?"""
+
+    role = "extractor"
+    answer_type = ClaimedFields
+
+    def __init__(
+        self,
+        bundle: DocumentBundle,
+        page_numbers: Sequence[int],
+        template: FieldTemplate,
+        retry: RetryContext | None = None,
+        report: ClinicalReport | None = None,
+    ) -> None:
+        """``page_numbers``: numbers of the readable ones that the report is on."""
+        self.bundle = bundle
+        self._pages = tuple(bundle.page(number) for number in page_numbers)
+        self._template = template
+        self._retry = retry
+        self._report = report or ClinicalReport(self._pages)
+
+    def render_prompt(self) -> str:
+        """The report and the fields; behind them the feedback of the attempt before."""
+        prompt = render(
+            "Clinical_Extractor",
+            document=fenced(self.bundle, self._pages),
+            report=self._template.display_name,
+            fields=render_field_list(self._template),
+        )
+        if self._retry is None:
+            return prompt
+        retry = self._retry
+        return ExtractionOptimizer().build_optimized_prompt(
+            prompt,
+            retry.feedback,
+            _list_plain_values(retry.previous_fields, self._template),
+            retry.iteration,
+            target=retry.target_score,
+        )
+
+    def offline(self) -> ClaimedFields:
+        """What ``clinical.py`` reads; where there is feedback, the fields that it names are looked for once more."""
+        retry = self._retry
+        focus_fields = (
+            frozenset(get_base_field_name(issue.field) for issue in retry.feedback.issues) if retry else frozenset()
+        )
+        wrong_values = _collect_wrong_values(retry) if retry else {}
+        claims: list[ClaimedField] = []
+        for field in self._template.fields:
+            if field.reader == "whole_text":
+                continue
+            readings = read_field(field, self._report, is_second_look=field.name in focus_fields)
+            other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
+            claims += [
+                _to_placed_field(field, reading)
+                for reading in (readings if field.many else (other_readings or readings)[:1])
+            ]
+            if not readings:
+                claims.append(ClaimedField(field=field.name, status="not_present"))
+        return ClaimedFields(reasoning="Read by labels, tables and the words of findings.", fields=tuple(claims))
+
+
+def render_field_list(template: FieldTemplate) -> str:
+    """The fields as a prompt lists them (specification 002, appendix A.1)."""
+    titles = {
+        FieldNeed.REQUIRED: "Required",
+        FieldNeed.IMPORTANT: "Important",
+        FieldNeed.OPTIONAL: "Optional",
+        FieldNeed.EXTRA: "Further",
+    }
+    blocks = []
+    for need, title in titles.items():
+        field_lines = [
+            _describe_field(field) for field in template.get_fields_by_need(need) if field.reader != "whole_text"
+        ]
+        if field_lines:
+            blocks.append("\n".join([f"{title} fields:", *field_lines]))
+    return "\n\n".join(blocks)
+
+
+def _describe_field(field: TemplateField) -> str:
+    many_note = " (several values)" if field.many else ""
+    length_note = " (long text)" if field.reader == "section" else ""
+    return f"- {field.name}: {field.description}{many_note}{length_note}"
+
+
+def _list_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
+    """The attempt before as its author knows it: words, or null."""
+    text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
+    return {
+        name: value.raw if value.is_found else None
+        for name, value in fields.items()
+        if get_base_field_name(name) not in text_fields
+    }
+
+
+def _collect_wrong_values(retry: RetryContext) -> dict[str, set[str]]:
+    """The words of values that the feedback is about; fields that are merely missing have none."""
+    criticised_fields = {issue.field for issue in retry.feedback.issues if issue.severity != "minor"}
+    wrong_values: dict[str, set[str]] = {}
+    for name, value in retry.previous_fields.items():
+        if name in criticised_fields and value.raw:
+            wrong_values.setdefault(get_base_field_name(name), set()).add(value.raw)
+    return wrong_values
+
+
+def _to_placed_field(field: TemplateField, reading: ClinicalReading) -> PlacedField:
+    return PlacedField(
+        field=field.name,
+        item=reading.item or None,
+        value=reading.text,
+        page=reading.page.page_num,
+        confidence=reading.confidence,
+        spans=tuple((page.page_num, start, end) for page, start, end in reading.spans),
+    )
+
+
+# ------------------------------------------------------------------------------------------------- the extractor
+
+
+class ClinicalExtractor:
+    """Asks what a report says, and proves it on the page."""
+
+    def __init__(self, model: Model | None = None, *, window_characters: int | None = None) -> None:
+        """``window_characters``: so many characters of a report are asked about at once; None: all of it."""
+        self._model = model or EmbeddedModel()
+        self._window_characters = window_characters
+
+    async def extract(
+        self,
+        bundle: DocumentBundle,
+        page_numbers: Sequence[int],
+        template: FieldTemplate,
+        retry: RetryContext | None = None,
+        report: ClinicalReport | None = None,
+        report_facts: ReportFacts | None = None,
+    ) -> ClinicalAttempt:
+        """One attempt; its ``failure`` is set where the model gave no usable answer.
+
+        ``report`` and ``report_facts`` are the pages as they were read and looked at for an earlier attempt.
+        """
+        report = report or ClinicalReport([bundle.page(number) for number in page_numbers])
+        windows = split_pages_by_size(bundle, page_numbers, self._window_characters)
+        questions = [
+            ClinicalQuestion(bundle, window, template, retry, report if len(windows) == 1 else None)
+            for window in windows
+        ]
+        answers = await asyncio.gather(*(self._model.ask(question) for question in questions))
+        failed_answer = next((answer for answer in answers if answer.value is None), None)
+        usable_answers = [answer.value for answer in answers if answer.value is not None]
+        claims = [claim for answer in usable_answers for claim in answer.fields][:_MAX_CLAIMS]
+        fields, grounding_issues = ground_claims(claims, bundle, page_numbers, template)
+        return ClinicalAttempt(
+            bundle=bundle,
+            page_numbers=tuple(page_numbers),
+            template=template,
+            report=report,
+            fields=fields,
+            grounding_issues=grounding_issues,
+            reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
+            failure=(failed_answer.failure or "no answer") if failed_answer else None,
+            known_facts=report_facts or collect_report_facts(template, report),
+        )
+
+
+def ground_claims(
+    claims: Iterable[ClaimedField], bundle: DocumentBundle, page_numbers: Sequence[int], template: FieldTemplate
+) -> tuple[dict[str, FieldValue], tuple[Issue, ...]]:
+    """The claims as far as the pages bear them out, in the template's order, and what is wrong with the others.
+
+    Fields that the template does not have are left out. Of two claims about one field the first that stands counts.
+    """
+    locator = Locator(bundle)
+    claims_by_field: dict[str, dict[str, list[ClaimedField]]] = {}
+    for claim in claims:
+        field = template.get_field(claim.field)
+        if field is not None:
+            claims_by_field.setdefault(field.name, {}).setdefault(
+                _build_value_name(field, claim, claims_by_field), []
+            ).append(claim)
+    fields: dict[str, FieldValue] = {}
+    issues: list[Issue] = []
+    for field in template.fields:
+        if field.reader == "whole_text":
+            fields[field.name] = _build_whole_text_value(bundle, page_numbers)
+            continue
+        held_values: dict[str, FieldValue] = {}
+        for name, item_claims in claims_by_field.get(field.name, {}).items():
+            value, issue = _ground_first_claim(item_claims, field, name, bundle, locator, page_numbers)
+            if issue:
+                issues.append(issue)
+            if value.status is not FieldStatus.NOT_PRESENT or not field.many:
+                held_values[name] = value
+        fields |= held_values or {field.name: NOT_PRESENT_VALUE}
+    return fields, tuple(issues)
+
+
+def _build_value_name(
+    field: TemplateField, claim: ClaimedField, claims_by_field: Mapping[str, Mapping[str, object]]
+) -> str:
+    if not field.many or claim.status == "not_present":
+        return field.name
+    item = " ".join((claim.item or "").replace(".", " ").split())[:_MAX_ITEM_LENGTH]
+    return f"{field.name}.{item or len(claims_by_field.get(field.name, {})) + 1}"
+
+
+def _ground_first_claim(
+    claims: Sequence[ClaimedField],
+    field: TemplateField,
+    value_name: str,
+    bundle: DocumentBundle,
+    locator: Locator,
+    page_numbers: Sequence[int],
+) -> tuple[FieldValue, Issue | None]:
+    results: list[tuple[FieldValue, Issue | None]] = []
+    for claim in claims:
+        result = _ground_claimed_field(claim, field, bundle, locator, page_numbers)
+        if result[0].is_found:
+            return result
+        results.append(result)
+    value = results[0][0] if results else NOT_PRESENT_VALUE
+    # Who says first that it is absent, and then invents it, is told of too.
+    issue = next((issue for _, issue in results if issue), None)
+    return value, issue.model_copy(update={"location": value_name}) if issue else None
+
+
+def _ground_claimed_field(
+    claim: ClaimedField, field: TemplateField, bundle: DocumentBundle, locator: Locator, page_numbers: Sequence[int]
+) -> tuple[FieldValue, Issue | None]:
+    value = None if claim.status == "not_present" else claim.value
+    raw = claim.quote or value
+    spans = claim.spans if isinstance(claim, PlacedField) else ()
+    confidence = min(max(claim.confidence, 0.0), 1.0)
+    if field.reader == "section" and claim.status != "not_present":
+        if spans := spans or _find_text_by_ends(claim, bundle, page_numbers):
+            return _build_section_value(spans, claim, bundle, confidence), None
+        if not value:  # the words that it begins and ends with are not there
+            value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
+    result = ground_claim(
+        FieldClaim(
+            value=value,
+            raw=raw,
+            page=claim.page,
+            confidence=confidence,
+            is_ambiguous=claim.status == "ambiguous",
+            span=spans[0][1:] if spans else None,
+        ),
+        field,
+        bundle,
+        locator,
+        page_numbers,
+        "extractor",
+    )
+    return result.field_value, result.issue
+
+
+PageNumberSpans = tuple[tuple[int, int, int], ...]
+
+
+def _find_text_by_ends(claim: ClaimedField, bundle: DocumentBundle, page_numbers: Sequence[int]) -> PageNumberSpans:
+    """Where a long text stands that is given by its first and last words; nothing where they do not stand so."""
+    first_page = claim.page
+    if not claim.first_words or not claim.last_words or first_page is None or first_page not in page_numbers:
+        return ()
+    last_page = claim.end_page if claim.end_page is not None and claim.end_page in page_numbers else first_page
+    starts = [start for start, _ in occurrences(canonical_text(claim.first_words), bundle.page(first_page).text)]
+    ends = [end for _, end in occurrences(canonical_text(claim.last_words), bundle.page(last_page).text)]
+    if first_page == last_page:
+        return next((((first_page, start, end),) for start in starts for end in ends if end > start), ())
+    if not starts or not ends or last_page < first_page:
+        return ()
+    middle_spans = [(page.page_num, 0, len(page.text)) for page in bundle.iter_pages(first_page + 1, last_page - 1)]
+    return ((first_page, starts[0], len(bundle.page(first_page).text)), *middle_spans, (last_page, 0, ends[0]))
+
+
+def _build_section_value(
+    spans: PageNumberSpans, claim: ClaimedField, bundle: DocumentBundle, confidence: float
+) -> FieldValue:
+    """A long text as it stands on its pages: what is cut out of them needs no other proof."""
+    text = "\n".join(bundle.page(number).text[start:end] for number, start, end in spans)
+    first_page, start, end = spans[0]
+    return FieldValue(
+        status=FieldStatus.AMBIGUOUS if claim.status == "ambiguous" else FieldStatus.FOUND,
+        value=" ".join(text.split()),
+        raw=text,
+        page=first_page,
+        quote=bundle.page(first_page).text[start:end],
+        boxes=tuple(box for number, start, end in spans for box in boxes_of(bundle.page(number), start, end)),
+        confidence=confidence,
+    )
+
+
+def _build_whole_text_value(bundle: DocumentBundle, page_numbers: Sequence[int]) -> FieldValue:
+    """The text itself: nobody is asked for it."""
+    text_pages: list[Page] = [bundle.page(number) for number in page_numbers if bundle.page(number).text.strip()]
+    if not text_pages:
+        return NOT_PRESENT_VALUE
+    return FieldValue(
+        status=FieldStatus.FOUND,
+        value="\n".join(page.text for page in text_pages),
+        page=text_pages[0].page_num,
+        boxes=tuple((page.page_num, 0.0, 0.0, 1.0, 1.0) for page in text_pages),
+        confidence=SURE_CONFIDENCE,
+    )

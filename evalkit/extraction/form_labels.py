@@ -1,0 +1,363 @@
+"""Where the labels of a form stand: the words printed beside or above its entries.
+
+A label is followed word by word over the sheet, to the right and on to the line below, letters only, so that it is found
+where an engine has split or joined words or lost a letter, and where a narrow box breaks it into lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import pairwise
+
+from rapidfuzz.distance import Levenshtein
+
+from evalkit.extraction.field_template import FieldTemplate, TemplateField
+from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key
+
+#: What engines read for the number of a box.
+_CONFUSED_CHARACTERS = str.maketrans("ilo|", "1100")
+_BOX_NUMBER = re.compile(r"\d{1,2}[a-f]?|[a-f]")
+#: The words of a label are not further apart than this, in heights of a word.
+_MAX_WORD_GAP = 3.0
+#: Nor its lines.
+_MAX_LINE_DISTANCE = 1.9
+#: Print so many times as high as most of it is a title.
+_TITLE_HEIGHT_FACTOR = 1.5
+#: In labels of so many letters a short word may be misread.
+_LONG_LABEL_LETTERS = 20
+#: So many labels are followed from one word at most.
+_MAX_BRANCHES = 400
+
+
+@dataclass(frozen=True)
+class FormBox:
+    """One box of the form: the fields that share its label."""
+
+    fields: tuple[TemplateField, ...]
+    number: str
+    label_texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FormLabel:
+    """A label that was found."""
+
+    box: FormBox | None
+    """None: printed words that belong to no box."""
+    words: tuple[FormWord, ...]
+    match_score: float
+    """The share of its letters that were found, 0..1."""
+    letter_count: int
+    """Letters of the label."""
+    has_box_number: bool
+    """Whether the number of its box stands before it."""
+    text: str = ""
+    """As the template has it."""
+    x0: float = field(init=False)
+    y0: float = field(init=False)
+    x1: float = field(init=False)
+    y1: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, pick in (("x0", min), ("y0", min), ("x1", max), ("y1", max)):
+            object.__setattr__(self, name, pick(getattr(word, name) for word in self.words))
+
+    @property
+    def line_height(self) -> float:
+        """Of a line of it."""
+        return sorted(word.height for word in self.words)[len(self.words) // 2]
+
+
+@cache
+def list_form_boxes(template: FieldTemplate) -> tuple[FormBox, ...]:
+    """The boxes of a form that have a label or a number."""
+    fields_by_box: dict[tuple[str, tuple[str, ...]], list[TemplateField]] = {}
+    for template_field in template.fields:
+        if template_field.labels or template_field.box:
+            fields_by_box.setdefault((template_field.box, template_field.labels), []).append(template_field)
+    return tuple(FormBox(tuple(fields), box, labels) for (box, labels), fields in fields_by_box.items())
+
+
+def find_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) -> tuple[FormLabel, ...]:
+    """The labels of the template on the sheet; no word belongs to two of them.
+
+    ``is_loose`` takes worse spellings, and labels of which only the first words are there.
+    """
+    # Asked for the type, for the parts of the page and for each attempt: looked for once.
+    cache_key = (template.name, is_loose)
+    labels: tuple[FormLabel, ...] | None = sheet.label_cache.get(cache_key)
+    if labels is None:
+        labels = sheet.label_cache[cache_key] = _match_labels(sheet, template, is_loose=is_loose)
+    return labels
+
+
+def _match_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) -> tuple[FormLabel, ...]:
+    min_score = 0.72 if is_loose else 0.84
+    labels: list[FormLabel] = []
+    for form_box in list_form_boxes(template):
+        for rank, text in enumerate(form_box.label_texts):
+            matches = _find_text_matches(sheet, text, form_box, is_loose=is_loose)
+            labels += [_apply_rank_penalty(label, rank) for label in matches if label.match_score >= min_score]
+        if form_box.number and (not form_box.label_texts or "" in form_box.label_texts):
+            labels += _match_bare_numbers(sheet, form_box)
+    labels += [
+        label
+        for text in (*template.signs[:1], *template.printed)
+        for label in _find_text_matches(sheet, text, None, is_loose=is_loose)
+        if label.match_score >= max(min_score, 0.8)
+    ]
+    disjoint_labels = _select_disjoint_labels(labels)
+    return (*disjoint_labels, *_match_boxes_by_number(sheet, template, disjoint_labels))
+
+
+def _match_boxes_by_number(
+    sheet: FormSheet, template: FieldTemplate, labels: Sequence[FormLabel]
+) -> Iterator[FormLabel]:
+    """Boxes whose label was not found, or that have none, by their number: it stands in line with other numbers."""
+    taken_indices = collect_word_indices(labels)
+    matched_boxes = {label.box for label in labels}
+    number_edges = [label.x0 for label in labels if label.has_box_number]
+    for form_box in list_form_boxes(template):
+        if form_box in matched_boxes or not form_box.number[:1].isdigit():
+            continue
+        for word in sheet.words:
+            if (
+                word.index not in taken_indices
+                and word.text.strip(".") == form_box.number
+                and _count_aligned_edges(word, number_edges) >= 2
+            ):
+                taken_indices.add(word.index)
+                yield FormLabel(form_box, (word,), 0.8, len(form_box.number), has_box_number=True)
+                break
+
+
+def _count_aligned_edges(word: FormWord, number_edges: Sequence[float]) -> int:
+    return sum(abs(word.x0 - edge) < 0.6 * word.height for edge in number_edges)
+
+
+def _apply_rank_penalty(label: FormLabel, rank: int) -> FormLabel:
+    """Of labels of one length the template's first one goes before."""
+    return FormLabel(
+        label.box, label.words, label.match_score - 0.001 * rank, label.letter_count, label.has_box_number, label.text
+    )
+
+
+def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
+    """The best labels that share no word: numbered ones first, long ones before short ones."""
+    taken_indices: set[int] = set()
+    disjoint_labels: list[FormLabel] = []
+
+    def rank_label(label: FormLabel) -> tuple[float, float]:
+        return (label.match_score * label.letter_count + (6 if label.has_box_number else 0), label.match_score)
+
+    for label in sorted(labels, key=rank_label, reverse=True):
+        word_indices = {word.index for word in label.words}
+        if not word_indices & taken_indices:
+            disjoint_labels.append(label)
+            taken_indices |= word_indices
+    return disjoint_labels
+
+
+def _find_text_matches(sheet: FormSheet, text: str, form_box: FormBox | None, *, is_loose: bool) -> Iterator[FormLabel]:
+    text_key = make_match_key(text)
+    if not text_key:
+        return
+    box_number = make_match_key(form_box.number) if form_box else ""
+    # A first letter that was misread is looked for on a second try only: there are many words.
+    candidates = sheet.words if is_loose else sheet.find_words_starting_with(text_key[0], *box_number[:1])
+    for word in candidates:
+        for start_letters, has_joined_number in _match_first_word(word, text_key, box_number, is_loose=is_loose):
+            best = _follow_label(sheet, word, start_letters, text_key, is_loose=is_loose)
+            if best is None:
+                continue
+            matched, words = best
+            numbered_match = _attach_box_number(sheet, words, box_number, has_joined_number=has_joined_number)
+            if numbered_match is None or (
+                box_number and not numbered_match[1] and _is_unreliable_match(sheet, word, text_key, is_loose=is_loose)
+            ):
+                continue
+            words, has_box_number = numbered_match
+            yield FormLabel(
+                form_box,
+                _add_symbols_between(sheet, words),
+                matched / len(text_key),
+                len(text_key),
+                has_box_number,
+                text,
+            )
+
+
+def _attach_box_number(
+    sheet: FormSheet, words: tuple[FormWord, ...], box_number: str, *, has_joined_number: bool
+) -> tuple[tuple[FormWord, ...], bool] | None:
+    """The label with the number of its box, and whether it has it; None where it has another box's."""
+    first_word = words[0]
+    number_word = sheet.get_word_left_of(first_word) if box_number and not has_joined_number else None
+    if number_word is None or first_word.x0 - number_word.x1 >= _MAX_WORD_GAP * first_word.height:
+        return words, has_joined_number
+    if number_word.match_key.translate(_CONFUSED_CHARACTERS) == box_number.translate(_CONFUSED_CHARACTERS):
+        return (number_word, *words), True
+    if sheet.is_recognised and len(number_word.text) <= 3:
+        return (number_word, *words), False  # misread, but no entry
+    return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
+
+
+def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, is_loose: bool) -> bool:
+    """Whether words without their box's number may be no label: short ones are ordinary, large ones are the title."""
+    is_short = len(text_key) < 8 and word.match_key != text_key and not is_loose
+    return is_short or word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height
+
+
+def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple[FormWord, ...]:
+    """The words with the dashes and the like between them."""
+    symbols = [
+        neighbour
+        for word, next_word in pairwise(words)
+        for neighbour in sheet.get_words_right_of(word)
+        if not neighbour.match_key and neighbour.x0 < next_word.x0
+    ]
+    return (*words, *symbols)
+
+
+def _match_first_word(word: FormWord, text_key: str, box_number: str, *, is_loose: bool) -> Iterator[tuple[int, bool]]:
+    """How many letters of the label the word holds at its start, and whether the box's number was joined to it."""
+    if letter_count := _count_matching_letters(word.match_key, text_key, 0, is_loose=is_loose):
+        yield letter_count, False
+    elif box_number and word.match_key.startswith(box_number) and len(word.match_key) > len(box_number):
+        rest = word.match_key[len(box_number) :]
+        if letter_count := _count_matching_letters(rest, text_key, 0, is_loose=is_loose):
+            yield letter_count, True
+
+
+@lru_cache(maxsize=65536)
+def _count_matching_letters(word_key: str, text_key: str, position: int, *, is_loose: bool) -> int:
+    """How many letters of the label from ``position`` the word stands for; 0: it is another word."""
+    word_length = len(word_key)
+    if not word_length:
+        return 0
+    if text_key.startswith(word_key, position):
+        return word_length
+    if (
+        word_length < (4 if is_loose else 5) or len(text_key) < 8
+    ):  # one letter more or less makes another word of a short one
+        return 0
+    max_distance = max(1, word_length // (3 if is_loose else 5))
+    best_distance, matched_length = max_distance + 1, 0
+    for piece_length in (word_length, word_length - 1, word_length + 1):
+        piece = text_key[position : position + piece_length]
+        if len(piece) < 3:
+            continue
+        distance = Levenshtein.distance(word_key, piece, score_cutoff=max_distance)
+        if distance < best_distance:
+            best_distance, matched_length = distance, len(piece)
+    return matched_length
+
+
+def _follow_label(
+    sheet: FormSheet, word: FormWord, start_letters: int, text_key: str, *, is_loose: bool
+) -> tuple[float, tuple[FormWord, ...]] | None:
+    """The longest way through the label from this word on: letters found, words."""
+    best: tuple[float, tuple[FormWord, ...]] = (0.0, ())
+    stack: list[tuple[int, float, tuple[FormWord, ...]]] = [(start_letters, float(start_letters), (word,))]
+    for _ in range(_MAX_BRANCHES):
+        if not stack:
+            break
+        position, matched, words = stack.pop()
+        if matched > best[0]:
+            best = matched, words
+        if position >= len(text_key):
+            break
+        for next_word, skipped_words in _iter_next_words(sheet, words):
+            if step := _count_matching_letters(next_word.match_key, text_key, position, is_loose=is_loose):
+                # Of two ways the one that spells the label as it is goes before.
+                penalty = 0.02 * skipped_words + (0.0 if text_key.startswith(next_word.match_key, position) else 0.1)
+                stack.append((position + step, matched + step - penalty, (*words, next_word)))
+                break
+            if sheet.is_recognised and (step := _match_misread_word(next_word.match_key, text_key, position)):
+                stack.append((position + step, matched + step - 1, (*words, next_word)))
+                break
+            # One word of the label that was lost, or misread beyond recognition.
+            if is_loose and (next_position := _skip_lost_word(next_word, text_key, position)):
+                stack.append((next_position, matched + next_position - position - 4, (*words, next_word)))
+                break
+    min_share = 0.6 if is_loose else 0.75
+    return best if best[0] >= min_share * len(text_key) else None
+
+
+def _match_misread_word(word_key: str, text_key: str, position: int) -> int:
+    """As ``_count_matching_letters``, of a short word within a long label of which one letter was misread: "of" for "or"."""
+    is_candidate = (
+        2 <= len(word_key) <= 4 and len(text_key) >= _LONG_LABEL_LETTERS and position + len(word_key) < len(text_key)
+    )
+    return (
+        len(word_key)
+        if is_candidate and Levenshtein.distance(word_key, text_key[position : position + len(word_key)]) == 1
+        else 0
+    )
+
+
+def _skip_lost_word(word: FormWord, text_key: str, position: int) -> int:
+    if len(word.match_key) < 5:
+        return 0
+    place = text_key.find(word.match_key, position, position + len(word.match_key) + 12)
+    return place + len(word.match_key) if place >= 0 else 0
+
+
+def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[tuple[FormWord, int]]:
+    """Where a label may go on after these words: to the right, then at the beginning of the line below."""
+    last_word = words[-1]
+    for skipped_words, neighbour in enumerate(sheet.get_words_right_of(last_word)):
+        if neighbour.x0 - last_word.x1 > _MAX_WORD_GAP * last_word.height:
+            break
+        yield neighbour, skipped_words
+        if neighbour.match_key and len(neighbour.match_key) > 2:
+            break
+    x0, x1 = min(word.x0 for word in words), max(word.x1 for word in words)
+    line_reach = last_word.height * _MAX_LINE_DISTANCE
+    words_below = sheet.get_words_within(
+        x0 - 2 * last_word.height,
+        last_word.center_y + 0.5 * last_word.height,
+        x1 + last_word.height,
+        last_word.center_y + line_reach,
+    )
+    for number, word in enumerate(sorted(words_below, key=lambda word: word.x0)[:4]):
+        yield word, number
+
+
+def _match_bare_numbers(sheet: FormSheet, form_box: FormBox) -> Iterator[FormLabel]:
+    """Boxes that print nothing but their number."""
+    for word in sheet.words:
+        if word.match_key == form_box.number and len(form_box.number) > 1:
+            yield FormLabel(form_box, (word,), 0.9, len(form_box.number), has_box_number=True)
+
+
+@cache
+def collect_printed_words(template: FieldTemplate) -> frozenset[str]:
+    """The words of three letters and more in the template's labels and other print."""
+    texts = [*template.printed, *(text for form_box in list_form_boxes(template) for text in form_box.label_texts)]
+    return frozenset(key for text in texts for word in text.split() if len(key := make_match_key(word)) > 2)
+
+
+def is_printed_text(text: str, field: TemplateField, template: FieldTemplate) -> bool:
+    """Whether what was read is nothing but what the form prints itself: the number of the box, words of its labels.
+
+    ``text``: as the page writes it. Two letters of a state may be words of a label too: they are none here.
+    """
+    word_keys = [key for key in map(make_match_key, text.split()) if key]
+    if field.box and "".join(word_keys) == make_match_key(field.box):
+        return field.format != "checkbox"
+    return field.format == "text" and bool(word_keys) and collect_printed_words(template).issuperset(word_keys)
+
+
+def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
+    """The numbers of the words that labels are made of."""
+    return {word.index for label in labels for word in label.words}
+
+
+def find_text(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
+    """The words of the first place where the text stands on the sheet; none where it does not."""
+    best = max(_find_text_matches(sheet, text, None, is_loose=False), key=lambda label: label.match_score, default=None)
+    return best.words if best and best.match_score > 0.84 else ()

@@ -1,0 +1,539 @@
+"""Which forms stand on a page, and what is entered in them.
+
+Everything here is computed from the words of the page: it is the embedded model's knowledge of forms. A page may hold
+several forms; each is a part of the sheet. What a form is, its title and its labels say together: a letter that only
+mentions a W-2 has the title and not the labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+
+from evalkit.documents.bundle import Page
+from evalkit.extraction.box_entries import FormEntry, locate_entry_area, read_entry
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, list_field_templates
+from evalkit.extraction.form_labels import (
+    FormLabel,
+    collect_printed_words,
+    collect_word_indices,
+    find_labels,
+    find_text,
+    list_form_boxes,
+)
+from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key
+from evalkit.extraction.formats import FieldFormat, normalise_value
+
+GENERIC_FORM = "OTHER"
+#: Fields that the form itself prints: where they alone are found, nobody has filled it in.
+PRINTED_FIELDS = frozenset(("tax_year", "document_title"))
+
+#: A form of a type has this share of its title words and labels at least.
+_MIN_EVIDENCE = 0.3
+#: And of its labels alone; a letter about a form has none.
+_MIN_LABEL_SHARE = 0.2
+#: Without its title it has this share of its labels.
+_MIN_UNTITLED_LABEL_SHARE = 0.6
+#: The year of an official form is printed so much larger than the rest.
+_LARGE_PRINT_FACTOR = 1.3
+#: How sure an amount is that is known only by being left over.
+_LEFT_OVER_CONFIDENCE = 0.6
+#: Evidence from which there is no doubt about the type.
+_CERTAIN_EVIDENCE = 0.6
+_FORM_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
+_YEAR = re.compile(r"20\d\d")
+_MONTH_OR_REVISION = re.compile(
+    r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
+)
+_TAX_OFFICE_WORDS = re.compile(r"Department of the Treasury|Internal Revenue Service|\birs\.gov\b", re.IGNORECASE)
+_INSTRUCTION_HEADING = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:employee|recipient)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DetectedForm:
+    """One form on a page."""
+
+    sheet: FormSheet
+    template_name: str
+    """Name of the likely template."""
+    evidence: float
+    """How much of that template's title and labels is there, 0..1."""
+    alternative_templates: tuple[str, ...] = ()
+    """Other templates of which something is there, the likeliest first."""
+
+    @property
+    def confidence(self) -> float:
+        """How sure its type is, 0..1."""
+        return min(1.0, self.evidence / _CERTAIN_EVIDENCE)
+
+
+@dataclass(frozen=True)
+class FormReading:
+    """What the embedded reader found in one field."""
+
+    entry: FormEntry
+    confidence: float
+
+
+def detect_forms(page: Page) -> list[DetectedForm]:
+    """The forms of the page, from the top; none where it is no form that a template knows."""
+    sheet = FormSheet.from_page(page)
+    likely_templates = _find_likely_templates(sheet)
+    if not likely_templates:
+        return []
+    parts = _split_sheet(sheet, likely_templates)
+    detected_forms = (_detect_form(part, likely_templates) for part in parts)
+    return _drop_copies([form for form in detected_forms if form is not None])
+
+
+def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
+    """Whether a page without a form belongs to the form before it: its back, its instructions."""
+    text = page.text[:4000]
+    return (
+        bool(_INSTRUCTION_HEADING.search(text))
+        or not page.text.strip()
+        or make_match_key(template.name) in make_match_key(text)
+    )
+
+
+def read_form(
+    sheet: FormSheet, template: FieldTemplate, *, is_loose: bool, depth_factor: float = 1.0
+) -> dict[str, FormReading]:
+    """What is entered in the fields of the template.
+
+    ``is_loose`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``depth_factor`` lets boxes end further down.
+    """
+    found_labels = find_labels(sheet, template, is_loose=is_loose)
+    taken_indices = collect_word_indices(found_labels)
+    labels = [*_select_best_labels(found_labels), *(label for label in found_labels if label.box is None)]
+    printed_words = collect_printed_words(template)
+    readings: dict[str, FormReading] = {}
+    year_reading = (
+        _read_tax_year(sheet, template, taken_indices, is_loose=is_loose) if template.get_field("tax_year") else None
+    )
+    taken_indices |= {word.index for word in year_reading.entry.words} if year_reading else set()
+    for label in labels:
+        if label.box is None:
+            continue
+        is_block = any(field.part for field in label.box.fields) or label.box.fields[0].format == "text"
+        area = locate_entry_area(
+            label, labels, sheet, is_block=is_block, depth_factor=depth_factor, printed_words=printed_words
+        )
+        for field in label.box.fields:
+            if form_entry := read_entry(field, area, sheet, taken_indices):
+                readings[field.name] = FormReading(form_entry, _compute_confidence(form_entry, label))
+    if year_reading:
+        readings["tax_year"] = year_reading
+    readings = _resolve_overlaps(readings)
+    if (is_loose or sheet.is_recognised) and (
+        left_over_readings := _read_left_over_amount(sheet, template, readings, taken_indices)
+    ):
+        readings |= left_over_readings
+    return readings
+
+
+def _read_left_over_amount(
+    sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormReading], taken_indices: set[int]
+) -> dict[str, FormReading]:
+    """The one required amount whose label was not recognised, if exactly one amount belongs to no other box."""
+    missing_fields = [
+        candidate
+        for candidate in template.get_fields_by_need(FieldNeed.REQUIRED)
+        if candidate.format == "currency" and candidate.name not in readings
+    ]
+    used_indices = taken_indices | {word.index for candidate in readings.values() for word in candidate.entry.words}
+    if len(missing_fields) != 1:
+        return {}
+    free_amounts = [
+        candidate
+        for row in sheet.rows
+        if not _is_prose_row(row)
+        for candidate in _find_amounts(missing_fields[0].format, row, require_cents=False)
+        if not used_indices & {word.index for word in candidate.words}
+    ]
+    return (
+        {missing_fields[0].name: FormReading(free_amounts[0], _LEFT_OVER_CONFIDENCE)} if len(free_amounts) == 1 else {}
+    )
+
+
+def count_stray_amounts(sheet: FormSheet, template: FieldTemplate, used_texts: Iterable[str]) -> int:
+    """How many amounts stand on the form that are in none of the ``used_texts`` texts: entries whose box was not recognised."""
+    known_counts = Counter(_keep_digits(word) for text in used_texts for word in text.split())
+    written_counts = Counter(
+        _keep_digits(amount.words[0].text)
+        for row in sheet.rows
+        if not _is_prose_row(row)
+        for amount in _find_amounts("currency", row, require_cents=False)
+    )
+    printed_words = collect_printed_words(template)
+    return sum(count for digits, count in (written_counts - known_counts).items() if digits not in printed_words)
+
+
+def _keep_digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+def is_official_page(page: Page) -> bool:
+    """Whether the page prints what the forms of the tax office print."""
+    return bool(_TAX_OFFICE_WORDS.search(page.text))
+
+
+def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormReading]:
+    """The generic template's fields: title, year, issuer, recipient, the largest amount that stands for itself.
+
+    Of an official form that no template knows, what is print and what was entered cannot be told apart: only amounts
+    with cents count there.
+    """
+    sheet = FormSheet.from_page(page)
+    readings: dict[str, FormReading] = {}
+    if not is_official_form:
+        form_readings = read_form(sheet, template, is_loose=False)
+        readings = {
+            name: candidate for name, candidate in form_readings.items() if name in ("issuer_name", "recipient_name")
+        }
+    if title_words := _find_title_words(sheet):
+        readings["document_title"] = FormReading(_build_plain_entry(title_words), 0.6)
+    year_reading = _read_tax_year(sheet, template, set(), is_loose=False)
+    if year_reading and (
+        not is_official_form or year_reading.entry.words[0].height > _LARGE_PRINT_FACTOR * sheet.line_height
+    ):
+        readings["tax_year"] = year_reading
+    field = template.get_field("any_amounts")
+    amounts = (
+        [
+            candidate
+            for row in sheet.rows
+            if not _is_prose_row(row)
+            for candidate in _find_amounts(field.format, row, require_cents=is_official_form)
+        ]
+        if field
+        else []
+    )
+    if field and amounts:
+        largest_amount = max(amounts, key=lambda amount: abs(Decimal(field.normalise(amount.value) or 0)))
+        readings["any_amounts"] = FormReading(largest_amount, 0.6)
+    return readings
+
+
+def _find_title_words(sheet: FormSheet) -> tuple[FormWord, ...]:
+    """The largest print of the upper third."""
+    rows = [tuple(word for word in row if word.match_key) for row in sheet.rows]
+    rows = [
+        row
+        for row in rows
+        if len(row) > 1
+        and sum(len(word.match_key) for word in row) > 7
+        and row[0].center_y < sheet.rows[0][0].center_y + 0.35
+    ]
+    return max(rows[:15], key=lambda row: round(sorted(w.height for w in row)[len(row) // 2], 3), default=())
+
+
+# Which form it is
+
+
+def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
+    """The templates of which a title word is on the page, the likeliest first."""
+    sheet_key = "".join(word.match_key for word in sheet.words)
+    rough_scores = {
+        template: sum(make_match_key(sign) in sheet_key for sign in template.signs)
+        + (make_match_key(template.signs[0]) in sheet_key)
+        for template in list_field_templates("tax")
+        if template.signs
+    }
+    likely_templates = [template for template, count in rough_scores.items() if count] or (
+        list(rough_scores) if sheet.is_recognised else []
+    )
+    min_hits = (
+        2
+        if sheet.is_recognised
+        else 0.1 * max((len(list_form_boxes(template)) for template in likely_templates), default=0)
+    )
+    likely_templates = [
+        template for template in likely_templates if _count_matching_boxes(sheet_key, template) >= min_hits
+    ]
+    return sorted(likely_templates, key=lambda template: -rough_scores[template])
+
+
+def _count_matching_boxes(sheet_key: str, template: FieldTemplate) -> int:
+    """The boxes of which a label is in the page's letters: told quickly, and enough to leave out what is no form."""
+    return sum(
+        any(key in sheet_key for key in map(make_match_key, box.label_texts) if len(key) > 7)
+        for box in list_form_boxes(template)
+    )
+
+
+def _detect_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> DetectedForm | None:
+    scored = sorted(
+        ((_measure_evidence(sheet, candidate), candidate.name) for candidate in likely_templates), reverse=True
+    )
+    scored = [candidate for candidate in scored if candidate[0] >= _MIN_EVIDENCE]
+    if not scored:
+        return None
+    alternative_names = tuple(name for _, name in scored[1:])
+    return DetectedForm(sheet, scored[0][1], scored[0][0], alternative_names)
+
+
+def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
+    """Title words and labels of the template that are on the sheet, as a share; 0 where there are hardly any labels."""
+    # Labels of marks and shares are short and not on every form of the type.
+    boxes = [
+        box for box in list_form_boxes(template) if box.label_texts and box.label_texts[0] and not box.fields[0].stands
+    ]
+    labels = find_labels(sheet, template, is_loose=False)
+    found_names = {
+        label.box.fields[0].name for label in labels if label.box and (label.has_box_number or label.letter_count >= 8)
+    }
+    label_share = sum(box.fields[0].name in found_names for box in boxes) / len(boxes)
+    if label_share < _MIN_LABEL_SHARE:
+        return 0.0
+    sign_hits = [bool(find_text(sheet, sign)) for sign in template.signs]
+    if not sign_hits[0] and (label_share < _MIN_UNTITLED_LABEL_SHARE or _has_other_form_number(sheet, template)):
+        return 0.0
+    title_score = 0.6 * sign_hits[0] + 0.4 * sum(sign_hits[1:]) / max(len(sign_hits) - 1, 1)
+    return 0.5 * title_score + 0.5 * min(1.0, label_share / 0.8)
+
+
+def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
+    """Whether the sheet is headed by the number of another form: "Form 1042-S"."""
+    own_key = make_match_key(template.signs[0])
+    for word in sheet.words:
+        next_words = sheet.get_words_right_of(word)[:1] if word.match_key == "form" else ()
+        if (
+            next_words
+            and _FORM_NUMBER.fullmatch(next_words[0].text.strip(",."))
+            and make_match_key(next_words[0].text) != own_key
+        ):
+            return True
+    return False
+
+
+# Several forms on one page
+
+
+def _split_sheet(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
+    """The sheet, divided where a second form begins: each form prints the label of its first field once."""
+    labels: list[FormLabel] = []
+    for template in likely_templates:
+        labels += [
+            label for label in find_labels(sheet, template, is_loose=False) if label.box and label.match_score > 0.9
+        ]
+    anchors = _select_anchor_labels(labels, likely_templates)
+    if len(anchors) < 2:
+        return [sheet]
+    line_height = sheet.line_height
+    bands: list[list[FormLabel]] = []
+    for anchor in anchors:
+        if bands and anchor.y0 - bands[-1][0].y0 < 3 * line_height:
+            bands[-1].append(anchor)
+        else:
+            bands.append([anchor])
+    cuts = [_find_cut_between(sheet, labels, above[0], below[0]) for above, below in pairwise(bands)]
+    band_edges = [float("-inf"), *cuts, float("inf")]
+    parts = []
+    for band, (top, bottom) in zip(bands, pairwise(band_edges), strict=True):
+        words = [word for word in sheet.words if top <= word.center_y < bottom]
+        columns = sorted(band, key=lambda label: label.x0)
+        column_edges = [
+            float("-inf"),
+            *(_find_gutter(words, left, right) for left, right in pairwise(columns)),
+            float("inf"),
+        ]
+        parts += [
+            sheet.select_words(word for word in words if left <= word.center_x < right)
+            for left, right in pairwise(column_edges)
+        ]
+    return parts
+
+
+def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequence[FieldTemplate]) -> list[FormLabel]:
+    """One label for each form, from the top: that of the first field of its template."""
+    first_fields = {template.fields[0].name for template in likely_templates}
+    anchors: list[FormLabel] = []
+    for label in sorted(labels, key=lambda anchor: (anchor.y0, anchor.x0)):
+        assert label.box is not None  # noqa: S101 - _parts asks for labels of boxes only
+        if label.box.fields[0].name in first_fields and label.letter_count >= 8:
+            word_indices = {word.index for word in label.words}
+            if not any(word_indices & {word.index for word in other.words} for other in anchors):
+                anchors.append(label)
+    return anchors
+
+
+def _find_cut_between(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
+    """Where the lower form begins: before the first label that the upper one has already, or that only the lower has."""
+    labels_between = sorted(
+        (candidate for candidate in labels if above.y0 < candidate.y0 <= below.y0), key=lambda label: label.y0
+    )
+    seen_texts = {candidate.text for candidate in labels if candidate.y0 <= above.y0}
+    lower_start = below.y0
+    for candidate in labels_between:
+        if candidate.text in seen_texts:
+            lower_start = candidate.y0
+            break
+        if candidate.y0 > above.y0 + sheet.line_height:
+            seen_texts.add(candidate.text)
+    word_edges = sorted((word.y0, word.y1) for word in sheet.words if above.y1 < word.center_y < lower_start)
+    search_top = lower_start - 8 * sheet.line_height
+    best_gap, cut, gap_top = 0.0, lower_start - 0.3 * sheet.line_height, max(above.y1, search_top)
+    for top, bottom in [
+        *(candidate for candidate in word_edges if candidate[1] > search_top),
+        (lower_start, lower_start),
+    ]:
+        if top - gap_top > best_gap:
+            best_gap, cut = top - gap_top, (top + gap_top) / 2
+        gap_top = max(gap_top, bottom)
+    return cut
+
+
+def _find_gutter(words: Sequence[FormWord], left: FormLabel, right: FormLabel) -> float:
+    """The middle of the widest column without words between two forms side by side."""
+    spans = sorted((word.x0, word.x1) for word in words if left.x1 < word.x1 and word.x0 < right.x1)
+    best_gap, middle, gap_start = 0.0, (left.x1 + right.x0) / 2, left.x1
+    for x0, x1 in spans:
+        if x0 - gap_start > best_gap and x0 <= right.x0:
+            best_gap, middle = x0 - gap_start, (x0 + gap_start) / 2
+        gap_start = max(gap_start, x1)
+    return middle
+
+
+def _drop_copies(forms: list[DetectedForm]) -> list[DetectedForm]:
+    """Copies of one form on one page, for the state, for the employee, count once."""
+    distinct_forms: list[DetectedForm] = []
+    seen_entries: set[tuple[str, ...]] = set()
+    for form in forms:
+        if len(forms) > 1:
+            readings = read_form(form.sheet, _get_tax_template(form.template_name), is_loose=False)
+            entries = (
+                form.template_name,
+                *sorted(f"{name}={reading.entry.value}" for name, reading in readings.items()),
+            )
+            if len(entries) > 2 and entries in seen_entries:
+                continue
+            seen_entries.add(entries)
+        distinct_forms.append(form)
+    return distinct_forms
+
+
+def _get_tax_template(name: str) -> FieldTemplate:
+    return next(template for template in list_field_templates("tax") if template.name == name)
+
+
+# What is entered
+
+
+def _select_best_labels(labels: Sequence[FormLabel]) -> Iterator[FormLabel]:
+    """The best label of each box."""
+    seen_boxes: set[tuple[str, tuple[str, ...]]] = set()
+    for label in sorted(
+        labels, key=lambda candidate: (not candidate.has_box_number, -candidate.match_score * candidate.letter_count)
+    ):
+        if label.box and (label.box.number, label.box.label_texts) not in seen_boxes:
+            seen_boxes.add((label.box.number, label.box.label_texts))
+            yield label
+
+
+def _compute_confidence(form_entry: FormEntry, label: FormLabel) -> float:
+    word_confidence = min(word.confidence for word in form_entry.words)
+    factor = 0.97 if label.has_box_number or label.match_score > 0.95 else 0.9
+    if form_entry.is_ocr_corrected:
+        factor *= 0.75
+    if form_entry.is_doubtful:
+        factor *= 0.6
+    return round(factor * (0.4 + 0.6 * word_confidence), 3)
+
+
+def _resolve_overlaps(readings: dict[str, FormReading]) -> dict[str, FormReading]:
+    """Each word is one field's: the more certain one's. Name and address may share a box, never a word."""
+    undisputed_readings: dict[str, FormReading] = {}
+    taken_indices: set[int] = set()
+    for name, reading in sorted(readings.items(), key=lambda pair: -pair[1].confidence):
+        word_indices = {word.index for word in reading.entry.words}
+        if not word_indices & taken_indices:
+            undisputed_readings[name] = reading
+            taken_indices |= word_indices
+    return {name: undisputed_readings[name] for name in readings if name in undisputed_readings}
+
+
+def _read_tax_year(
+    sheet: FormSheet, template: FieldTemplate, taken_indices: set[int], *, is_loose: bool
+) -> FormReading | None:
+    """The year of the form: large, beside its title, and no part of a date or of "Rev. January 2022"."""
+    title_words = [word for sign in template.signs[:2] for word in find_text(sheet, sign)]
+    best: tuple[float, FormEntry, float] | None = None
+    for row in sheet.rows:
+        if _is_prose_row(row):
+            continue
+        for run in _iter_year_runs(row, is_loose=is_loose):
+            word_before = sheet.get_word_left_of(run[0])
+            if (
+                word_before is not None
+                and run[0].x0 - word_before.x1 < 2 * run[0].height
+                and _is_date_word(word_before)
+            ):
+                continue
+            next_words = sheet.get_words_right_of(run[-1])[:1]
+            if (
+                next_words
+                and next_words[0].text.startswith(("-", "/"))
+                and next_words[0].x0 - run[-1].x1 < run[-1].height
+            ):
+                continue
+            if any(word.index in taken_indices for word in run):
+                continue
+            relative_height = max(word.height for word in run) / sheet.line_height
+            title_distance = min(
+                (
+                    abs(run[0].center_y - title_word.center_y) + 0.3 * abs(run[0].center_x - title_word.center_x)
+                    for title_word in title_words
+                ),
+                default=0.5,
+            )
+            label_bonus = 1.0 if word_before is not None and word_before.match_key in ("year", "calendar") else 0.0
+            score = min(relative_height, 3.0) - 2 * title_distance + label_bonus
+            if best is None or score > best[0]:
+                text = "".join(word.text for word in run).strip("().,;:")
+                confidence = min(word.confidence for word in run)
+                best = score, FormEntry((tuple(run),), text, is_valid=True), confidence
+    return FormReading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
+
+
+def _is_date_word(word: FormWord) -> bool:
+    """Whether what follows the word is part of a date, or of "Rev. January 2022"."""
+    return bool(_MONTH_OR_REVISION.fullmatch(word.text.strip("(,"))) or word.text.endswith("/")
+
+
+def _iter_year_runs(row: Sequence[FormWord], *, is_loose: bool) -> Iterator[tuple[FormWord, ...]]:
+    """The words of a row that are a year: one, or two halves in different print, or its four digits apart."""
+    for start, word in enumerate(row):
+        for size in (1, 2, 4) if is_loose or word.height > 0.012 else (1, 2):
+            run = tuple(row[start : start + size])
+            if len(run) < size or any(b.x0 - a.x1 > 0.9 * a.height for a, b in pairwise(run)):
+                continue
+            if size > 1 and any(len(piece.text) != 4 // size for piece in run):
+                continue
+            if _YEAR.fullmatch("".join(piece.text for piece in run).strip("().,;:")):
+                yield run
+
+
+def _is_prose_row(row: Sequence[FormWord]) -> bool:
+    """Whether the row is a line of a passage."""
+    words = [word for word in row if word.match_key.isalpha()]
+    return len(words) > 9 and sum(word.text.islower() for word in words) > 0.6 * len(words)
+
+
+def _find_amounts(value_format: FieldFormat, row: Sequence[FormWord], *, require_cents: bool) -> Iterator[FormEntry]:
+    """Amounts with cents, and where ``require_cents`` are not asked for also those with a dollar sign."""
+    for word_before, word in pairwise((None, *row)):
+        text = word.text.strip(";:") if word else ""
+        if word is None or normalise_value(text, value_format) is None:
+            continue
+        has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
+        if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
+            yield _build_plain_entry((word,), text)
+
+
+def _build_plain_entry(words: tuple[FormWord, ...], text: str | None = None) -> FormEntry:
+    return FormEntry((words,), text or " ".join(word.text for word in words), is_valid=True)

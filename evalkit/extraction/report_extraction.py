@@ -1,0 +1,156 @@
+"""All reports of a document: which template each has, which of its pages can be read, and the loop over each of them.
+
+Source: specification 002, sections 7.1 and 7.2. The loop runs once for each segment of a composite document; pages that
+nobody could read never enter it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.quality import MIN_READABLE_SCORE
+from evalkit.extraction.extraction_schema import Extraction
+from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
+from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.reliability_loop import (
+    ProgressCallback,
+    ReliabilityLoop,
+    ReliabilityLoopResult,
+    build_extraction,
+)
+from evalkit.issue import Issue, IssueSeverity
+
+log = logging.getLogger(__name__)
+
+MAX_CONCURRENT_LOOPS = 4
+"""Loops of one document under way: each has a deadline, which is not for waiting until the others have asked."""
+UNREADABLE_MESSAGE = "Document quality too low for extraction"
+_BETTER_SCAN_ADVICE = "Upload a clearer scan; Use PDF instead of photo"
+
+
+@dataclass(frozen=True)
+class ReportPages:
+    """A run of pages that is one report."""
+
+    start_page: int
+    end_page: int
+    """Inclusive."""
+    document_type: str
+    """One of the five clinical types."""
+    template_name: str | None = None
+    """Instead of what the type and the text say."""
+
+
+@dataclass(frozen=True)
+class ExtractedReport:
+    """One report's fields, and what was answered for them."""
+
+    extraction: Extraction
+    result: ReliabilityLoopResult
+
+
+async def extract_reports(
+    bundle: DocumentBundle,
+    reports: Sequence[ReportPages],
+    loop: ReliabilityLoop,
+    on_progress: ProgressCallback | None = None,
+) -> tuple[ExtractedReport, ...]:
+    """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
+    ordered = sorted(reports, key=lambda report: report.start_page)
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
+
+    async def run_loop(report: ReportPages) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+        async with semaphore:
+            return await _extract_report(bundle, report, loop, on_progress)
+
+    results = await asyncio.gather(*map(run_loop, ordered))
+    return tuple(
+        ExtractedReport(
+            build_extraction(
+                result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
+            ),
+            result,
+        )
+        for report, (template, result, page_issues) in zip(ordered, results, strict=True)
+    )
+
+
+async def _extract_report(
+    bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop, on_progress: ProgressCallback | None
+) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+    pages = list(bundle.iter_pages(report.start_page, report.end_page))
+    readable = [page for page in pages if is_readable_page(page)]
+    template = (
+        get_field_template(report.template_name)
+        if report.template_name
+        else choose_clinical_template(report.document_type, readable)
+    )
+    page_issues = _list_unreadable_issues([page for page in pages if not is_readable_page(page)], report)
+    if not any(page.text.strip() for page in readable):
+        result = ReliabilityLoopResult(None, (), False, UNREADABLE_MESSAGE, 0.0)
+        return template, result, page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
+    page_numbers = [page.page_num for page in readable]
+    result = await loop.execute(bundle, page_numbers, template, on_progress)
+    _log_alerts(bundle, result)
+    return template, result, page_issues
+
+
+def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
+    """What of this report is beyond the thresholds of specification 002, section 8.1; the rate is of many reports."""
+    for metric in compute_loop_metrics([result]):
+        if metric.alert_count and metric.name != "marc.threshold_met_rate":
+            alert = {
+                "event": "marc_alert",
+                "documentId": bundle.sha256[:12],
+                "metric": metric.name,
+                "because": metric.alert_message,
+            }
+            log.warning("%s", json.dumps(alert | {"value": round(metric.value, 4)}))
+
+
+def is_readable_page(page: Page) -> bool:
+    """Whether what the page says is known well enough to extract from it; a blank page says nothing."""
+    return page.status.is_readable and (page.quality is None or page.quality >= MIN_READABLE_SCORE)
+
+
+def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> FieldTemplate:
+    """The template of a report: by its type, and among several of one type by the words that it prints.
+
+    A note without the words of a particular kind is a clinical note, any other document is ``unknown``.
+    """
+    text = "\n".join(page.text for page in pages)
+    candidates = [
+        candidate for candidate in list_field_templates("clinical") if candidate.document_type == document_type
+    ]
+    sign_counts = {candidate.name: sum(sign in text for sign in candidate.signs) for candidate in candidates}
+    best = max(candidates, key=lambda candidate: sign_counts[candidate.name], default=None)
+    default_template = get_field_template("clinical-notes" if document_type == "Clinical Note" else "unknown")
+    if best is None:
+        return default_template
+    return best if len(candidates) == 1 or sign_counts[best.name] >= 2 else default_template
+
+
+def _list_unreadable_issues(pages: Sequence[Page], report: ReportPages) -> list[Issue]:
+    if not pages:
+        return []
+    problems = list(dict.fromkeys(problem for page in pages for problem in page.problems))
+    return [_build_unreadable_issue(pages, report, "; ".join(problems[:3]) or "no text could be read on it")]
+
+
+def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: str) -> Issue:
+    numbers = ", ".join(str(page.page_num) for page in pages[:20])
+    return Issue.create(
+        "reader",
+        "READER-NO-TEXT",
+        IssueSeverity.BLOCKER,
+        f"{UNREADABLE_MESSAGE} (page {numbers}): {reason}",
+        location=f"pages {report.start_page}-{report.end_page}",
+        suggested_fix=_BETTER_SCAN_ADVICE,
+        document_type=report.document_type,
+        page=pages[0].page_num if pages else report.start_page,
+    )

@@ -1,0 +1,245 @@
+"""A claimed value becomes a proven one: what is not on the page is not a value.
+
+A model says what a field holds and where it read it; the page decides. The value's own words are looked for as they
+were quoted, else as any writing of the same normal form (``24410.00`` is on the page as ``24,410.00``). What is not there
+raises an issue with the typed difference to the passage that is nearest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.field_template import TemplateField
+from evalkit.extraction.formats import FieldFormat, correct_misread_digits
+from evalkit.grounding.locate import Locator, boxes_of, occurrences
+from evalkit.grounding.normalise import canonical_text
+from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
+
+#: A value of a format is written in at most so many words: "February 1, 2025".
+_MAX_VALUE_WORDS = 4
+#: A quote shows so many characters of the block on either side of the value.
+_CONTEXT_CHARACTERS = 120
+_PLAIN_FORMATS: frozenset[FieldFormat] = frozenset(("text", "pattern", "checkbox"))
+
+
+@dataclass(frozen=True)
+class FieldClaim:
+    """What an extractor says about one field."""
+
+    value: str | None
+    """None: the document does not have it."""
+    raw: str | None = None
+    """The words that it was read from: the value's own, or a passage that holds them."""
+    page: int | None = None
+    confidence: float = 1.0
+    is_ambiguous: bool = False
+    span: tuple[int, int] | None = None
+    """Characters of the page's text, where the extractor knows the very place."""
+    rows: tuple[tuple[int, int], ...] = ()
+    """As ``span``, of an entry of several lines, between which the page's text may have others."""
+
+
+@dataclass(frozen=True)
+class GroundedValue:
+    """The value as the page has it, and what is wrong with the claim."""
+
+    field_value: FieldValue
+    issue: Issue | None = None
+
+
+def ground_claim(
+    claim: FieldClaim,
+    field: TemplateField,
+    bundle: DocumentBundle,
+    locator: Locator,
+    page_numbers: Sequence[int],
+    agent: Agent,
+) -> GroundedValue:
+    """The claim as far as the document's ``page_numbers`` bear it out.
+
+    A value that is not in the field's format keeps its own words: the judge tells about that, not the proof.
+    """
+    if claim.value is None or not claim.value.strip():
+        status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
+        return GroundedValue(NOT_PRESENT_VALUE.model_copy(update={"status": status, "confidence": claim.confidence}))
+    status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND
+    if lines := _find_entry_lines(claim, field, bundle, page_numbers):
+        return GroundedValue(_build_field_value(field, claim, lines, status))
+    place = next(_iter_places(claim, field, bundle, locator, page_numbers), None)
+    if place is None:
+        return _report_absent_value(claim, field, locator, page_numbers, agent)
+    return GroundedValue(_build_field_value(field, claim, [place], status))
+
+
+def _build_field_value(
+    field: TemplateField, claim: FieldClaim, places: Sequence[tuple[Page, int, int]], status: FieldStatus
+) -> FieldValue:
+    value, (first_page, start, end) = claim.value or "", places[0]
+    raw = "\n".join(page.text[start:end] for page, start, end in places)
+    normal_value = field.normalise(raw) if field.format not in _PLAIN_FORMATS else None
+    return FieldValue(
+        status=status,
+        value=normal_value or field.normalise(value) or " ".join(value.split()),
+        raw=raw,
+        page=first_page.page_num,
+        quote=_extract_passage(first_page, start, end),
+        boxes=tuple(box for page, start, end in places for box in boxes_of(page, start, end)),
+        confidence=claim.confidence,
+    )
+
+
+def _find_entry_lines(
+    claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, page_numbers: Sequence[int]
+) -> list[tuple[Page, int, int]] | None:
+    """The lines of an entry that has several, such as an address; None where they are not on one of the pages."""
+    value = claim.value or ""
+    if claim.rows and claim.page in page_numbers:
+        page = bundle.page(claim.page or 0)
+        if _keep_letters(" ".join(page.text[slice(*row)] for row in claim.rows)) == _keep_letters(value):
+            return [(page, *row) for row in claim.rows]
+        return None
+    line_texts = [line_text for line_text in re.split(r"[,\n]\s*", value) if line_text.strip()]
+    if field.format != "text" or len(line_texts) < 2:
+        return None
+    for number in sorted(page_numbers, key=lambda number: (number != claim.page, number)):
+        page = bundle.page(number)
+        line_spans: list[tuple[Page, int, int]] = []
+        for line_text in line_texts:
+            # The lines of an entry stand below one another: each is looked for behind the one before.
+            search_start = line_spans[-1][2] if line_spans else 0
+            place = next(find_written_value(line_text, field, page.text, search_start, len(page.text)), None)
+            if place is None:
+                break
+            line_spans.append((page, *place))
+        else:
+            return line_spans
+    return None
+
+
+def _keep_letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", canonical_text(text))
+
+
+def _iter_places(
+    claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: Locator, page_numbers: Sequence[int]
+) -> Iterator[tuple[Page, int, int]]:
+    """Where the value stands: the place that was named, then within the passage quoted, then anywhere on the pages."""
+    value, first_page = claim.value or "", _choose_first_page(claim, page_numbers)
+    if claim.span and claim.page == first_page:
+        page = bundle.page(first_page)
+        if _is_same_value(page.text[slice(*claim.span)], value, field, is_recognised=page.status is PageStatus.OCR):
+            yield page, *claim.span
+    if claim.raw:
+        located = locator.locate(claim.raw, first_page)
+        if located.is_found or located.verdict in (QuoteVerdict.WRONG_PAGE, QuoteVerdict.UNCERTAIN):
+            for page, start, end in located.parts:
+                if page.page_num in page_numbers:
+                    yield from ((page, *span) for span in _find_on_page(value, field, page, start, end))
+    for number in sorted(page_numbers, key=lambda number: (number != first_page, number)):
+        page = bundle.page(number)
+        yield from ((page, *span) for span in _find_on_page(value, field, page, 0, len(page.text)))
+    if field.format == "text":  # a line break or a comma more or less
+        located = locator.locate(value, first_page)
+        if located.is_found and located.page in page_numbers:
+            yield located.parts[0]
+
+
+def _find_on_page(value: str, field: TemplateField, page: Page, start: int, end: int) -> Iterator[tuple[int, int]]:
+    return find_written_value(value, field, page.text, start, end, is_recognised=page.status is PageStatus.OCR)
+
+
+def find_written_value(
+    value: str, field: TemplateField, text: str, start: int, end: int, *, is_recognised: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Where the value stands in ``text[start:end]``: in its own words, else in any writing of the same normal form.
+
+    On a recognised page, an amount or number may have letters that were misread for digits.
+    """
+    if not (wanted_text := canonical_text(value)):
+        return
+    for first, last in occurrences(wanted_text, text[start:end]):
+        yield start + first, start + last
+    if field.format in _PLAIN_FORMATS or (normal_value := field.normalise(value)) is None:
+        return
+    words = [match.span() for match in re.finditer(r"\S+", text[start:end])]
+    for word_number, (first, _) in enumerate(words):
+        for _, last in islice(words, word_number, word_number + _MAX_VALUE_WORDS):
+            run = text[start + first : start + last]
+            stripped = run.rstrip(".,;:")
+            if normal_value in (
+                field.normalise(stripped),
+                field.normalise(correct_misread_digits(stripped, field.format)) if is_recognised else None,
+            ):
+                yield start + first, start + first + len(stripped)
+                break
+
+
+def _choose_first_page(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
+    """The page to look on first: the one that was named, if it is one of these."""
+    return (
+        claim.page
+        if claim.page is not None and claim.page in page_numbers
+        else (page_numbers[0] if page_numbers else 0)
+    )
+
+
+def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised: bool) -> bool:
+    wanted_text = canonical_text(value)
+    if canonical_text(text) == wanted_text or canonical_text("".join(text.split())) == wanted_text:
+        return True
+    if field.format in _PLAIN_FORMATS:
+        return field.format == "pattern" and field.normalise(" ".join(text.split())) == value
+    normal_value = field.normalise(value) or value
+    return normal_value == field.normalise(text) or (
+        is_recognised and normal_value == field.normalise(correct_misread_digits(text, field.format))
+    )
+
+
+def _report_absent_value(
+    claim: FieldClaim, field: TemplateField, locator: Locator, page_numbers: Sequence[int], agent: Agent
+) -> GroundedValue:
+    """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""
+    quote = claim.raw or claim.value or ""
+    located = locator.locate(quote, _choose_first_page(claim, page_numbers))
+    is_elsewhere = located.is_found or located.verdict is QuoteVerdict.WRONG_PAGE
+    is_recognised = bool(located.parts) and located.parts[0][0].status is PageStatus.OCR
+    is_doubtful = located.verdict is QuoteVerdict.UNCERTAIN and is_recognised
+    if is_elsewhere and claim.raw and canonical_text(claim.value or "") not in canonical_text(claim.raw):
+        explanation = "the passage that was quoted for it does not say so"
+    elif is_elsewhere:
+        explanation = "it stands outside the pages of this document"
+    else:
+        explanation = located.difference or "nothing on the page is like it"
+    issue = Issue.create(
+        agent,
+        "EXTRACTION-NOT-ON-PAGE",
+        IssueSeverity.MAJOR if is_doubtful else IssueSeverity.BLOCKER,
+        f"{field.description}: the value is not on the page; {explanation}",
+        location=field.name,
+        page=claim.page,
+        quote=quote,
+        verdict=located.verdict,
+        difference=located.difference,
+        found_page=located.page,
+        boxes=located.boxes,
+    )
+    status = FieldStatus.AMBIGUOUS if is_doubtful else FieldStatus.NOT_PRESENT
+    return GroundedValue(FieldValue(status=status, page=located.page if is_doubtful else None), issue)
+
+
+def _extract_passage(page: Page, start: int, end: int) -> str:
+    """The words of the block around the value, at most so many on either side."""
+    first = max(page.text.rfind("\n", 0, start) + 1, start - _CONTEXT_CHARACTERS)
+    line_end = page.text.find("\n", end)
+    last = min(len(page.text) if line_end < 0 else line_end, end + _CONTEXT_CHARACTERS)
+    if first and not page.text[first - 1].isspace():
+        first = page.text.find(" ", first, start) + 1 or start
+    if last < len(page.text) and not page.text[last].isspace():
+        word_end = page.text.rfind(" ", end, last)
+        last = word_end if word_end >= 0 else end
+    return page.text[first:last]

@@ -1,0 +1,21 @@
+"""Many documents: which they are, what becomes of each, and how a run is resumed."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalkit.pipeline.progress import progress_bar
+    from evalkit.pipeline.runner import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
+
+__all__ = ["DocumentSummary", "RunSummary", "aevaluate", "arun", "evaluate", "progress_bar", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    # A process that reads needs this package for `reading` alone: without the rest it starts in a third of the time.
+    if name not in __all__:
+        raise AttributeError(f"module 'evalkit.pipeline' has no attribute {name!r}")
+    attribute = getattr(
+        import_module("evalkit.pipeline.progress" if name == "progress_bar" else "evalkit.pipeline.runner"), name
+    )
+    globals()[name] = attribute
+    return attribute

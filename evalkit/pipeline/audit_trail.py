@@ -1,0 +1,171 @@
+"""Decisions: who decided what, when, with which versions; who opened what; what was purged. One row an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Any
+
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.errors import EvalkitError
+from evalkit.pipeline.purge import PurgeRecord, read_purge_records
+from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated, read_numbered_reviews
+from evalkit.review.loaders import read_result
+from evalkit.review.packet import SMEPacket, read_packet
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIndex
+
+#: What is said of each event. No quote, note or word of a document is among it, but names of files may tell a patient.
+EVENT_COLUMNS = (
+    "event",  # decided (by the arbiter), reviewed, opened, purged
+    "at",
+    "who",  # a reviewer, or the model whose answer was decided about
+    "role",  # of a reviewer, when they decided
+    "is_simulated",
+    "case_id",
+    "doc_id",
+    "document_sha256",
+    "revision",
+    "outcome",  # a decision of the arbiter, or a review's outcome
+    "machine_said",
+    "decided",
+    "seconds_active",
+    "review_reason",
+    "vouched",
+    "is_seeded",
+    "versions",
+    "packet_sha256",
+    "sha256",
+    "prev_sha256",
+)
+
+AuditEvent = dict[str, Any]
+
+
+def list_audit_events(output: Path | str) -> tuple[list[AuditEvent], list[str]]:
+    """The events by time (columns ``EVENT_COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
+    output_folder, problems = OutputFolder(output), list[str]()
+    with OutputIndex(output) as index:
+        opened_events = [
+            _create_event("opened", at=view.opened_at, who=view.reviewer, case_id=view.case_id)
+            for view in index.view_log.list_views()
+        ]
+    events = [
+        *_list_machine_decisions(output_folder, problems),
+        *_list_expert_reviews(output_folder, problems),
+        *opened_events,
+    ]
+    try:
+        events += [event for record in read_purge_records(output_folder) for event in _list_purge_events(record)]
+    except EvalkitError as error:
+        problems.append(str(error))
+    return sorted(
+        events,
+        key=lambda audit_event: (str(audit_event["at"])[:19], audit_event["event"], audit_event["case_id"] or ""),
+    ), problems
+
+
+def _create_event(event_name: str, **columns: Any) -> AuditEvent:
+    row = dict.fromkeys(EVENT_COLUMNS) | {"event": event_name, **columns}
+    return row | {"is_simulated": is_simulated(row["who"])}
+
+
+def _list_machine_decisions(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
+        doc_id = PurePath(name).stem
+        try:
+            result = read_result(output_folder, doc_id)
+        except EvalkitError as error:
+            problems.append(str(error))
+            continue
+        if isinstance(result, DocumentResult):
+            summary = _summarise_answer(result.classification)
+            yield _create_event(
+                "decided",
+                at=result.times.get("finished_at"),
+                who=result.model,
+                case_id=doc_id,
+                doc_id=doc_id,
+                document_sha256=result.sha256,
+                outcome=result.decision.value,
+                machine_said=summary,
+                decided=summary if result.decision.value == "AUTO_ACCEPT" else None,
+                versions=_format_versions(
+                    {"reader": result.reader, "fingerprint": result.fingerprint, **result.versions}
+                ),
+            )
+
+
+def _list_expert_reviews(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+        try:
+            packet = read_packet(output_folder, case_id)
+            for revision, review in read_numbered_reviews(output_folder, case_id):
+                yield _create_review_event(packet, revision, review, hash_review_file(output_folder, case_id, revision))
+        except EvalkitError as error:
+            problems.append(str(error))
+
+
+def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha256: str) -> AuditEvent:
+    return _create_event(
+        "reviewed",
+        at=review.submitted_at,
+        who=review.reviewer,
+        role=review.role,
+        case_id=packet.case_id,
+        doc_id=packet.doc_id,
+        revision=revision,
+        outcome=review.outcome,
+        machine_said=_summarise_answer(review.before),
+        decided=_summarise_answer(review.after),
+        seconds_active=review.seconds_active,
+        review_reason=packet.review_reason,
+        vouched=" ".join(review.vouched),
+        is_seeded=review.seeded,
+        versions=_format_versions(review.versions),
+        packet_sha256=review.packet_sha256,
+        sha256=sha256,
+        prev_sha256=review.prev_sha256,
+    )
+
+
+def _list_purge_events(record: PurgeRecord) -> Iterator[AuditEvent]:
+    """The purge itself, and what its record kept of reviews."""
+    yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
+    for chain in record.chains:
+        for review in chain.reviews:
+            yield _create_event(
+                "reviewed",
+                at=review.submitted_at,
+                who=review.reviewer,
+                role=review.role,
+                case_id=f"{record.sha256 or 'unread'}{chain.case}",
+                document_sha256=record.sha256,
+                revision=review.revision,
+                outcome=review.outcome,
+                seconds_active=review.seconds_active,
+                is_seeded=review.seeded,
+                versions=_format_versions(review.versions),
+                packet_sha256=review.packet_sha256,
+                sha256=review.sha256,
+                prev_sha256=review.prev_sha256,
+            )
+
+
+def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
+    """An answer in a word or two: the type of the whole document, how many fields there are, which template."""
+    if answer is None:
+        return None
+    if isinstance(answer, ClassificationOutput):
+        return answer.dominant_type_overall or "cannot tell"
+    if isinstance(answer, StatementTemplate):
+        return f"template, version {answer.version}"
+    return f"{sum(len(extraction.fields) for extraction in answer)} fields"
+
+
+def _format_versions(versions: Mapping[str, Any]) -> str:
+    """``evalkit 0.1.0; types 1``."""
+    return "; ".join(
+        f"{name} {version}" for name, version in sorted(versions.items()) if isinstance(version, str | int)
+    )

@@ -1,0 +1,540 @@
+"""Integrity: whether everything in the output folder still is what machines and people left there.
+
+Reviews are chained by SHA-256, packets are named in them by theirs, ground truth follows from reviews: what was changed,
+exchanged or taken out does not fit any more, and is named with its file and what mends it. The newest review of a case,
+which no other is chained to, is vouched for by the database. What `purge` removed fits: its record has the digests. Nothing
+here is signed: who may write files and database can forge all of it. An export of the decisions that is kept elsewhere
+shows that too (``against``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.safe_io import read_regular_file
+from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.pipeline.purge import read_purge_records
+from evalkit.pipeline.sample_draws import read_all_draws
+from evalkit.pipeline.supplied_labels import read_stored_labels
+from evalkit.review.ground_truth import (
+    Review,
+    build_silver_fields,
+    build_silver_ground_truth,
+    find_newest_revision,
+    hash_review_file,
+    is_newest_review_unchanged,
+    read_numbered_reviews,
+    try_read_json,
+)
+from evalkit.review.loaders import read_bundle, read_extractions, read_result
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import (
+    EXTRACTION_SUFFIX,
+    SMEPacket,
+    compute_packet_digest,
+    get_base_case_id,
+    read_packet,
+    serialise_packet,
+)
+from evalkit.review.queue import list_case_ids
+from evalkit.review.roster import Roster
+from evalkit.review.seeded_cases import iterate_seeded_cases, read_seeded_case
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.store import (
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    PACKETS_FOLDER,
+    PRODUCTION_LABELS_FILE,
+    PURGE_INTENT_FILE,
+    PURGE_RECORDS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    ROSTER_FILE,
+    SAMPLE_DRAWS_FOLDER,
+    SEED_RECORDS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    ReviewHead,
+    bundle_file_name,
+    ground_truth_file_name,
+    packet_file_name,
+    purge_record_file_name,
+    result_file_name,
+    review_file_name,
+    seed_record_file_name,
+)
+
+_CHECKED_FOLDERS = (
+    BUNDLES_FOLDER,
+    RESULTS_FOLDER,
+    PACKETS_FOLDER,
+    REVIEWS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    EXTRACTIONS_FOLDER,
+    SEED_RECORDS_FOLDER,
+    SAMPLE_DRAWS_FOLDER,
+    PURGE_RECORDS_FOLDER,
+)
+_RESTORE_REMEDY = "Restore it from a backup: it is never changed."
+_REINDEX_REMEDY = "`evalkit reindex` makes it again from the reviews."
+
+
+@dataclass(frozen=True)
+class IntegrityFault:
+    """One thing that is not as it was left."""
+
+    file: str
+    """Relative to the output folder."""
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class IntegrityReport:
+    """What was looked at, and what is wrong with it."""
+
+    count_by_kind: Mapping[str, int]
+    """How many reviews, cases, results … there are; of how many chains the database does not know the newest review, so
+    that nothing vouches for it: `evalkit reindex` notes them, as they are then."""
+    faults: tuple[IntegrityFault, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For a program."""
+        return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
+
+
+def verify_integrity(output: Path | str, *, export_path: Path | None = None) -> IntegrityReport:
+    """Look at every file; experts may work meanwhile. ``export_path`` is an earlier ``audit export`` as JSON.
+
+    UsageError where that cannot be read.
+    """
+    output_folder = OutputFolder(output)
+    with OutputIndex(output) as index:
+        faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
+        case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
+        if export_path is not None:
+            faults += _check_against_export(output_folder, index, export_path)
+    chain_ids = output_folder.list_subfolders(REVIEWS_FOLDER)
+    count_by_kind = {
+        "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
+        "cases": len(list_case_ids(output_folder)),
+        "chains": len(chain_ids),
+        "chains_without_head": sum(chain_id not in case_ids_with_head for chain_id in chain_ids),
+        "reviews": sum(len(output_folder.list_json_files(f"{REVIEWS_FOLDER}/{chain_id}")) for chain_id in chain_ids),
+        "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
+        "seeded": len(output_folder.list_json_files(SEED_RECORDS_FOLDER)),
+        "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
+        "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
+    }
+    return IntegrityReport(count_by_kind, tuple(faults))
+
+
+def _list_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
+    """What the look finds; a file that cannot be read is a fault itself."""
+    try:
+        yield from check()
+    except EvalkitError as error:
+        yield IntegrityFault(file_name, error.message, error.remedy)
+
+
+# -------------------------------------------------------------------------------------------------- documents
+
+
+def _check_documents(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
+        yield from _list_faults(name, partial(_check_document, output_folder, PurePath(name).stem))
+    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
+        yield from _list_faults(name, partial(_check_extractions, output_folder, name))
+
+
+def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[IntegrityFault]:
+    name = result_file_name(doc_id)
+    result = read_result(output_folder, doc_id)
+    if result.doc_id != doc_id:
+        yield IntegrityFault(name, "it is about another document", "Run the document with --fresh.")
+    if not isinstance(result, DocumentResult):
+        return
+    if result.decision is Decision.ESCALATE_TO_SME and not output_folder.has_file(packet_file_name(doc_id)):
+        yield IntegrityFault(
+            packet_file_name(doc_id), "its document goes to a person, and it is not there", "Run the document again."
+        )
+    bundle = read_bundle(output_folder, doc_id)
+    if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
+        yield IntegrityFault(
+            bundle_file_name(doc_id), "it is another document than the result is about", "Run it with --fresh."
+        )
+
+
+def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
+    if read_extractions(output_folder, PurePath(name).stem).doc_id != PurePath(name).stem:
+        yield IntegrityFault(name, "it is about another document", "Extract the document with --fresh.")
+
+
+# ---------------------------------------------------------------------------------------------------- reviews
+
+
+def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+        with hold_write_lock(output_folder, case_id):
+            yield from list(
+                _list_faults(f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id))
+            )
+
+
+def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
+    output_folder.list_sequence_files(f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
+    chain = read_numbered_reviews(output_folder, case_id)
+    previous_sha256 = None
+    for revision, review in chain:
+        name = review_file_name(case_id, revision)
+        if review.prev_sha256 != previous_sha256:
+            explanation = (
+                "the first one has none before it"
+                if revision == 1
+                else f"{review_file_name(case_id, revision - 1)} is another"
+            )
+            yield IntegrityFault(
+                name, f"it does not follow the review before it: {explanation}", f"Restore both. {_RESTORE_REMEDY}"
+            )
+        previous_sha256 = hash_review_file(output_folder, case_id, revision)
+    yield from _list_faults(packet_file_name(case_id), partial(_check_reviewed_packet, output_folder, case_id, chain))
+
+
+def _check_reviewed_packet(
+    output_folder: OutputFolder, case_id: str, chain: list[tuple[int, Review]]
+) -> Iterator[IntegrityFault]:
+    packet = read_packet(output_folder, case_id)
+    packet_sha256 = compute_packet_digest(packet)
+    for revision, review in chain:
+        if review.packet_sha256 != packet_sha256:
+            yield IntegrityFault(
+                packet_file_name(case_id), f"it is not what review {revision} was given on", _RESTORE_REMEDY
+            )
+        if review.seeded != packet.is_seeded:
+            yield IntegrityFault(
+                review_file_name(case_id, revision),
+                "it and its packet differ in whether a fault was planted",
+                _RESTORE_REMEDY,
+            )
+
+
+# ----------------------------------------------------------------------------------------------- ground truth
+
+
+def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolders(REVIEWS_FOLDER)}
+    truth_ids = {
+        PurePath(name).name.removeprefix("gt_").removesuffix(".json")
+        for name in output_folder.list_json_files(GROUND_TRUTH_FOLDER)
+    }
+    result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
+    for case_id in sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids):
+        with hold_write_lock(output_folder, case_id):
+            yield from list(
+                _list_faults(ground_truth_file_name(case_id), partial(_check_ground_truth, output_folder, case_id))
+            )
+
+
+def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
+    name = ground_truth_file_name(case_id)
+    stored_truth = try_read_json(output_folder, name)
+    if stored_truth is None and output_folder.has_file(name):
+        yield IntegrityFault(name, "it cannot be read", _REINDEX_REMEDY)
+        return
+    if find_newest_revision(output_folder, case_id):
+        record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
+        if stored_truth != (record and record.model_dump(mode="json")):
+            yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
+    elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
+        yield IntegrityFault(
+            name, "it claims an expert's word, and no review gives it", "Restore the reviews from a backup."
+        )
+    else:
+        yield from _check_silver_truth(output_folder, case_id, stored_truth)
+
+
+def _check_silver_truth(
+    output_folder: OutputFolder, case_id: str, stored_truth: Mapping[str, Any] | None
+) -> Iterator[IntegrityFault]:
+    """Whether what nobody looked at is what the machine accepted."""
+    name, doc_id = ground_truth_file_name(case_id), case_id.removesuffix(EXTRACTION_SUFFIX)
+    rerun_remedy = "Run the document with --fresh."
+    if case_id != doc_id:
+        if stored_truth is None:
+            return
+        expected_fields = build_silver_fields(
+            read_extractions(output_folder, doc_id), accepted_at=_read_silver_facts(stored_truth)[0]
+        )
+        if stored_truth != expected_fields.model_dump(mode="json"):
+            yield IntegrityFault(name, "it is not what was extracted", rerun_remedy)
+        return
+    result = read_result(output_folder, doc_id) if output_folder.has_file(result_file_name(doc_id)) else None
+    is_accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
+    if is_accepted != (stored_truth is not None):
+        yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+    elif isinstance(result, DocumentResult) and stored_truth is not None:
+        accepted_at, probability = _read_silver_facts(stored_truth)
+        if stored_truth != build_silver_ground_truth(
+            result, accepted_at=accepted_at, inclusion_probability=probability
+        ).model_dump(mode="json"):
+            yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+
+
+def _read_silver_facts(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
+    """What a silver record alone knows: when it was accepted, and with what probability it could have been drawn."""
+    probability = stored_truth.get("inclusion_probability")
+    is_probability = isinstance(probability, float) and 0 <= probability <= 1
+    return str(stored_truth.get("reviewed_at")), probability if is_probability else None
+
+
+# ------------------------------------------------------------------------------------------ what else there is
+
+
+def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    planted_case_ids = {case_id for case_id, _ in iterate_seeded_cases(output_folder)}
+    for name in output_folder.list_json_files(SEED_RECORDS_FOLDER):
+        if PurePath(name).stem not in planted_case_ids:
+            yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
+    for case_id in list_case_ids(output_folder):
+        with hold_write_lock(output_folder, case_id):
+            yield from list(
+                _list_faults(
+                    packet_file_name(case_id),
+                    partial(_check_packet, output_folder, case_id, case_id in planted_case_ids),
+                )
+            )
+
+
+def _check_packet(output_folder: OutputFolder, case_id: str, is_planted: bool) -> Iterator[IntegrityFault]:
+    packet = read_packet(output_folder, case_id)
+    if packet.is_seeded and not is_planted:
+        yield IntegrityFault(
+            seed_record_file_name(case_id), "it is gone, and its case is there", "Restore it from a backup."
+        )
+    elif is_planted:
+        yield from _list_faults(
+            seed_record_file_name(case_id), partial(_check_seeded_packet, output_folder, case_id, packet)
+        )
+    elif (
+        packet.kind == "classification"
+        and case_id == packet.doc_id
+        and not find_newest_revision(output_folder, case_id)
+    ):
+        yield from _list_faults(result_file_name(case_id), partial(_check_pending_packet, output_folder, packet))
+
+
+def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
+    """Whether what nobody has answered yet is what was decided: no review vouches for it so far.
+
+    Of a run that found the case open the packet is older than the result, and stays what that person saw.
+    """
+    result = read_result(output_folder, packet.doc_id)
+    if not isinstance(result, DocumentResult) or packet.created_at != result.times.get("finished_at"):
+        return
+    is_same = (
+        (packet.classification, packet.v5_decision) == (result.classification, result.decision)
+        and (packet.decision_rule, packet.decision_reason) == (result.decision_rule, result.decision_reason)
+        and {issue.issue_id: issue for issue in packet.issues} == {issue.issue_id: issue for issue in result.issues}
+    )
+    if not is_same:
+        yield IntegrityFault(
+            packet_file_name(packet.case_id), "it is not what was decided", "Run the document with --fresh."
+        )
+
+
+def _check_seeded_packet(output_folder: OutputFolder, case_id: str, packet: SMEPacket) -> Iterator[IntegrityFault]:
+    seeded_packet = read_seeded_case(output_folder, case_id).packet
+    if serialise_packet(seeded_packet) != serialise_packet(packet) | {"review_status": seeded_packet.review_status}:
+        yield IntegrityFault(
+            packet_file_name(case_id), f"it is not what {seed_record_file_name(case_id)} says", _RESTORE_REMEDY
+        )
+
+
+def _check_registries(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    yield from _list_faults(SAMPLE_DRAWS_FOLDER, partial(_check_draws, output_folder))
+    yield from _list_faults(
+        PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_labels, output_folder))
+    )
+    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_names))
+
+
+def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:
+    read_file()
+    return ()
+
+
+def _check_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+    for number, draw in enumerate(read_all_draws(output_folder), 1):
+        doc_ids = {doc_id for stratum in draw.strata for doc_id in stratum.probability}
+        if lost_ids := sorted(stratum for stratum in doc_ids if not output_folder.has_file(result_file_name(stratum))):
+            explanation = (
+                f"{len(lost_ids)} documents that draw {number} could have drawn have no result, such as {lost_ids[0]}"
+            )
+            yield IntegrityFault(
+                result_file_name(lost_ids[0]),
+                explanation,
+                "Restore it from a backup; `evalkit purge` takes documents out of draws.",
+            )
+
+
+def _check_links(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    for name in output_folder.list_links():
+        yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
+
+
+def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    if output_folder.has_file(PURGE_INTENT_FILE):
+        yield IntegrityFault(
+            PURGE_INTENT_FILE, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it."
+        )
+    yield from _list_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
+
+
+def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+    previous_sha256 = None
+    for number, record in enumerate(read_purge_records(output_folder), 1):
+        name = purge_record_file_name(number)
+        if record.prev_sha256 != previous_sha256:
+            yield IntegrityFault(name, "it does not follow the record before it", f"Restore both. {_RESTORE_REMEDY}")
+        previous_sha256 = hashlib.sha256(output_folder.read_bytes(name)).hexdigest()
+        for chain in record.chains:
+            revisions = [review.revision for review in chain.reviews]
+            link_checks = [earlier.sha256 == later.prev_sha256 for earlier, later in pairwise(chain.reviews)]
+            if revisions != list(range(1, len(revisions) + 1)) or chain.reviews[0].prev_sha256 or not all(link_checks):
+                explanation = f"the chain of the purged case '{chain.case}' did not verify when it was purged, or was changed since"
+                yield IntegrityFault(name, explanation, _RESTORE_REMEDY)
+
+
+def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
+    """No later review vouches for the newest one; the database noted its digest when it was saved."""
+    for case_id in [head.case_id for head in index.review_heads.list_heads()]:
+        with hold_write_lock(output_folder, case_id):
+            # As it is now: a purge may have been here since.
+            if head := index.review_heads.find_head(case_id):
+                yield from list(
+                    _list_faults(
+                        review_file_name(case_id, head.revision), partial(_check_review_head, output_folder, head)
+                    )
+                )
+
+
+def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterator[IntegrityFault]:
+    if not is_newest_review_unchanged(output_folder, head):
+        name = review_file_name(head.case_id, head.revision)
+        yield IntegrityFault(name, "it is not the review that was saved, or is gone", _RESTORE_REMEDY)
+
+
+def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolders(REVIEWS_FOLDER))
+    for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
+        for name in output_folder.list_foreign_names(subfolder):
+            yield IntegrityFault(
+                f"{subfolder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere."
+            )
+
+
+_CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], ...] = (
+    _check_documents,
+    _check_reviews,
+    _check_ground_truths,
+    _check_packets,
+    _check_registries,
+    _check_links,
+    _check_purges,
+    _check_review_heads,
+    _check_foreign_files,
+)
+
+
+class _ExportedEvent(BaseModel):
+    """Of an export's event what does not change, whatever is purged later."""
+
+    model_config = ConfigDict(strict=True)
+
+    event: str
+    at: str | None
+    who: str | None
+    case_id: str | None
+    document_sha256: str | None
+    revision: int | None
+    sha256: str | None
+
+
+_EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
+
+
+def _check_against_export(
+    output_folder: OutputFolder, index: OutputIndex, export_path: Path
+) -> Iterator[IntegrityFault]:
+    """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
+    try:
+        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(export_path))["events"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise UsageError(
+            f"{export_path} is no export of decisions ({type(error).__name__})",
+            code="AUDIT-AGAINST",
+            remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
+        ) from None
+    try:
+        purge_records = read_purge_records(output_folder)
+    except StoreError:  # `_purges` names it
+        purge_records = []
+    purged_sha256s = {
+        stored_record.sha256 for record in purge_records for chain in record.chains for stored_record in chain.reviews
+    }
+    for exported_event in exported_events:
+        if (
+            exported_event.event == "reviewed"
+            and exported_event.sha256 not in purged_sha256s
+            and not _is_review_unchanged(output_folder, exported_event)
+        ):
+            explanation = f"review {exported_event.revision} is not the one that was exported, or is gone"
+            yield IntegrityFault(f"{REVIEWS_FOLDER}/{exported_event.case_id}", explanation, _RESTORE_REMEDY)
+    recorded_purges = {(stored_record.sha256, stored_record.purged_at) for stored_record in purge_records}
+    for exported_event in exported_events:
+        if (
+            exported_event.event == "purged"
+            and (exported_event.document_sha256, exported_event.at) not in recorded_purges
+        ):
+            yield IntegrityFault(
+                PURGE_RECORDS_FOLDER,
+                f"the purge of {exported_event.at} that was exported has no record any more",
+                _RESTORE_REMEDY,
+            )
+    # By who and when: of a purged document, the case has another name since.
+    missing_views = Counter(
+        (exported_event.who, exported_event.at)
+        for exported_event in exported_events
+        if exported_event.event == "opened"
+    )
+    if lost_count := (
+        missing_views
+        - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_views())
+    ).total():
+        yield IntegrityFault(
+            "the view log", f"{lost_count} of the openings that were exported are gone", "Restore the database."
+        )
+
+
+def _is_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
+    """Whether an exported review still is what it was."""
+    try:
+        return (
+            hash_review_file(output_folder, exported_event.case_id or "", exported_event.revision or 0)
+            == exported_event.sha256
+        )
+    except EvalkitError:
+        return False

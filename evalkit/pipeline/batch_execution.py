@@ -1,0 +1,225 @@
+"""One round over many documents: so many under way at once, and what became of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+
+from evalkit.core.install_hint import format_install_hint
+from evalkit.errors import UsageError
+from evalkit.llm.model import Usage
+from evalkit.pipeline.document_discovery import DiscoveredDocuments, SourceDocument
+from evalkit.pipeline.reader_pool import Executor, ReaderConfig, ReaderPool
+from evalkit.settings import LOCAL_EXECUTOR, Settings
+from evalkit.store import OutputFolder
+
+if TYPE_CHECKING:
+    from evalkit.pipeline.dask import DaskCluster
+
+_PARALLEL_THRESHOLD_BYTES = 64 * 1024
+"""Bytes of documents below which one process reads them one after the other.
+
+A second one costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small file of text of two
+pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A page that is a picture has 30 KiB and
+more and takes a second: with 64 KiB no more than two or three of those wait for each other. Measured by
+``tests/benchmarks/executing.py``.
+"""
+_CAPACITY_POLL_SECONDS = 1.0
+"""Seconds between looks at whether an executor has more room."""
+
+
+class HasError(Protocol):
+    """What became of one document."""
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed, and the remedy."""
+
+
+DocumentT = TypeVar("DocumentT", bound=HasError)
+OutcomeT = TypeVar("OutcomeT")
+
+
+@dataclass(frozen=True)
+class BatchSummary(Generic[DocumentT]):
+    """What became of a round."""
+
+    documents: tuple[DocumentT, ...]
+    """Sorted by path, as they were found."""
+    problems: tuple[str, ...]
+    """What else was wrong with the input: one line each."""
+    copies: tuple[str, ...]
+    """Files that are another document's bytes again: one line each."""
+    output: str
+    seconds: float
+    by_agent: Mapping[str, Usage] = field(default_factory=dict)
+    """What language models were asked and paid by this round."""
+
+    @classmethod
+    def create(
+        cls,
+        documents: Iterable[DocumentT],
+        discovered: DiscoveredDocuments,
+        *,
+        output: Path | str,
+        monotonic_start: float,
+        by_agent: Mapping[str, Usage],
+        further_problems: Iterable[object] = (),
+    ) -> Self:
+        """The summary of a round that began at that moment of ``time.monotonic``; ``further_problems`` are further problems."""
+        return cls(
+            documents=tuple(documents),
+            problems=tuple(map(str, (*discovered.problems, *further_problems))),
+            copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in discovered.copies),
+            output=str(output),
+            seconds=round(time.monotonic() - monotonic_start, 3),
+            by_agent=by_agent,
+        )
+
+    @property
+    def failed(self) -> list[DocumentT]:
+        """The documents with which nothing could be done."""
+        return [document for document in self.documents if document.error]
+
+    @property
+    def exit_status(self) -> int:
+        """0: all done; 1: something failed, and is named."""
+        return 1 if self.failed or self.problems else 0
+
+    def to_json(self, document_to_json: Callable[[DocumentT], dict[str, Any]]) -> dict[str, Any]:
+        """As a program reads it, each document as ``document_to_json`` has it."""
+        return {
+            "documents": [document_to_json(outcome) for outcome in self.documents],
+            "problems": list(self.problems),
+            "copies": list(self.copies),
+            "output": self.output,
+            "seconds": self.seconds,
+            "by_agent": {agent: vars(usage) for agent, usage in self.by_agent.items()},
+        }
+
+
+async def process_documents(
+    sources: Sequence[SourceDocument],
+    executor: AbstractAsyncContextManager[Executor],
+    process_document: Callable[[SourceDocument, Executor], Awaitable[OutcomeT]],
+    *,
+    extra_in_flight: int = 0,
+    on_progress: Callable[[OutcomeT, int, int], None] | None,
+) -> list[OutcomeT]:
+    """What ``process_document`` makes of each document, in their order.
+
+    ``extra_in_flight`` more documents are under way than the executor has room for, because they wait for somebody else's
+    answer. ``on_progress`` is told each outcome, how many are done, how many there are. Where one raises, all end.
+    """
+    outcome_by_number: dict[int, OutcomeT] = {}
+
+    async def process_numbered(number: int, active_executor: Executor) -> None:
+        outcome_by_number[number] = await process_document(sources[number], active_executor)
+        if on_progress:
+            on_progress(outcome_by_number[number], len(outcome_by_number), len(sources))
+
+    async with executor as active_executor:
+        running_tasks: set[asyncio.Task[None]] = set()
+        try:
+            for number in range(len(sources)):
+                # Begun one by one, so that ten thousand documents do not wait in memory.
+                while len(running_tasks) >= active_executor.max_in_flight + extra_in_flight:
+                    running_tasks = await _wait_for_any(running_tasks)
+                running_tasks.add(asyncio.create_task(process_numbered(number, active_executor)))
+            while running_tasks:
+                running_tasks = await _wait_for_any(running_tasks)
+        finally:
+            for task in running_tasks:
+                task.cancel()
+            await asyncio.gather(*running_tasks, return_exceptions=True)
+    return [outcome_by_number[number] for number in range(len(sources))]
+
+
+async def _wait_for_any(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+    """Those that are still under way when some have ended, or when it is time to look whether there is more room."""
+    finished_tasks, pending_tasks = await asyncio.wait(
+        running_tasks, timeout=_CAPACITY_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
+    )
+    for task in finished_tasks:
+        task.result()
+    return pending_tasks
+
+
+async def run_storage_io(output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any) -> OutcomeT:
+    """What a piece of work with the output folder gives; it is done to its end, also where this is cancelled.
+
+    A disk answers at once. Each request to a bucket is a way there and back, in which the other documents are gone on with.
+    """
+    if not isinstance(output_folder.root, str):
+        return operation(*arguments)
+    storage_task = asyncio.ensure_future(asyncio.to_thread(operation, *arguments))
+    try:
+        return await asyncio.shield(storage_task)
+    except asyncio.CancelledError:
+        await asyncio.wait({storage_task})  # the folder's lock is held for it
+        raise
+
+
+def choose_worker_count(sources: Sequence[SourceDocument], max_workers: int) -> int:
+    """How many processes are worth starting to read these, at least one.
+
+    One even for a single document: a file that kills its reader must not end the run.
+    """
+    total_bytes = 0
+    for source in sources:
+        with suppress(OSError):  # whoever reads it says so
+            total_bytes += source.path.stat().st_size
+        if total_bytes >= _PARALLEL_THRESHOLD_BYTES:
+            return max(min(max_workers, len(sources)), 1)
+    return 1
+
+
+@asynccontextmanager
+async def open_executor(
+    settings: Settings, reader_config: ReaderConfig, sources: Sequence[SourceDocument], *, decides_on_workers: bool
+) -> AsyncIterator[Executor]:
+    """What reads, and ``decides_on_workers`` where it may, as the settings say.
+
+    UsageError where a cluster cannot be used; ExecutorError where it is lost meanwhile.
+    """
+    if settings.executor == LOCAL_EXECUTOR:
+        with ReaderPool(choose_worker_count(sources, _get_max_workers(settings)), reader_config) as reader_pool:
+            yield reader_pool
+        return
+    async with create_cluster(settings, reader_config, decides_on_workers=decides_on_workers) as cluster:
+        yield cluster
+
+
+def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_on_workers: bool) -> DaskCluster:
+    """The Dask cluster that the settings name. UsageError where Dask is not installed, or its own settings are broken."""
+    try:
+        from evalkit.pipeline.dask import DaskCluster
+    except ImportError as error:
+        raise UsageError(
+            "Dask is not installed",
+            code="EXECUTOR-MISSING",
+            remedy=f"Run {format_install_hint('dask')}, or take --executor local.",
+        ) from error
+    except ValueError as error:
+        raise UsageError(
+            "Dask's own settings cannot be read",
+            code="EXECUTOR-SETTINGS",
+            remedy="Correct the YAML files in ~/.config/dask, or in the folder that DASK_CONFIG names.",
+        ) from error
+    return DaskCluster(
+        settings.executor,
+        reader_config,
+        local_workers=_get_max_workers(settings),
+        decides_on_workers=decides_on_workers,
+    )
+
+
+def _get_max_workers(settings: Settings) -> int:
+    """How many processes of this machine may read."""
+    return settings.workers or os.cpu_count() or 1

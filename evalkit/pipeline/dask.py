@@ -1,0 +1,505 @@
+"""Reading on many machines: a Dask cluster does what the local pool does, to the byte.
+
+Workers get the bytes of a document, and open no path of this machine; each hands them to a reading process of its own, so
+that a file that kills its reader, or takes too long, costs no worker. What asks others (language models, Document AI)
+stays here: one journal, one set of limits. Dask logs the arguments of a task that raises, shows keys and types on its
+dashboard, and may write what it holds to its disk: so tasks never raise, what they take and give is sealed, keys have
+twelve digits of a hash, and what a worker writes only its user can read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import multiprocessing
+import os
+import pickle
+import secrets
+import time
+import traceback
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from urllib.parse import urlsplit
+
+import dask
+from distributed import Client, WorkerPlugin, get_worker
+from distributed.client import FutureCancelledError
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker
+from loky.process_executor import BrokenProcessPool
+
+from evalkit.core.log_events import log_event
+from evalkit.core.remote_services import is_local_host
+from evalkit.documents.ingest import resolve_reader_version
+from evalkit.documents.source_file import read_source_file
+from evalkit.errors import EvalkitError, ExecutorError, UsageError
+from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool, ReadResult, await_read_result, read_with_limits
+
+if TYPE_CHECKING:
+    from evalkit.classification.document_result import UsageReport
+    from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+    from evalkit.classification.schema import ClassificationOutput
+    from evalkit.documents.bundle import DocumentBundle
+    from evalkit.documents.ocr import OcrEngineName
+    from evalkit.extraction.extraction_schema import Extraction
+    from evalkit.pipeline.field_extraction import FieldExtractor
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+#: Documents under way at once, per thread of a worker: one at work, one that is there, one being fetched or written.
+_IN_FLIGHT_PER_THREAD = 3
+_MAX_SENT_BYTES = 128 * 1024 * 1024
+"""Bytes of a file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
+_LARGE_FILE_BYTES, _MAX_LARGE_FILES_IN_FLIGHT = 16 * 1024 * 1024, 4
+"""So many files of at least so many bytes are on their way at once."""
+_CONNECT_TIMEOUT = 20
+"""Seconds until the scheduler has answered, until a first worker is there, and until each has said what it is."""
+_NOTICE_AFTER_SECONDS = 5
+"""Seconds after which whoever waits for one of these is told so, and after which nobody waits for a scheduler's good-bye."""
+_POLL_SECONDS, _NO_WORKER_TIMEOUT = 1.0, 60.0
+"""Seconds between looks at the cluster; seconds without a worker after which nobody waits any longer."""
+_RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: what is finished is kept."
+
+
+class OpaquePayload:
+    """What goes to a worker or comes back, as bytes that no log and no dashboard can look into."""
+
+    def __init__(self, content: Any) -> None:
+        """Sealed before it is handed to Dask, opened only in the process that needs it."""
+        self._pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+
+    def unpack(self) -> Any:
+        """What was sealed."""
+        return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
+
+    def __repr__(self) -> str:
+        return "Sealed()"
+
+    def __sizeof__(self) -> int:
+        return len(self._pickled)
+
+
+class _WorkerFault(NamedTuple):
+    """What a step raised that is no error of ours: where, and of which kind, without a word of the document."""
+
+    error_type: str
+    function_name: str
+
+
+class _WorkerCrash(NamedTuple):
+    """The step ended the process that did it, twice."""
+
+
+async def run_task(payload: OpaquePayload) -> OpaquePayload:
+    """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
+    ocr_engine, expected_environment, function, *arguments = payload.unpack()
+    try:
+        if (
+            own_environment := _describe_environment_once(ocr_engine)
+        ) != expected_environment:  # a worker that came after the run had begun
+            return OpaquePayload(
+                _create_mismatch_error(get_worker().address, expected_environment, own_environment, ExecutorError)
+            )
+        reader_pool = await _get_worker_pool()
+        return OpaquePayload(await reader_pool.run_in_worker(function, *arguments))
+    except BrokenProcessPool:
+        return OpaquePayload(_WorkerCrash())
+    except EvalkitError as error:
+        return OpaquePayload(error)
+    except Exception as error:  # noqa: BLE001 - Dask would log it with all that the task was given
+        last_frame = traceback.extract_tb(error.__traceback__)[-1]
+        return OpaquePayload(_WorkerFault(type(error).__name__, last_frame.name))
+
+
+_worker_pool: ReaderPool | None = None
+"""The processes of this worker."""
+
+
+async def _get_worker_pool() -> ReaderPool:
+    global _worker_pool  # noqa: PLW0603 - tasks share nothing else, and a process for each would cost half a second
+    if _worker_pool is None:
+        os.umask(0o077)
+        # Dask starts workers so that they may have no children. They may: ours end with their parent.
+        multiprocessing.current_process().daemon = False
+        worker = get_worker()
+        _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(timeout_seconds=0))
+        await worker.plugin_add(_WorkerCleanup(), name="evalkit")
+    return _worker_pool
+
+
+class _WorkerCleanup(WorkerPlugin):
+    """Told by Dask when the worker ends: its processes do so first, or it would wait for them."""
+
+    def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
+        if _worker_pool is not None:
+            _worker_pool.close()
+
+
+def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
+    """What a worker would read and decide with; workers and this machine have to agree."""
+    from evalkit.pipeline.runner import collect_versions
+    from evalkit.store import hash_canonical_json
+
+    return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
+
+
+#: On a worker, which ends before anything else is installed there, and would ask before every task.
+_describe_environment_once = cache(_describe_environment)
+
+
+_NO_MESSAGE_LOG = {"distributed.admin.low-level-log-length": 0}
+
+
+def _disable_message_logs(dask_scheduler: Any) -> None:
+    """On the scheduler, which keeps for debugging the last thousand messages to each worker: documents of patients.
+
+    What is on its way is not touched, and what comes later is not kept.
+    """
+    dask.config.set(_NO_MESSAGE_LOG)  # for workers that come later
+    for stream in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
+        stream.recent_message_log = deque(maxlen=0)
+
+
+def _create_mismatch_error(
+    worker_address: str, expected: dict[str, str], reported: dict[str, str] | str, error_type: type[EvalkitError]
+) -> EvalkitError:
+    if isinstance(reported, dict):
+        component = next(component for component in expected if expected[component] != reported.get(component))
+        difference = f"has another {component}: {reported.get(component)} instead of {expected[component]}"
+    else:
+        difference = f"cannot do the work ({reported})"
+    return error_type(
+        f"the Dask worker {worker_address} {difference}",
+        code="EXECUTOR-DIFFERS",
+        remedy="Install the same evalkit and the same OCR engine there, from the same lock file.",
+    )
+
+
+def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
+    """On a worker: as ``_describe_environment``, or the kind of the error. A worker that is lost is an error too, of Dask's."""
+    try:
+        return _describe_environment(ocr_engine)
+    except Exception as error:  # noqa: BLE001 - whatever is missing there
+        return type(error).__name__
+
+
+class DaskCluster:
+    """An ``Executor`` of many machines."""
+
+    def __init__(
+        self, executor_url: str, reader_config: ReaderConfig, *, local_workers: int, decides_on_workers: bool
+    ) -> None:
+        """``executor_url``: ``dask://HOST:PORT`` of the scheduler.
+
+        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: documents are decided about on the
+        workers too, and their fields read, because no language model is asked.
+        """
+        self._executor_url = executor_url
+        self._reader_config = reader_config
+        self._decides_on_workers = decides_on_workers
+        self._local_pool = ReaderPool(local_workers, reader_config)
+        self._large_file_slots = asyncio.Semaphore(_MAX_LARGE_FILES_IN_FLIGHT)
+        self._thread_count = 1
+        self._client: Any = None
+        self._own_environment: dict[str, str] = {}
+        self._environment_by_worker: dict[str, dict[str, str] | str | None] = {}
+        self._cluster_loss: asyncio.Future[ExecutorError]
+        self._watch_task: asyncio.Task[None]
+
+    @property
+    def max_in_flight(self) -> int:
+        """See ``Executor``."""
+        return self._thread_count * _IN_FLIGHT_PER_THREAD
+
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
+        """See ``Executor``."""
+        file_size = await asyncio.to_thread(_get_file_size, path)
+        if self._reader_config.documentai or file_size > _MAX_SENT_BYTES:
+            return await self._local_pool.read(path, doc_id=doc_id, timestamp=timestamp)
+        async with (
+            self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
+        ):  # before it is loaded: it is memory here, too
+            file_bytes = await asyncio.to_thread(read_source_file, path)
+            document_sha256 = hashlib.sha256(file_bytes).hexdigest()
+            pending_read = self._run_on_worker(
+                "read", document_sha256, read_with_limits, self._reader_config, path, doc_id, timestamp, file_bytes
+            )
+            return await await_read_result(pending_read, path.name, self._reader_config)
+
+    async def evaluate(
+        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
+    ) -> ClassificationOutcome:
+        """See ``Executor``."""
+        return await self._run_on_worker_or_here("decide", orchestrator.evaluate, bundle, supplied_classification)
+
+    async def extract(
+        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """See ``Executor``."""
+        return await self._run_on_worker_or_here("extract", extractor.extract, bundle, classification)
+
+    async def _run_on_worker_or_here(
+        self,
+        step: str,
+        coroutine_function: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]],
+        bundle: DocumentBundle,
+        argument: Any,
+    ) -> T:
+        """The answer about a document: on a worker, or here where a language model's journal is."""
+        if self._decides_on_workers:
+            with suppress(BrokenProcessPool):  # then here, as without a cluster
+                return await self._run_on_worker(
+                    step, bundle.sha256, run_coroutine, coroutine_function, bundle, argument
+                )
+        return await coroutine_function(bundle, argument)
+
+    async def _run_on_worker(self, step: str, document_sha256: str, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function makes of these on a worker, or here where workers were lost over it again and again.
+
+        BrokenProcessPool where it ends the process that does it; what the function raises of ours; ExecutorError.
+        """
+        if self._cluster_loss.done():
+            raise self._cluster_loss.result()
+        if self._client.status != "running":  # what it had been given is lost, though it may yet find its way back
+            raise self._record_loss("the scheduler was lost")
+        # Never the same key twice: to Dask that would be one task, also of two runs.
+        task_key = f"{step}-{document_sha256[:12]}-{secrets.token_hex(4)}"
+        future = self._client.submit(
+            run_task, OpaquePayload(self._build_task(function, *arguments)), key=task_key, pure=False
+        )
+        pending_answer = asyncio.ensure_future(future.result())
+        try:
+            await asyncio.wait({pending_answer, self._cluster_loss}, return_when=asyncio.FIRST_COMPLETED)
+            if not pending_answer.done():
+                raise self._cluster_loss.result()
+            outcome = pending_answer.result().unpack()
+        except KilledWorker:
+            log_event(
+                log,
+                logging.WARNING,
+                "workers were lost over it, so it is done here",
+                document_sha256=document_sha256,
+                step=step,
+            )
+            return await self._local_pool.run_in_worker(function, *arguments)
+        except (FutureCancelledError, OSError):
+            raise self._record_loss("the scheduler was lost") from None
+        finally:
+            pending_answer.cancel()
+            future.release()
+        if isinstance(outcome, EvalkitError):
+            raise outcome
+        if isinstance(outcome, _WorkerCrash):
+            raise BrokenProcessPool
+        if isinstance(outcome, _WorkerFault):
+            raise RemoteTaskError(outcome.error_type, outcome.function_name)
+        return cast("T", outcome)
+
+    def _build_task(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
+        return self._reader_config.ocr_engine, self._own_environment, function, *arguments
+
+    async def describe(self) -> str:
+        """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
+        async with self:
+            silent_workers = [
+                worker for worker, environment in self._environment_by_worker.items() if environment is None
+            ]
+            description = f"{self._executor_url}: {len(self._environment_by_worker) - len(silent_workers)} workers"
+            return f"{description}; without an answer: {', '.join(silent_workers)}" if silent_workers else description
+
+    async def __aenter__(self) -> Self:
+        self._cluster_loss = asyncio.get_running_loop().create_future()
+        self._own_environment = _describe_environment(self._reader_config.ocr_engine)
+        try:
+            await self._connect_and_check(parse_scheduler_address(self._executor_url))
+        except BaseException:
+            await self._close()
+            raise
+        self._watch_task = asyncio.create_task(self._watch_cluster())
+        return self
+
+    async def _connect_and_check(self, address: str) -> None:
+        """Have the scheduler's answer, a worker, and the word of all workers that they are such as this machine. UsageError."""
+        try:
+            await self._connect(address)
+            await self._wait_for_worker()
+            await self._check_environments()
+        except EvalkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Dask makes of one that is lost, hangs or is no scheduler
+            raise UsageError(
+                f"the Dask scheduler at {self._executor_url} does not answer ({type(error).__name__})",
+                code="EXECUTOR-UNREACHABLE",
+                remedy="Start it (dask scheduler) and mind the port; with TLS, mind Dask's settings for it.",
+            ) from None
+
+    async def _connect(self, address: str) -> None:
+        with dask.config.set(_NO_MESSAGE_LOG):
+            self._client = Client(  # type: ignore[no-untyped-call]
+                address, asynchronous=True, timeout=_CONNECT_TIMEOUT, set_as_default=False, name="evalkit"
+            )
+            async with self._limit_wait(
+                f"the Dask scheduler at {self._executor_url}"
+            ):  # Dask waits for ever for its greeting
+                await self._client
+
+    async def _wait_for_worker(self) -> None:
+        try:
+            async with self._limit_wait(f"a worker of the Dask scheduler at {self._executor_url}"):
+                await self._client.wait_for_workers(1)
+                await self._count_workers()
+        except TimeoutError:
+            raise self._create_no_worker_error() from None
+
+    def _create_no_worker_error(self) -> UsageError:
+        return UsageError(
+            f"the Dask scheduler at {self._executor_url} has no worker that is ready",
+            code="EXECUTOR-NO-WORKERS",
+            remedy="Start one on each machine: dask worker with the scheduler's address. One that lacks memory is not ready.",
+        )
+
+    async def _check_environments(self) -> None:
+        """See that the scheduler runs this evalkit, and which workers do, such as this machine. UsageError.
+
+        One that is lost or hangs keeps nobody from working with the others: the scheduler will give it up.
+        """
+        async with self._limit_wait(f"the Dask scheduler at {self._executor_url}"):
+            try:
+                await self._client.run_on_scheduler(_disable_message_logs)
+            except OSError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
+                raise UsageError(
+                    f"the Dask scheduler at {self._executor_url} does not run this evalkit ({type(error).__name__})",
+                    code="EXECUTOR-DIFFERS",
+                    remedy="Start it, like the workers, from the same lock file as this machine.",
+                ) from None
+            workers = list((await self._client.scheduler.identity())["workers"])
+        self._environment_by_worker = dict(
+            zip(workers, await asyncio.gather(*map(self._ask_worker, workers)), strict=True)
+        )
+        for worker, environment in self._environment_by_worker.items():
+            if environment is None:
+                log.warning("the Dask worker %s does not answer: what it is given waits until Dask gives it up", worker)
+            elif environment != self._own_environment:
+                raise _create_mismatch_error(worker, self._own_environment, environment, UsageError)
+        if not any(self._environment_by_worker.values()):
+            raise self._create_no_worker_error()
+
+    async def _ask_worker(self, worker: str) -> dict[str, str] | str | None:
+        """What it would read and decide with, or the kind of its error; None where it is lost or hangs."""
+        try:
+            async with self._limit_wait(f"the Dask worker {worker}"):
+                answer_by_worker = await self._client.run(
+                    _describe_worker, self._reader_config.ocr_engine, workers=[worker], on_error="return"
+                )
+        except TimeoutError:
+            return None
+        environment = answer_by_worker[worker]
+        if isinstance(environment, CommClosedError):
+            return None
+        return environment if isinstance(environment, dict | str) else type(environment).__name__
+
+    @asynccontextmanager
+    async def _limit_wait(self, awaited: str) -> AsyncIterator[None]:
+        """For a step on the way to the cluster: who waits is told for ``awaited``, and TimeoutError ends it."""
+        notice = asyncio.get_running_loop().call_later(
+            _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited
+        )
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
+                yield
+        finally:
+            notice.cancel()
+
+    async def _count_workers(self) -> int:
+        """How many workers there are now."""
+        scheduler_info = await self._client.scheduler.identity(n_workers=0)
+        self._thread_count = max(scheduler_info["total_threads"], 1)
+        return int(scheduler_info["n_workers"])
+
+    async def _watch_cluster(self) -> None:
+        """Follow the cluster as it grows and shrinks; nobody waits for ever for one that is gone."""
+        last_seen = time.monotonic()
+        while not self._cluster_loss.done():
+            await asyncio.sleep(_POLL_SECONDS)
+            if self._client.status in ("closing", "closed"):
+                self._record_loss("the scheduler was lost")
+                return
+            with suppress(Exception):  # whatever Dask makes of one that is lost or hangs: it has not answered
+                async with asyncio.timeout(_CONNECT_TIMEOUT):
+                    if await self._count_workers():
+                        last_seen = time.monotonic()
+            if time.monotonic() - last_seen > _NO_WORKER_TIMEOUT:
+                self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")
+
+    def _record_loss(self, reason: str) -> ExecutorError:
+        """The one error of the run's end, for all who wait."""
+        if not self._cluster_loss.done():
+            self._cluster_loss.set_result(
+                ExecutorError(f"{self._executor_url}: {reason}", code="EXECUTOR-LOST", remedy=_RESTART_REMEDY)
+            )
+        return self._cluster_loss.result()
+
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watch_task.cancel()
+        await self._close()
+
+    async def _close(self) -> None:
+        self._local_pool.close()
+        if self._client is not None:
+            with suppress(OSError):
+                async with asyncio.timeout(_NOTICE_AFTER_SECONDS):
+                    await self._client.close()
+
+
+def _get_file_size(path: Path) -> int:
+    """Of the file, in bytes; 0 where it cannot be seen, which ``load`` tells."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+class RemoteTaskError(Exception):
+    """A defect that a document met on a worker."""
+
+
+def run_coroutine(
+    coroutine_function: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]], bundle: DocumentBundle, argument: Any
+) -> T:
+    """What comes of it, in a process of its own."""
+    return asyncio.run(coroutine_function(bundle, argument))
+
+
+def parse_scheduler_address(executor_url: str) -> str:
+    """The scheduler's address as Dask writes it: TLS where Dask is set up for it.
+
+    UsageError where it is none, and where documents would leave the machine in clear for more than a private network.
+    """
+    try:
+        url_parts = urlsplit(executor_url)
+        _ = url_parts.port  # which has a range
+    except ValueError:
+        raise UsageError(
+            f"{executor_url} is no address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
+        ) from None
+    has_tls = bool(dask.config.get("distributed.comm.tls.ca-file", None))
+    if not has_tls and not is_local_host(url_parts.hostname or "", allow_private_network=True):
+        raise UsageError(
+            f"documents would go to {url_parts.hostname} in clear",
+            code="EXECUTOR-ADDRESS",
+            remedy="Set up Dask's TLS (DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the others), or name this computer or, by "
+            "its number, one in a private network.",
+        )
+    return f"{'tls' if has_tls else 'tcp'}://{url_parts.netloc}"

@@ -1,0 +1,129 @@
+"""Which documents a run is about, and what they are called.
+
+A document is its SHA-256. Its ``doc_id`` is given once, inputs sorted: the file's stem in safe characters, and with
+eight hex digits of the hash behind it where another document has that stem already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalkit.documents.ingest import find_pdfs
+from evalkit.documents.source_file import hash_source_file
+from evalkit.errors import DocumentError, EvalkitError, UsageError
+
+_MAX_STEM_LENGTH = 120
+"""Characters of a stem that a doc_id keeps: case ids and file names are made of it."""
+
+
+@dataclass(frozen=True)
+class SourceDocument:
+    """One document of a run."""
+
+    doc_id: str
+    path: Path
+    """Absolute."""
+    sha256: str | None
+    """None where the bytes cannot be had; ``read_error`` says why."""
+    read_error: DocumentError | None = None
+
+
+@dataclass(frozen=True)
+class DiscoveredDocuments:
+    """What the given paths hold."""
+
+    sources: tuple[SourceDocument, ...]
+    problems: tuple[EvalkitError, ...]
+    """Paths that hold nothing."""
+    copies: tuple[tuple[Path, str], ...]
+    """Files with the same bytes as another: path, doc_id of that one."""
+
+
+def discover_documents(
+    paths: Iterable[Path | str], doc_id_by_sha256: Mapping[str, str], reserved_ids: Iterable[str] = ()
+) -> DiscoveredDocuments:
+    """The documents under these paths. ``doc_id_by_sha256`` maps the SHA-256 of earlier documents to their doc_id.
+
+    No new document is called by a ``reserved_ids`` name.
+
+    UsageError where no path was given or none holds a document.
+    """
+    paths_of_files, problems = _find_files(paths)
+    if not paths_of_files:
+        raise (
+            problems[0]
+            if problems
+            else UsageError(
+                "no PDF was named", code="READER-NO-PDFS", remedy="Name PDF files or folders with PDF files."
+            )
+        )
+    id_by_hash = dict(doc_id_by_sha256)
+    taken_ids = {*doc_id_by_sha256.values(), *reserved_ids}
+    sources: list[SourceDocument] = []
+    copies: list[tuple[Path, str]] = []
+    seen_hashes: set[str] = set()
+    for path in paths_of_files:
+        sha256, read_error = _hash_file(path)
+        document_hash = sha256 or hashlib.sha256(f"unreadable:{path}".encode(errors="replace")).hexdigest()
+        if document_hash in seen_hashes:
+            copies.append((path, id_by_hash[document_hash]))
+            continue
+        seen_hashes.add(document_hash)
+        if document_hash not in id_by_hash:
+            id_by_hash[document_hash] = _create_doc_id(path, document_hash, taken_ids)
+            taken_ids.add(id_by_hash[document_hash])
+        sources.append(SourceDocument(id_by_hash[document_hash], path, sha256, read_error))
+    return DiscoveredDocuments(tuple(sources), tuple(problems), tuple(copies))
+
+
+def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
+    """The hash of the file's bytes, or why the document cannot be had."""
+    try:
+        str(path).encode()
+        return hash_source_file(path), None
+    except UnicodeEncodeError:
+        name = path.name.encode(errors="replace").decode()
+        return None, DocumentError(
+            f"the name of {name} or of its folder is not valid text",
+            code="READER-NAME",
+            remedy="Rename it and run it again.",
+        )
+    except DocumentError as error:
+        return None, error
+
+
+def _find_files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[EvalkitError]]:
+    unique_paths: dict[Path, None] = {}
+    problems: list[EvalkitError] = []
+    for path in paths:
+        try:
+            pdf_paths = find_pdfs([Path(path)], on_problem=problems.append)
+            unique_paths |= dict.fromkeys(Path(os.path.abspath(pdf_path)) for pdf_path in pdf_paths)
+        except UsageError as error:
+            problems.append(error)
+    return sorted(unique_paths), problems
+
+
+def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:
+    stem = sanitise_file_stem(path)
+    if stem not in taken_ids:
+        return stem
+    # A file may be named like another one's stem and hash: then more of the hash.
+    return next(
+        candidate for digits in range(8, 65, 8) if (candidate := f"{stem}-{document_hash[:digits]}") not in taken_ids
+    )
+
+
+def sanitise_file_stem(path: Path | str) -> str:
+    """The file's stem in letters, digits, ``-`` and ``_``; any other run of characters is one ``_``.
+
+    >>> sanitise_file_stem("Müller, Jane (2).pdf"), sanitise_file_stem("….pdf")
+    ('M_ller_Jane_2_', 'document')
+    """
+    safe_stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(path).stem)[:_MAX_STEM_LENGTH]
+    return safe_stem if re.search(r"[A-Za-z0-9]", safe_stem) else "document"

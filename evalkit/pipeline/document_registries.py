@@ -1,0 +1,73 @@
+"""What lists many documents: production's labels and the draws. A purge takes documents out of them.
+
+For whoever has the run's lock: nobody else writes these files. They are read once and written once for many documents,
+since each of them has a row for every document that there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws
+from evalkit.pipeline.supplied_labels import read_stored_labels
+from evalkit.store import PRODUCTION_LABELS_FILE, OutputFolder, sample_draw_file_name
+
+
+class DocumentRegistries:
+    """The lists of an output folder, as they were when they were read or last written."""
+
+    def __init__(self, output_folder: OutputFolder) -> None:
+        """StoreError for one that is damaged."""
+        self._output_folder = output_folder
+        self._label_by_doc_id = read_stored_labels(output_folder)
+        self._draws = read_all_draws(output_folder)
+
+    def find_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
+        """The strata that could have drawn the document, each with the number of its draw, from 1."""
+        for number, draw in enumerate(self._draws, 1):
+            for stratum in draw.strata:
+                if doc_id in stratum.probability:
+                    yield number, stratum
+
+    def count_entries(self, doc_id: str) -> dict[str, int]:
+        """In how many files of each kind the document stands; kinds in which it does not are left out."""
+        count_by_kind = {
+            "production": int(doc_id in self._label_by_doc_id),
+            "draws": len({number for number, _ in self.find_strata(doc_id)}),
+        }
+        return {kind: count for kind, count in count_by_kind.items() if count}
+
+    def remove_documents(self, doc_ids: Collection[str]) -> None:
+        """Write the files anew without these documents; the probabilities of the others stay what they are."""
+        removed_ids = frozenset(doc_ids)
+        if removed_ids & self._label_by_doc_id.keys():
+            self._label_by_doc_id = {
+                doc_id: label for doc_id, label in self._label_by_doc_id.items() if doc_id not in removed_ids
+            }
+            self._output_folder.write_json(
+                PRODUCTION_LABELS_FILE,
+                {**self._output_folder.read_json(PRODUCTION_LABELS_FILE), "labels": self._label_by_doc_id},
+            )
+        for number, draw in enumerate(self._draws, 1):
+            if any(removed_ids & stratum.probability.keys() for stratum in draw.strata):
+                self._draws[number - 1] = _remove_from_draw(draw, removed_ids)
+                self._output_folder.write_json(
+                    sample_draw_file_name(number), self._draws[number - 1].model_dump(mode="json")
+                )
+
+
+def _remove_from_draw(draw: Draw, removed_ids: frozenset[str]) -> Draw:
+    strata = (
+        stratum.model_copy(
+            update={
+                "probability": {
+                    doc_id: probability
+                    for doc_id, probability in stratum.probability.items()
+                    if doc_id not in removed_ids
+                },
+                "drawn": tuple(doc_id for doc_id in stratum.drawn if doc_id not in removed_ids),
+            }
+        )
+        for stratum in draw.strata
+    )
+    return draw.model_copy(update={"strata": tuple(shortened for shortened in strata if shortened.probability)})

@@ -1,0 +1,388 @@
+"""The fields of one document: which of its pages are forms, which are reports, and what was extracted before."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalkit.classification.document_result import DocumentResult, UsageReport, UsageTotal
+from evalkit.classification.page_windows import join_answers, split_into_windows
+from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.core.clocks import current_timestamp
+from evalkit.core.log_events import log_event
+from evalkit.core.timings import Times
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import StoreError, UsageError
+from evalkit.extraction.clinical_extractor import ClinicalExtractor
+from evalkit.extraction.evaluator import ExtractionEvaluator
+from evalkit.extraction.extraction_schema import Extraction, Extractions
+from evalkit.extraction.field_template import FieldTemplate, compute_templates_version, get_field_template
+from evalkit.extraction.form_filling import FormFiller, find_form_pages
+from evalkit.extraction.optimizer import ReliabilityLoopConfig, build_loop_config
+from evalkit.extraction.reliability_loop import ReliabilityLoop
+from evalkit.extraction.report_extraction import ReportPages, extract_reports
+from evalkit.issue import Issue
+from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.pipeline.batch_execution import run_storage_io
+from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.reader_pool import Executor
+from evalkit.review.ground_truth import has_confirmed_types, withdraw_silver_ground_truth, write_silver_fields
+from evalkit.review.loaders import read_extractions, read_result
+from evalkit.review.packet import (
+    EXTRACTION_SUFFIX,
+    SMEPacketGenerator,
+    is_review_required,
+    publish_packet,
+    withdraw_packet,
+)
+from evalkit.settings import Settings
+from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_canonical_json, packet_file_name
+
+log = logging.getLogger(__name__)
+
+AUTO_TEMPLATE = "auto"
+#: Raise it with every change that alters what is extracted from the same words.
+_RULES_VERSION = 2
+
+
+@dataclass(frozen=True)
+class FieldExtractor:
+    """What reads the fields of a document; where no language model is asked it can be sent to another process."""
+
+    model: Model
+    ensemble: tuple[Model, ...]
+    loop_config: ReliabilityLoopConfig
+    window_characters: int | None
+    """Characters of a document that are asked about at once; None: all."""
+    template: FieldTemplate | None
+    """That the whole document is taken for; None: whatever stands in it."""
+    tax_year: int | None
+
+    async def extract(
+        self, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """The fields of each report and form, in the order of their pages, and what answers cost.
+
+        Without a ``classification``, the classifier is asked where one is needed: for pages that are no forms. StoreError
+        where an answer could not be kept.
+        """
+        model = _UsageCountingModel(self.model)
+        fixed_template_name = self.template.name if self.template else None
+        pages_of_forms: Sequence[int] = ()
+        extractions: list[Extraction] = []
+        if self.template is None or self.template.kind == "tax":
+            pages = None if fixed_template_name else find_form_pages(bundle, include_all=self.tax_year is not None)
+            form_filling = FormFiller(model, tax_year=self.tax_year, template_name=fixed_template_name)
+            extractions += [outcome.extraction for outcome in await form_filling.fill(bundle, pages)]
+            pages_of_forms = range(1, bundle.total_pages + 1) if pages is None else pages
+        if len(pages_of_forms) < bundle.total_pages:
+            reports = await self._find_report_pages(bundle, model, set(pages_of_forms), classification)
+            report_extractions = await extract_reports(bundle, reports, self._create_reliability_loop(model))
+            extractions += [outcome.extraction for outcome in report_extractions]
+        return tuple(
+            _renumber_issues(sorted(extractions, key=lambda extraction: (extraction.start_page, extraction.end_page)))
+        ), model.summarise_usage()
+
+    async def _find_report_pages(
+        self,
+        bundle: DocumentBundle,
+        model: Model,
+        pages_of_forms: set[int],
+        classification: ClassificationOutput | None,
+    ) -> list[ReportPages]:
+        """The clinical reports among the pages that are no forms."""
+        if self.template is not None:
+            return [ReportPages(1, bundle.total_pages, self.template.document_type, self.template.name)]
+        answer = classification or await self._classify(bundle, model)
+        if answer is None:
+            return []
+        report_pages: list[ReportPages] = []
+        for segment in answer.segments:
+            document_type = segment.dominant_type.value if segment.dominant_type else "Other"
+            last_page = min(segment.end_page, bundle.total_pages)
+            report_pages += [
+                ReportPages(start, end, document_type)
+                for start, end in _find_page_runs(max(segment.start_page, 1), last_page, pages_of_forms)
+            ]
+        return report_pages
+
+    async def _classify(self, bundle: DocumentBundle, model: Model) -> ClassificationOutput | None:
+        if not bundle.has_text:
+            return None
+        page_windows = split_into_windows(bundle, self.window_characters)
+        answers = [await model.ask(PrimaryClassifier().build_question(bundle, pages)) for pages in page_windows]
+        window_answers = [
+            (pages, answer.value)
+            for pages, answer in zip(page_windows, answers, strict=True)
+            if answer.value is not None
+        ]
+        return join_answers(window_answers) if len(window_answers) == len(page_windows) else None
+
+    def _create_reliability_loop(self, model: Model) -> ReliabilityLoop:
+        return ReliabilityLoop(
+            self.loop_config,
+            extractor=ClinicalExtractor(model, window_characters=self.window_characters),
+            evaluator=ExtractionEvaluator(model, ensemble=self.ensemble, window_characters=self.window_characters),
+        )
+
+
+class FieldExtractionPipeline:
+    """Extracts the fields of documents; keeps nothing between them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        model_session: ModelSession,
+        versions: Any,
+        *,
+        template_name: str = AUTO_TEMPLATE,
+        tax_year: int | None = None,
+    ) -> None:
+        """``template_name``: the template that the whole document is taken for; ``auto``: whatever stands in it.
+
+        ``versions``: of all that reads and asks. UsageError where there is no such template.
+        """
+        self._settings = settings
+        self._model_session = model_session
+        self._versions = versions
+        loop_settings = settings.reliability_loop
+        self._extractor = FieldExtractor(
+            model=model_session.model,
+            ensemble=model_session.ensemble,
+            loop_config=build_loop_config(
+                loop_settings.profile, **loop_settings.model_dump(exclude={"profile", "ensemble"})
+            ),
+            window_characters=settings.window_characters if model_session.has_language_models else None,
+            template=None if template_name == AUTO_TEMPLATE else get_field_template(template_name),
+            tax_year=tax_year,
+        )
+
+    async def extract(
+        self,
+        bundle: DocumentBundle,
+        executor: Executor,
+        times: Times,
+        classification: ClassificationOutput | None = None,
+    ) -> Extractions:
+        """The document's fields; ``classification`` and StoreError as of ``FieldExtractor.extract``.
+
+        ``times`` has when it was begun, and the seconds of steps before this one.
+        """
+        monotonic_start, seconds_waited_before = time.monotonic(), self._model_session.get_seconds_waited(bundle.sha256)
+        extractions, usage = await executor.extract(self._extractor, bundle, classification)
+        asking_seconds = self._model_session.get_seconds_waited(bundle.sha256) - seconds_waited_before
+        elapsed_by_step = {
+            "asking": asking_seconds,
+            "extracting": max(time.monotonic() - monotonic_start - asking_seconds, 0.0),
+        }
+        seconds_by_step = {step: round(elapsed, 3) for step, elapsed in elapsed_by_step.items()}
+        log_event(
+            log,
+            logging.INFO,
+            "extracted",
+            document_sha256=bundle.sha256,
+            extractions=len(extractions),
+            **seconds_by_step,
+        )
+        return Extractions(
+            doc_id=bundle.doc_id,
+            sha256=bundle.sha256,
+            fingerprint=self.compute_fingerprint(bundle, classification),
+            extractions=extractions,
+            usage=usage.model_dump(mode="json"),
+            model=self._settings.models.default,
+            reader=bundle.reader,
+            times=Times(**times, finished_at=current_timestamp())
+            | {"seconds": times.get("seconds", {}) | seconds_by_step},
+        )
+
+    def compute_fingerprint(self, bundle: DocumentBundle, classification: ClassificationOutput | None) -> str:
+        """Of all that makes the extraction."""
+        return hash_canonical_json(
+            {
+                "sha256": bundle.sha256,
+                "reader": bundle.reader,
+                "models": self._settings.models.model_dump(),
+                "window_characters": self._settings.window_characters,
+                "own_servers": [self._settings.openai_base_url, self._settings.ollama_base_url],
+                "reliability_loop": self._settings.reliability_loop.model_dump(),
+                "template": self._extractor.template.name if self._extractor.template else AUTO_TEMPLATE,
+                "tax_year": self._extractor.tax_year,
+                "templates": compute_templates_version(),
+                "rules": _RULES_VERSION,
+                "versions": self._versions,
+                "classification": None if classification is None else hash_canonical_json(classification.to_json()),
+            }
+        )
+
+
+def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerprint: str) -> Extractions | None:
+    """What an earlier run extracted, if all that made it is the same and everybody answered.
+
+    StoreError where a newer evalkit wrote it.
+    """
+    try:
+        stored_extractions = read_extractions(output_folder, doc_id)
+    except StoreError as error:
+        if error.code == "STORE-NEWER":  # nobody's newer work is written over
+            raise
+        return None
+    has_failed_agent = any(
+        issue.code.endswith("-AGENT-FAILED")
+        for extraction in stored_extractions.extractions
+        for issue in extraction.issues
+    )
+    return stored_extractions if stored_extractions.fingerprint == fingerprint and not has_failed_agent else None
+
+
+def load_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
+    """The classification that an earlier run made of the same bytes."""
+    try:
+        result = read_result(output_folder, bundle.doc_id)
+    except StoreError:
+        return None
+    is_same = isinstance(result, DocumentResult) and result.sha256 == bundle.sha256
+    return result.classification if is_same and isinstance(result, DocumentResult) else None
+
+
+async def extract_or_load(
+    output_folder: OutputFolder,
+    index: OutputIndex,
+    pipeline: FieldExtractionPipeline,
+    bundle: DocumentBundle,
+    executor: Executor,
+    times: Times,
+    *,
+    fresh: bool,
+) -> tuple[Extractions, bool]:
+    """The document's fields, written, with the case or ground truth that follows; and whether an earlier run had
+    extracted them. ``times`` as of ``FieldExtractionPipeline.extract``.
+    """
+    classification = load_classification(output_folder, bundle)
+    earlier = (
+        None
+        if fresh
+        else load_finished_extractions(
+            output_folder, bundle.doc_id, pipeline.compute_fingerprint(bundle, classification)
+        )
+    )
+    document_extractions = earlier or await pipeline.extract(bundle, executor, times, classification)
+    await run_storage_io(
+        output_folder, _save_and_publish, output_folder, index, document_extractions, bundle, earlier is None
+    )
+    return document_extractions, earlier is not None
+
+
+def _save_and_publish(
+    output_folder: OutputFolder,
+    index: OutputIndex,
+    document_extractions: Extractions,
+    bundle: DocumentBundle,
+    is_new: bool,
+) -> None:
+    if is_new:
+        output_folder.write_json(extraction_file_name(bundle.doc_id), document_extractions.model_dump(mode="json"))
+    publish_or_accept_fields(output_folder, index, document_extractions, bundle)
+
+
+def publish_or_accept_fields(
+    output_folder: OutputFolder, index: OutputIndex, document_extractions: Extractions, bundle: DocumentBundle
+) -> None:
+    """Put a document's fields into the queue where a person has to look at one of its reports or forms.
+
+    Otherwise they are silver ground truth, if the document's own ground truth has reports of these types. A case or
+    record of an earlier run that does not hold any more is withdrawn.
+    """
+    case_id, started_at = (
+        document_extractions.doc_id + EXTRACTION_SUFFIX,
+        str(document_extractions.times.get("started_at", "")),
+    )
+    if any(map(is_review_required, document_extractions.extractions)):
+        withdraw_silver_ground_truth(output_folder, case_id)
+        publish_packet(
+            output_folder,
+            index,
+            SMEPacketGenerator().fields_packet(document_extractions, bundle, created_at=started_at),
+        )
+        return
+    withdraw_packet(output_folder, index, case_id)
+    # A case that somebody has open stays, and what they are asked about is not true meanwhile.
+    has_open_case = output_folder.has_file(packet_file_name(case_id))
+    if (
+        document_extractions.extractions
+        and not has_open_case
+        and has_confirmed_types(output_folder, document_extractions.doc_id, document_extractions.extractions)
+    ):
+        write_silver_fields(output_folder, document_extractions, accepted_at=started_at)
+    else:
+        withdraw_silver_ground_truth(output_folder, case_id)
+
+
+class _UsageCountingModel:
+    """A model, and what was asked of it."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._usages_by_role: dict[str, list[Usage]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        answer = await self._model.ask(question)
+        self._usages_by_role.setdefault(question.role, []).append(answer.usage)
+        return answer
+
+    def summarise_usage(self) -> UsageReport:
+        by_agent = {role: UsageTotal.sum_usages(usages) for role, usages in sorted(self._usages_by_role.items())}
+        total = UsageTotal.sum_usages(usage for usages in self._usages_by_role.values() for usage in usages)
+        return UsageReport(**total.model_dump(), by_agent=by_agent)
+
+
+def _find_page_runs(first_page: int, last_page: int, excluded_pages: set[int]) -> list[tuple[int, int]]:
+    """The runs of pages start..end without those of the forms."""
+    page_runs: list[tuple[int, int]] = []
+    for page in range(first_page, last_page + 1):
+        if page in excluded_pages:
+            continue
+        if page_runs and page_runs[-1][1] == page - 1:
+            page_runs[-1] = page_runs[-1][0], page
+        else:
+            page_runs.append((page, page))
+    return page_runs
+
+
+def _renumber_issues(extractions: Sequence[Extraction]) -> list[Extraction]:
+    """With ids of issues that are unique in the document."""
+    count_by_agent: dict[str, int] = {}
+    renumbered: list[Extraction] = []
+    for extraction in extractions:
+        new_id_by_old: dict[str, str] = {}
+        issues: list[Issue] = []
+        for issue in extraction.issues:
+            count_by_agent[issue.agent] = count_by_agent.get(issue.agent, 0) + 1
+            new_id_by_old[issue.issue_id] = f"{issue.agent.upper()}-{count_by_agent[issue.agent]:04d}"
+            issues.append(issue.model_copy(update={"issue_id": new_id_by_old[issue.issue_id]}))
+        history = tuple(
+            attempt.model_copy(
+                update={"issues": tuple(new_id_by_old.get(issue_id, issue_id) for issue_id in attempt.issues)}
+            )
+            for attempt in extraction.history
+        )
+        renumbered.append(extraction.model_copy(update={"issues": tuple(issues), "history": history}))
+    return renumbered
+
+
+def parse_tax_year(text: str | int | None) -> int | None:
+    """A tax year as an option gives it. UsageError where it is none."""
+    if text is None:
+        return None
+    year = int(text)
+    if not 2000 <= year <= 2099:
+        raise UsageError(f"{year} is no tax year", code="TAX-YEAR", remedy="Name a year from 2000 to 2099.")
+    return year

@@ -1,0 +1,323 @@
+"""Reading PDFs in processes of their own: MuPDF is not thread-safe, and a file that kills it must not end the run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+
+from loky import ProcessPoolExecutor
+from loky.process_executor import BrokenProcessPool
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.ingest import read_document, resolve_reader_version
+from evalkit.errors import DocumentError
+from evalkit.pipeline.resource_limits import limit_resources
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from evalkit.classification.document_result import UsageReport
+    from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+    from evalkit.classification.schema import ClassificationOutput
+    from evalkit.documents.documentai import DocumentAiReader
+    from evalkit.documents.ocr import OcrEngine, OcrEngineName
+    from evalkit.documents.quality import OcrWord
+    from evalkit.documents.scanned_pages import PageRecogniser
+    from evalkit.extraction.extraction_schema import Extraction
+    from evalkit.pipeline.field_extraction import FieldExtractor
+
+T = TypeVar("T")
+
+#: Documents under way at once, per reading process: enough that none waits for the others' writing.
+_IN_FLIGHT_PER_WORKER = 3
+_PARENT_POLL_SECONDS = 2
+"""Seconds between looks at whether the run still lives."""
+_MEMORY_ERROR_CODE = "READER-MEMORY"
+
+
+class ReaderConfig(NamedTuple):
+    """What reads, and how long it may take."""
+
+    timeout_seconds: int
+    """Seconds for one file, or until its next page is recognised or its next portion sent."""
+    ocr_engine: OcrEngineName = "none"
+    """What recognises pages that are pictures."""
+    ocr_page_seconds: int = 30
+    """Seconds that recognising one page once may take."""
+    documentai: DocumentAiReader | None = None
+    """What reads instead of this machine."""
+    memory_limit_mb: int = 0
+    """Megabytes of address space that reading one file may take; 0: as much as there is."""
+
+    @property
+    def reader(self) -> str:
+        """Name and version, as bundles carry them."""
+        return resolve_reader_version(self.ocr_engine, self.documentai)
+
+
+class ReadResult(NamedTuple):
+    """A document that was read, and what that took."""
+
+    bundle: DocumentBundle
+    seconds_by_step: dict[str, float]
+    """``ocr_seconds`` pages that are pictures, all other ``reading``, and ``waiting`` for whoever reads."""
+
+
+class Executor(Protocol):
+    """What reads documents, and where no language model has to be asked, decides about them and reads their fields."""
+
+    @property
+    def max_in_flight(self) -> int:
+        """How many documents should be under way to keep it busy; this may change."""
+
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
+        """The bundle of a PDF. DocumentError where it cannot be read, also where it ends the process that reads it."""
+
+    async def evaluate(
+        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
+    ) -> ClassificationOutcome:
+        """As ``orchestrator.evaluate``."""
+
+    async def extract(
+        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """As ``extractor.extract``."""
+
+
+class ReaderPool:
+    """A pool of reading processes; they end with it, and with the run if that is killed."""
+
+    def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
+        """``worker_count`` processes."""
+        self._worker_count = worker_count
+        self._reader_config = reader_config
+        self._process_pool = create_process_pool(worker_count)
+
+    @property
+    def max_in_flight(self) -> int:
+        """See ``Executor``."""
+        return self._worker_count * _IN_FLIGHT_PER_WORKER
+
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
+        """See ``Executor``."""
+        return await await_read_result(
+            self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, timestamp),
+            path.name,
+            self._reader_config,
+        )
+
+    async def evaluate(
+        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
+    ) -> ClassificationOutcome:
+        """See ``Executor``; here, where the model's journal is."""
+        return await orchestrator.evaluate(bundle, supplied_classification)
+
+    async def extract(
+        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """See ``Executor``; here, as ``evaluate``."""
+        return await extractor.extract(bundle, classification)
+
+    async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function makes of these in one of the processes. BrokenProcessPool where it ends that."""
+        process_pool = self._process_pool
+        try:
+            return await _submit_to_pool(process_pool, function, *arguments)
+        except BrokenProcessPool:
+            if self._process_pool is process_pool:
+                self._process_pool = create_process_pool(self._worker_count)
+        except DocumentError as error:
+            if error.code != _MEMORY_ERROR_CODE:
+                raise
+            # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
+            if self._process_pool is process_pool:
+                self._process_pool = create_process_pool(self._worker_count)
+                process_pool.shutdown(wait=False)  # what it is reading it reads to the end
+        # All that was under way fails together; done alone, only the guilty one fails again.
+        single_process_pool = create_process_pool(1)
+        try:
+            return await _submit_to_pool(single_process_pool, function, *arguments)
+        finally:
+            single_process_pool.shutdown(
+                kill_workers=True
+            )  # who is interrupted waits for nothing that is not wanted any more
+
+    def close(self) -> None:
+        """End the processes; whatever is still being read is not wanted any more."""
+        self._process_pool.shutdown(kill_workers=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class WorkerReadResult(NamedTuple):
+    """What the process that read says."""
+
+    bundle: DocumentBundle
+    total_seconds: float
+    """From beginning to end."""
+    ocr_seconds: float
+    """Of these, those of the OCR engine."""
+
+
+async def await_read_result(
+    pending_read: Awaitable[WorkerReadResult], file_name: str, reader_config: ReaderConfig
+) -> ReadResult:
+    """What reading came to; ``file_name`` is the file's, for the error where it ended its process."""
+    monotonic_start = time.monotonic()
+    try:
+        worker_result = await pending_read
+    except BrokenProcessPool as error:
+        raise DocumentError(
+            f"{file_name} ended the process that read it, or took longer than {reader_config.timeout_seconds} s",
+            code="READER-CRASHED",
+            remedy="Print it to a new PDF and run that one.",
+        ) from error
+    # Clocks of two machines do not agree on the time, but on how long something took.
+    waiting_seconds = max(time.monotonic() - monotonic_start - worker_result.total_seconds, 0.0)
+    seconds_by_step = {
+        "waiting": waiting_seconds,
+        "reading": worker_result.total_seconds - worker_result.ocr_seconds,
+        "recognising": worker_result.ocr_seconds,
+    }
+    return ReadResult(worker_result.bundle, {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()})
+
+
+async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
+    outcome: T = await asyncio.wrap_future(process_pool.submit(_call_without_error_context, function, *arguments))
+    return outcome
+
+
+def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> T:
+    """What the function makes of these; what it raises leaves the process without what that was raised over.
+
+    That may quote the document, and some of it cannot be sent. Where Dask is loaded it would be sent all the same; when
+    that fails, the process ends and prints all of it to the log.
+    """
+    try:
+        return function(*arguments)
+    except Exception as error:
+        error.__cause__ = error.__context__ = None
+        raise
+
+
+def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
+    """So many processes, which end with this one."""
+    return ProcessPoolExecutor(max_workers=worker_count, initializer=_exit_with_parent, initargs=(os.getpid(),))
+
+
+def _exit_with_parent(parent_pid: int) -> None:
+    """End this process when the run that it reads for was killed: nobody else would."""
+
+    def watch_parent() -> None:
+        while os.getppid() == parent_pid:
+            time.sleep(_PARENT_POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch_parent, name="parent-watch", daemon=True).start()
+
+
+def read_with_limits(
+    reader_config: ReaderConfig, path: Path, doc_id: str, timestamp: str, file_bytes: bytes | None = None
+) -> WorkerReadResult:
+    """Read in this process; past the limit the system ends the process, which no library can hold up.
+
+    ``file_bytes`` are the file's bytes where it is on another machine.
+    """
+    monotonic_start = time.monotonic()
+    effective_limit_mb: int | None = None
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(reader_config.timeout_seconds)
+    try:
+        restart_timeout = partial(_restart_timeout, reader_config.timeout_seconds)
+        documentai = reader_config.documentai and replace(reader_config.documentai, before_chunk=restart_timeout)
+        engine = None if documentai else _create_ocr_engine(reader_config)
+        recogniser = _create_recogniser(engine, reader_config.ocr_page_seconds, restart_timeout) if engine else None
+        with limit_resources(reader_config.memory_limit_mb) as effective_limit_mb:
+            bundle = read_document(
+                path,
+                doc_id=doc_id,
+                timestamp=timestamp,
+                recogniser=recogniser,
+                documentai=documentai,
+                pdf_bytes=file_bytes,
+            )
+    except MemoryError:
+        is_own_limit = effective_limit_mb is None or effective_limit_mb == reader_config.memory_limit_mb
+        limit_source = (
+            "the setting read_memory_mb" if is_own_limit else "the limit that evalkit was started under (ulimit -v)"
+        )
+        raise DocumentError(
+            f"{path.name} takes more than {'all' if effective_limit_mb is None else effective_limit_mb} MB of memory to read",
+            code=_MEMORY_ERROR_CODE,
+            remedy=f"Print it to a new PDF and run that one; if it is to be so large, raise {limit_source}.",
+        ) from None
+    finally:
+        signal.alarm(0)
+    return WorkerReadResult(bundle, time.monotonic() - monotonic_start, engine.seconds_used if engine else 0.0)
+
+
+def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
+    """Made in the process that reads."""
+    if reader_config.ocr_engine == "none":
+        return None
+    from evalkit.documents.ocr import find_ocr_engine
+
+    ocr_engine = find_ocr_engine(reader_config.ocr_engine)
+    return _TimedOcrEngine(ocr_engine) if ocr_engine else None
+
+
+def _create_recogniser(
+    engine: _TimedOcrEngine, page_seconds: int, restart_timeout: Callable[[], None]
+) -> PageRecogniser:
+    """Each page that it has done gives the file its whole time again."""
+    from evalkit.documents.scanned_pages import PageRecogniser
+
+    return PageRecogniser(engine, page_seconds, restart_timeout)
+
+
+@dataclass
+class _TimedOcrEngine:
+    """An OCR engine, and how long it has been at work."""
+
+    engine: OcrEngine
+    seconds_used: float = field(default=0.0, init=False)
+
+    @property
+    def name_and_version(self) -> str:
+        return self.engine.name_and_version
+
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+        with self._measure_time():
+            return self.engine.recognise(image, dpi=dpi, seconds=seconds)
+
+    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+        with self._measure_time():
+            return self.engine.detect_quarter_turns(image, dpi=dpi, seconds=seconds)
+
+    @contextmanager
+    def _measure_time(self) -> Iterator[None]:
+        monotonic_start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds_used += time.monotonic() - monotonic_start
+
+
+def _restart_timeout(seconds: int) -> None:
+    signal.alarm(seconds)

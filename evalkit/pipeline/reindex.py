@@ -1,0 +1,150 @@
+"""The index, rebuilt from the files, and the database, moved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import chain, groupby
+from pathlib import Path, PurePath
+from typing import Any
+
+from loky.process_executor import BrokenProcessPool
+
+from evalkit.classification.document_result import DocumentFailure, DocumentResult
+from evalkit.errors import StoreError
+from evalkit.pipeline.reader_pool import create_process_pool
+from evalkit.review.claiming import update_case_status
+from evalkit.review.loaders import read_document_path, read_result
+from evalkit.review.opinions import rebuild_case_files, sync_seeded_cases
+from evalkit.review.packet import format_timestamp, get_base_case_id, utc_now
+from evalkit.review.queue import list_case_ids, rebuild_closing_rows, rebuild_review_heads
+from evalkit.review.seeded_cases import map_seeded_cases_by_document
+from evalkit.review.write_lock import get_write_lock_key, hold_write_lock
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
+
+_IndexRows = list[dict[str, Any]]
+
+_CHUNK_SIZE = 500
+"""So many results or cases are read in one go."""
+_MIN_PARALLEL_CHUNKS = 8
+"""Shares: a process takes a second to begin, and to read so many takes longer."""
+_MAX_WORKERS = 4
+"""More would wait for the database, which one process writes."""
+
+
+def reindex(output: Path | str) -> tuple[int, int]:
+    """Rebuild the tables of documents and cases; how many of each there are.
+
+    What follows from reviews (ground truth, a packet's status) is made again too, which heals a crash in between.
+    StoreError naming a file that cannot be read.
+    """
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock(), OutputIndex(output) as index:
+        return rebuild_index(output_folder, index)
+
+
+def move_database(output: Path | str, database: str) -> dict[str, int]:
+    """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL; how many rows of each table.
+
+    UsageError, StoreError: everything is as it was then.
+    """
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock(), hold_write_lock(output_folder):
+        return migrate_sqlite_to_postgresql(output, database)
+
+
+def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
+    """As ``reindex``, for a caller that holds the run's lock."""
+    result_names = output_folder.list_json_files(RESULTS_FOLDER)
+    with hold_write_lock(output_folder):  # no review may be saved between reading and rebuilding
+        chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
+        # Ended while nobody else may write: of a rebuild that fails, other processes may be making files just then.
+        with (
+            closing(_read_chunks(partial(_read_document_rows, output_folder), chunks)) as document_rows,
+            closing(
+                _read_chunks(
+                    partial(_reproject_cases, output_folder), list(_group_related_cases(list_case_ids(output_folder)))
+                )
+            ) as case_rows,
+        ):
+            index.rebuild(document_rows, case_rows, rebuild_closing_rows(output_folder))
+        index.review_heads.backfill_heads(rebuild_review_heads(output_folder))
+        sync_seeded_cases(output_folder, index, format_timestamp(utc_now()))  # by the ground truth as it is only now
+        for case_id in index.deferrals.list_deferrals():
+            update_case_status(output_folder, index, case_id, format_timestamp(utc_now()))
+    return len(result_names), sum(index.case_list.count_by_status().values())
+
+
+def _read_chunks(
+    read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
+) -> Generator[dict[str, Any], None, None]:
+    """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
+    if len(chunks) < _MIN_PARALLEL_CHUNKS:
+        yield from chain.from_iterable(map(read_chunk, chunks))
+        return
+    try:
+        # Two for each processor: one of them waits for the disk.
+        with create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS)) as process_pool:
+            yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a process that read the folder for the index was ended from outside; the index is as it was",
+            code="REINDEX-ENDED",
+            remedy="See that there is memory left, and run `evalkit reindex` again.",
+        ) from error
+
+
+def _group_related_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
+    """The base cases in shares; those that can follow from each other's reviews are in one."""
+    chunk: list[str] = []
+    base_case_ids = sorted(
+        {get_base_case_id(case_id) for case_id in case_ids},
+        key=lambda base_case_id: (get_write_lock_key(base_case_id), base_case_id),
+    )
+    for _, family in groupby(base_case_ids, key=get_write_lock_key):
+        chunk += family
+        if len(chunk) >= _CHUNK_SIZE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _reproject_cases(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
+    """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
+    seeded_cases = map_seeded_cases_by_document(output_folder)
+    return [row for case_id in case_ids for row in rebuild_case_files(output_folder, case_id, seeded_cases)]
+
+
+def _read_document_rows(output_folder: OutputFolder, result_names: Sequence[str]) -> _IndexRows:
+    return [_read_document_row(output_folder, result_name) for result_name in result_names]
+
+
+def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[str, Any]:
+    result = read_result(output_folder, PurePath(result_name).stem)
+    if isinstance(result, DocumentFailure):
+        return _create_document_row(result, error_code=result.error.code)
+    return _create_document_row(
+        result, file_path=read_document_path(output_folder, result.doc_id), decision=result.decision.value
+    )
+
+
+def _create_document_row(
+    result: DocumentResult | DocumentFailure,
+    *,
+    file_path: str | None = None,
+    decision: str | None = None,
+    error_code: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "doc_id": result.doc_id,
+        "sha256": result.sha256,
+        "file_path": file_path,
+        "processed_at": result.times.get("finished_at"),
+        "fingerprint": result.fingerprint,
+        "decision": decision,
+        "error_code": error_code,
+        "replaced": False,  # unless there is a newer one from its path
+    }

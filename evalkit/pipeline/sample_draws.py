@@ -1,0 +1,79 @@
+"""Which accepted documents were drawn for review besides the audits, and with what probability.
+
+``draws/0001.json``, ``0002.json`` …: one draw each, never changed. A draw names every document that it could have
+drawn, because each of them is from then on looked at with a higher probability than its audit's, drawn or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from evalkit.core.records import StrictRecord
+from evalkit.store import SAMPLE_DRAWS_FOLDER, OutputFolder, sample_draw_file_name, validate_stored
+
+SCHEMA_VERSION = 1
+
+
+class Stratum(StrictRecord):
+    """The documents of one value of the field that was drawn by."""
+
+    value: str
+    """What they have in common, ``Pathology Report``."""
+    probability: dict[str, Annotated[float, Field(ge=0, le=1)]]
+    """doc_id → with which it has been or could have been drawn until now, 0..1, audits included."""
+    drawn: tuple[str, ...]
+    """The documents that this draw put into the queue."""
+
+    @model_validator(mode="after")
+    def _check_drawn_documents(self) -> Self:
+        if not self.probability.keys() >= set(self.drawn):
+            raise ValueError("a document was drawn that could not be")
+        return self
+
+
+class Draw(StrictRecord):
+    """One ``evalkit sample``."""
+
+    schema_version: int = SCHEMA_VERSION
+    by: str
+    """The field: ``production``, ``type`` or ``decision``."""
+    drawn_at: str
+    """When (ISO 8601, UTC)."""
+    strata: tuple[Stratum, ...]
+
+
+def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
+    """All draws, oldest first. StoreError for a damaged file, for one that is lost, and for one that is none."""
+    # Without one of them every document that it could have drawn would be taken for rarer than it is.
+    return [
+        validate_stored(
+            Draw,
+            output_folder.read_json(file_name, schema_version=SCHEMA_VERSION),
+            file_name,
+            "Restore it from a backup.",
+        )
+        for file_name in output_folder.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+    ]
+
+
+def read_draw_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
+    """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
+    return {
+        doc_id: probability
+        for draw in read_all_draws(output_folder)
+        for stratum in draw.strata
+        for doc_id, probability in stratum.probability.items()
+    }
+
+
+def read_sampled_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
+    """The documents that a draw put into the queue, with the probability that it gave them."""
+    return {
+        doc_id: stratum.probability[doc_id]
+        for draw in read_all_draws(output_folder)
+        for stratum in draw.strata
+        for doc_id in stratum.drawn
+    }

@@ -1,0 +1,308 @@
+"""Bank-statement templates: building one with a model, and ``evalkit review-template``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from rapidfuzz import fuzz
+
+from evalkit.core.clocks import current_timestamp
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.render import render_page_pngs
+from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.llm.model import Usage
+from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
+from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
+from evalkit.pipeline.purge import exclude_purged
+from evalkit.pipeline.reader_pool import ReaderPool
+from evalkit.pipeline.runner import (
+    build_reader_config,
+    load_current_bundle,
+    read_and_save_document,
+    resolve_settings,
+    run_sync,
+)
+from evalkit.review.packet import SMEPacketGenerator, is_packet_frozen, publish_packet, withdraw_packet
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.settings import Settings
+from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
+from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
+from evalkit.statements.llm_proposal import ProposalResult, build_best_template
+from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, Cycle
+from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml, render_template_toml
+from evalkit.statements.template_questions import PageImage
+from evalkit.statements.template_review_loop import (
+    ReviewLoopConfig,
+    TemplateReviewLoop,
+    TemplateReviewResult,
+    run_in_thread,
+)
+from evalkit.store import (
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    template_file_name,
+    template_review_file_name,
+)
+
+#: So many pages are shown to a model: the first ones and the last.
+_MAX_PICTURES = 20
+#: An engine may misread a letter of a bank's name; of two names that are so alike, in percent, one is the other.
+_SAME_NAME_PERCENT = 85.0
+
+
+@dataclass(frozen=True)
+class TemplateReviewSummary:
+    """What became of ``evalkit review-template``."""
+
+    doc_id: str
+    """The statement."""
+    loop_outcome: TemplateReviewResult
+    template_path: str
+    """Where the template lies in the output folder."""
+    cycle_paths: tuple[str, ...]
+    """Where its cycles lie."""
+    case_id: str | None
+    """The case that a person has to decide; None where it was approved."""
+    is_case_frozen: bool
+    """Somebody has an earlier case of it open, or has decided it: that one and the template stay as they are."""
+    by_agent: Mapping[str, Usage]
+    """What language models were asked and paid."""
+
+
+def review_template(
+    template_text: str,
+    file_name: str,
+    pdf: Path,
+    *,
+    output: Path | str | None = None,
+    model: str | None = None,
+    even_purged: bool = False,
+    settings: Settings | None = None,
+) -> TemplateReviewSummary:
+    """Review a template against a statement; writes its cycles, the template, and a case where a person has to decide.
+
+    Works inside Jupyter too.
+
+    Args:
+        template_text: the template as TOML.
+        file_name: of its file, for errors.
+        pdf: the statement.
+        output: the folder to write to.
+        model: who reviews, arbitrates and builds, where ``[vllm_review.reviewers]`` names nobody else.
+        even_purged: take the statement in again if it was purged.
+        settings: instead of the environment and ``evalkit.toml``.
+
+    Raises:
+        UsageError: the template is none, or another bank's; the statement was purged; nothing could be begun.
+        DocumentError: the statement cannot be read.
+    """
+    resolved_settings = resolve_settings(settings, output=output, model=model)
+    output_folder = OutputFolder(output or resolved_settings.output, resolved_settings.database)
+    return run_sync(
+        _review_template(
+            parse_template_toml(template_text, file_name),
+            pdf,
+            output_folder,
+            resolved_settings,
+            even_purged=even_purged,
+        )
+    )
+
+
+async def _review_template(
+    template: StatementTemplate, pdf: Path, output_folder: OutputFolder, settings: Settings, *, even_purged: bool
+) -> TemplateReviewSummary:
+    reader_config = build_reader_config(settings)
+    with output_folder.run_lock(), OutputIndex(output_folder.root, settings.database) as index:
+        source = _find_statement(output_folder, index, pdf, even_purged=even_purged)
+        bundle = load_current_bundle(output_folder, source, reader_config.reader)
+        if bundle is None:
+            with ReaderPool(1, reader_config) as reader_pool:
+                bundle = (await read_and_save_document(output_folder, source, reader_pool, current_timestamp())).bundle
+        _require_same_bank(template, bundle)
+        async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
+            pictures = render_pictures(source.path, bundle) if model_session.has_language_models else ()
+            review_loop = TemplateReviewLoop(
+                model_session.model.of, create_review_rules(settings), clock=current_timestamp
+            )
+            first_number = _find_next_cycle_number(output_folder, template.template_id)
+            cycle_paths: list[str] = []
+
+            def save_cycle(cycle: Cycle, number: int) -> None:
+                cycle_paths.append(template_review_file_name(template.template_id, number))
+                output_folder.write_json(cycle_paths[-1], cycle.model_dump(mode="json"))
+
+            loop_outcome = await review_loop.review_template(
+                template, bundle, page_images=pictures, first_cycle_number=first_number, on_cycle=save_cycle
+            )
+        case_id, is_case_frozen = _publish_or_approve(output_folder, index, loop_outcome, bundle)
+    return TemplateReviewSummary(
+        source.doc_id,
+        loop_outcome,
+        template_file_name(template.template_id),
+        tuple(cycle_paths),
+        case_id,
+        is_case_frozen,
+        model_session.ledger.spent,
+    )
+
+
+def build_template(bundle: DocumentBundle, pdf: Path, *, model: str | None = None) -> ProposalResult:
+    """The template of a statement that was read from ``pdf``; ``model`` may propose a better one than the measured.
+
+    DocumentError STATEMENT-NO-TABLE where no dates and amounts stand below one another; UsageError for the model.
+    """
+    resolved_settings = resolve_settings(model=model)
+    return run_sync(_build_template(bundle, pdf, resolved_settings))
+
+
+async def _build_template(bundle: DocumentBundle, pdf: Path, settings: Settings) -> ProposalResult:
+    async with ModelSession(settings, for_template_review=True) as model_session:
+        builder = model_session.model.of("builder")
+        pictures = render_pictures(pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
+        return await build_best_template(builder, bundle, page_images=pictures, run_in_thread=run_in_thread)
+
+
+def create_review_rules(settings: Settings) -> ReviewLoopConfig:
+    """``[vllm_review]`` as the loop has it."""
+    review_settings = settings.vllm_review
+    retries: dict[RetryScenario, int] = {
+        scenario: min(maximum, review_settings.retry.max_attempts)
+        for scenario, maximum in MAX_RETRIES_BY_SCENARIO.items()
+    }
+    retries["both_fail"] = review_settings.retry.max_attempts
+    maximum, timeouts, reviewer_settings = (
+        review_settings.pass_criteria,
+        review_settings.timeouts,
+        review_settings.reviewers,
+    )
+    return ReviewLoopConfig(
+        is_dual_review_enabled=review_settings.enabled,
+        max_issues={
+            "critical": maximum.max_critical,
+            "high": maximum.max_high,
+            "medium": maximum.max_medium,
+            "low": maximum.max_low,
+        },
+        shown_issue_caps={category: getattr(review_settings.issue_caps, category) for category in SHOWN_ISSUE_CAPS},
+        max_retries=retries,
+        diverging_below=review_settings.retry.convergence_threshold,
+        temperature_by_role={
+            "layout_geometry": reviewer_settings.layout_temperature,
+            "semantic_financial": reviewer_settings.semantic_temperature,
+            "arbitrator": reviewer_settings.arbitrator_temperature,
+        },
+        reviewer_seconds=timeouts.single_reviewer_seconds,
+        both_reviewers_seconds=timeouts.both_reviewers_seconds,
+        arbitration_seconds=timeouts.arbitration_seconds,
+        cycle_seconds=timeouts.total_cycle_seconds,
+    )
+
+
+def render_pictures(pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
+    """The pages as a model is shown them. DocumentError where one cannot be drawn."""
+    pages = range(1, bundle.total_pages + 1)
+    shown_pages = pages if len(pages) <= _MAX_PICTURES else (*pages[: _MAX_PICTURES - 1], pages[-1])
+    return tuple(
+        PageImage(page, png) for page, png in zip(shown_pages, render_page_pngs(pdf, shown_pages), strict=True)
+    )
+
+
+def save_template(output_folder: OutputFolder, template: StatementTemplate) -> None:
+    """Write a template to its place; a draft takes no place where somebody has vouched for another."""
+    template_path = template_file_name(template.template_id)
+    if template.status is Status.DRAFT and is_stable_template(output_folder, template.template_id):
+        return
+    output_folder.write_text(template_path, render_template_toml(template))
+
+
+def is_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
+    """Whether there is a template of that name that somebody has vouched for."""
+    try:
+        text = output_folder.read_bytes(template_file_name(template_id)).decode()
+        return parse_template_toml(text, template_id).status is Status.STABLE
+    except (NotFound, UsageError, UnicodeDecodeError):
+        return False
+
+
+def _publish_or_approve(
+    output_folder: OutputFolder, index: OutputIndex, loop_outcome: TemplateReviewResult, bundle: DocumentBundle
+) -> tuple[str | None, bool]:
+    """Keep a template, and put it into the queue where a person has to decide.
+
+    Its case, or None, and no case left, if approved; and whether a person was there before: what they see or have decided
+    ranks above any review by machines, a passed one too.
+    """
+    case_id = loop_outcome.template.template_id + TEMPLATE_CASE_SUFFIX
+    with hold_write_lock(output_folder, case_id):
+        is_case_frozen = is_packet_frozen(output_folder, index, case_id, current_timestamp())
+        if not is_case_frozen:
+            save_template(output_folder, loop_outcome.template)
+    if loop_outcome.case is None:
+        withdraw_packet(output_folder, index, case_id)
+        return None, is_case_frozen
+    created_at = str(loop_outcome.cycles[-1].times["ended_at"])
+    publish_packet(
+        output_folder, index, SMEPacketGenerator().template_packet(loop_outcome.case, bundle, created_at=created_at)
+    )
+    return case_id, is_case_frozen
+
+
+def _find_statement(output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool) -> SourceDocument:
+    """The statement, under a name that no other document has. DocumentError, UsageError where it cannot be had."""
+    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
+    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
+        with suppress(StoreError, LookupError):
+            doc_id_by_sha256.setdefault(output_folder.read_json(name)["sha256"], PurePath(name).stem)
+    # Of statements only the bundle is there: one that is called alike may be this one, and keeps its name.
+    file_stem = sanitise_file_stem(pdf)
+    bundle_ids = [PurePath(name).stem for name in output_folder.list_json_files(BUNDLES_FOLDER)]
+    similar_ids = [doc_id for doc_id in bundle_ids if doc_id == file_stem or doc_id.startswith(f"{file_stem}-")]
+    for doc_id in similar_ids:
+        with suppress(StoreError, LookupError):
+            doc_id_by_sha256.setdefault(
+                output_folder.read_json(bundle_file_name(doc_id), schema_version=BUNDLE_VERSION)["sha256"], doc_id
+            )
+    discovered = discover_documents([pdf], doc_id_by_sha256, reserved_ids=similar_ids)
+    discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
+    for problem in discovered.problems:
+        raise problem
+    (source,) = discovered.sources
+    if source.read_error:
+        raise source.read_error
+    return source
+
+
+def _require_same_bank(template: StatementTemplate, bundle: DocumentBundle) -> None:
+    """UsageError where the statement is another bank's: a template that is built anew from it would be that bank's."""
+    printed_text = _normalise_text(bundle.pages[0].text)
+    bank_marks = [_normalise_text(bank_mark) for bank_mark in template.identity.signs]
+    if bank_marks and not any(
+        fuzz.partial_ratio(bank_mark, printed_text) >= _SAME_NAME_PERCENT for bank_mark in bank_marks
+    ):
+        raise UsageError(
+            f"the statement prints nothing of what {template.template_id} is known by",
+            code="TEMPLATE-OTHER-BANK",
+            remedy="Name a statement of its bank, or correct `signs` in the template's identity.",
+        )
+
+
+def _normalise_text(text: str) -> str:
+    return re.sub(r"\s+", " ", text).casefold()
+
+
+def _find_next_cycle_number(output_folder: OutputFolder, template_id: str) -> int:
+    reviews_folder = f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"
+    numbers = (
+        re.fullmatch(r"cycle_(\d+)", PurePath(name).stem) for name in output_folder.list_json_files(reviews_folder)
+    )
+    return max((int(match[1]) for match in numbers if match), default=0) + 1

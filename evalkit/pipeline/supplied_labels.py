@@ -1,0 +1,357 @@
+"""What others said about the documents: production's labels, true labels, and classifications to be verified."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from evalkit.classification.orchestrator import UnparseableClassification
+from evalkit.classification.schema import DocumentType
+from evalkit.core.safe_io import read_regular_file
+from evalkit.errors import UsageError
+from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.store import (
+    PRODUCTION_LABELS_FILE,
+    OutputFolder,
+    encode_canonical_json,
+    reject_duplicate_keys,
+    validate_stored,
+)
+
+SCHEMA_VERSION = 1
+
+PageSpan = tuple[int, int, str | None]
+"""First page, last page (both included, the document's first is 1), type; None: cannot tell."""
+
+MAX_PAGE_NUMBER = 100_000
+"""No document has more: a segment beyond is a slip of the pen."""
+
+_SPAN_PATTERN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
+_SEGMENTS_FORMAT = "segments are written as 1-5 Genomic Report; 6-8 Clinical Note"
+_LABEL_COLUMNS = ("dominant_type", "confidence", "segments")
+_OVERFLOW_KEY = "\0beyond the last column"
+_MAX_NAMED_ROWS = 5
+"""Rows that a problem names."""
+_DOCUMENT_TYPES = tuple(kind.value for kind in DocumentType)
+
+
+@dataclass(frozen=True)
+class SuppliedLabels:
+    """What a file says of documents, each by its ``doc_id`` or by its file name."""
+
+    label_by_key: Mapping[str, Mapping[str, Any]]
+
+    def select_labels(self, sources: Sequence[SourceDocument]) -> dict[str, Mapping[str, Any]]:
+        """doc_id → label, of the documents that have one; a file name that several of them bear labels none."""
+        shared_names = self._find_shared_names(sources)
+        source_labels = (
+            (source, self.label_by_key.get(source.doc_id) or self.label_by_key.get(source.path.name))
+            for source in sources
+        )
+        return {
+            source.doc_id: label
+            for source, label in source_labels
+            if label is not None and (source.doc_id in self.label_by_key or source.path.name not in shared_names)
+        }
+
+    def find_ambiguous_names(self, sources: Sequence[SourceDocument]) -> list[str]:
+        """The file names with a row that several documents bear, not all of them with a row by doc_id."""
+        unlabelled_names = {source.path.name for source in sources if source.doc_id not in self.label_by_key}
+        return sorted(self._find_shared_names(sources) & unlabelled_names & self.label_by_key.keys())
+
+    def find_unmatched_keys(self, doc_ids: Iterable[str], filenames: Iterable[str]) -> list[str]:
+        """The doc_ids and file names of rows that belong to none of these documents, in the file's order."""
+        known_keys = {*doc_ids, *filenames}
+        return [key for key in self.label_by_key if key not in known_keys]
+
+    @staticmethod
+    def _find_shared_names(sources: Sequence[SourceDocument]) -> set[str]:
+        return {name for name, count in Counter(source.path.name for source in sources).items() if count > 1}
+
+
+class _LabelKind(NamedTuple):
+    """What sort of labels a file holds."""
+
+    name: str
+    error_code: str
+    is_truth: bool
+
+
+_PRODUCTION_LABELS = _LabelKind("production labels", "PRODUCTION-LABELS", is_truth=False)
+_TRUE_LABELS = _LabelKind("true labels", "TRUTH-LABELS", is_truth=True)
+
+
+def read_production_labels(path: Path) -> SuppliedLabels:
+    """Production's labels from a CSV or JSON file. UsageError naming the file, the row and what is wrong with it.
+
+    Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally ``confidence`` and ``segments``. JSON is a
+    list of such objects. Production may have types of its own and segments that nobody can read.
+    """
+    return _read_labels(path, _PRODUCTION_LABELS)
+
+
+def read_true_labels(path: Path) -> SuppliedLabels:
+    """Labels that are known to be right, from a file as for :func:`read_production_labels`.
+
+    UsageError also for a type that is none of the five and for segments that :func:`parse_spans` refuses.
+    """
+    return _read_labels(path, _TRUE_LABELS)
+
+
+def _read_labels(path: Path, label_kind: _LabelKind) -> SuppliedLabels:
+    label_by_key: dict[str, Mapping[str, Any]] = {}
+    for row_number, row in enumerate(_read_rows(path, label_kind), 1):
+        key = row.get("doc_id") or row.get("filename")
+        if not isinstance(key, str) or not isinstance(row.get("dominant_type"), str) or not row["dominant_type"]:
+            raise _create_label_error(
+                path, label_kind, f"row {row_number} has no doc_id or filename, or no dominant_type, that is text"
+            )
+        label = {column: row[column] for column in _LABEL_COLUMNS if row.get(column) not in (None, "")}
+        if label_kind.is_truth and (fault := _find_label_fault(label)):
+            raise _create_label_error(path, label_kind, f"row {row_number}: {fault}")
+        if label_by_key.setdefault(key, label) != label:
+            raise _create_label_error(
+                path, label_kind, f"row {row_number} says of {key} something else than a row before it"
+            )
+    if not label_by_key:
+        raise _create_label_error(path, label_kind, "it has no rows")
+    return SuppliedLabels(label_by_key)
+
+
+def _read_rows(path: Path, label_kind: _LabelKind) -> Iterator[Mapping[str, Any]]:
+    is_json = path.suffix.lower() == ".json"
+    try:
+        text = read_regular_file(path).decode("utf-8-sig")
+        csv_reader = csv.DictReader(StringIO(text, newline=None), restkey=_OVERFLOW_KEY)
+        rows = json.loads(text, object_pairs_hook=reject_duplicate_keys) if is_json else list(csv_reader)
+        encode_canonical_json(rows)
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        raise _create_label_error(path, label_kind, f"it cannot be read ({_describe_error(error)})") from error
+    if not is_json and (repeated_columns := _find_repeated_columns(csv_reader.fieldnames or ())):
+        raise _create_label_error(path, label_kind, f"it has several columns {', '.join(repeated_columns)}")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise _create_label_error(path, label_kind, "it is not a list of rows")
+    for row_number, row in enumerate(rows, 1):
+        if not is_json and any(
+            map(str.strip, row.get(_OVERFLOW_KEY, ()))
+        ):  # a comma at the end adds an empty cell only
+            raise _create_label_error(path, label_kind, f"row {row_number} has more cells than there are columns")
+        yield row
+
+
+def _find_repeated_columns(columns: Sequence[str]) -> list[str]:
+    """The names that several columns have; those without a name hold nothing that is read."""
+    return [name for name, count in Counter(columns).items() if name.strip() and count > 1]
+
+
+def _find_label_fault(label: Mapping[str, Any]) -> str | None:
+    """Why the label cannot be true."""
+    try:
+        document_types = [
+            label["dominant_type"],
+            *(document_type for *_, document_type in parse_spans(label.get("segments"))),
+        ]
+    except ValueError as error:
+        return str(error)
+    return next(
+        (
+            f"{str(document_type)[:60]!r} is none of the types {', '.join(_DOCUMENT_TYPES)}"
+            for document_type in document_types
+            if document_type not in _DOCUMENT_TYPES
+        ),
+        None,
+    )
+
+
+def _describe_error(error: Exception) -> str:
+    """In words where the system has some; what is wrong with the text is only named, as its own words would quote it."""
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+
+
+def _create_label_error(path: Path, label_kind: _LabelKind, problem: str) -> UsageError:
+    return UsageError(
+        f"{label_kind.name} {path}: {problem}",
+        code=label_kind.error_code,
+        remedy="It needs the columns doc_id or filename, and dominant_type; one label for each document.",
+    )
+
+
+def parse_spans(segments: Any) -> tuple[PageSpan, ...]:
+    """Segments as spans by first page, from ``1-5 Genomic Report; 6-8 Clinical Note`` or JSON objects; none of nothing.
+
+    ValueError for anything else, for pages beyond 1 to ``MAX_PAGE_NUMBER`` and for a first page behind the last.
+
+    >>> parse_spans("6 Other; 1-5 Genomic Report")
+    ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
+    """
+    if segments is None:
+        return ()
+    if isinstance(segments, str):
+        unchecked_spans = (_parse_written_span(segment) for segment in segments.split(";") if segment.strip())
+    elif isinstance(segments, Sequence):
+        unchecked_spans = (_parse_span_object(segment) for segment in segments)
+    else:
+        raise ValueError(_SEGMENTS_FORMAT)  # noqa: TRY004 - a fault of data, not of a call
+    return tuple(sorted(map(_check_span, unchecked_spans), key=lambda span: span[:2]))
+
+
+def _parse_written_span(segment: str) -> PageSpan:
+    match = _SPAN_PATTERN.fullmatch(segment)
+    if match is None:
+        raise ValueError(_SEGMENTS_FORMAT)
+    return int(match[1]), int(match[2] or match[1]), match[3]
+
+
+def _parse_span_object(segment: Any) -> PageSpan:
+    try:
+        first_page, last_page, document_type = (segment[key] for key in ("start_page", "end_page", "dominant_type"))
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError("a segment needs start_page, end_page and dominant_type") from error
+    if not all(type(page) in (int, str) and str(page).isdecimal() for page in (first_page, last_page)):
+        raise ValueError("pages of a segment are whole numbers")
+    if not isinstance(document_type, str | None):
+        raise ValueError("the type of a segment is text")  # noqa: TRY004 - a fault of data, not of a call
+    return int(first_page), int(last_page), document_type
+
+
+def _check_span(span: PageSpan) -> PageSpan:
+    first_page, last_page, _ = span
+    if not 1 <= first_page <= last_page <= MAX_PAGE_NUMBER:
+        raise ValueError(f"there is no segment of pages {first_page}-{last_page}")
+    return span
+
+
+class StoredLabel(BaseModel):
+    """What production said of a document, as it was given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dominant_type: str
+    """One of the five types, or a word of production's own."""
+    confidence: Any = None
+    """In it, 0..1, where it can be read."""
+    segments: Any = None
+    """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, where they can be read."""
+
+
+class StoredProduction(BaseModel):
+    """``production.json``: the labels that runs were given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = SCHEMA_VERSION
+    labels: dict[str, StoredLabel]
+    """By doc_id."""
+
+
+def read_stored_labels(output_folder: OutputFolder) -> dict[str, Mapping[str, Any]]:
+    """The labels that runs were given, by doc_id. StoreError for a damaged file."""
+    if not output_folder.has_file(PRODUCTION_LABELS_FILE):
+        return {}
+    stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, schema_version=SCHEMA_VERSION)
+    validate_stored(StoredProduction, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
+    labels: dict[str, Mapping[str, Any]] = stored_json["labels"]
+    return labels
+
+
+def store_production_labels(output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]) -> None:
+    """Remember labels by doc_id: an evaluation needs those of accepted documents too, which have no packet."""
+    stored_labels = read_stored_labels(output_folder)
+    merged_labels = stored_labels | {doc_id: dict(label) for doc_id, label in label_by_doc_id.items()}
+    if merged_labels != stored_labels:
+        output_folder.write_json(
+            PRODUCTION_LABELS_FILE, {"schema_version": SCHEMA_VERSION, "labels": dict(sorted(merged_labels.items()))}
+        )
+
+
+def report_unused_labels(
+    labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_id: Mapping[str, str | None]
+) -> list[UsageError]:
+    """A problem for production's rows that label nothing, or could label several documents.
+
+    ``path_by_earlier_id`` are the documents of earlier runs, doc_id → path, where it is known: rows about them are no slip.
+    """
+    problems = [
+        UsageError(
+            f"several documents are called {name}: production's row of that name labels none of them",
+            code="PRODUCTION-AMBIGUOUS",
+            remedy="Give each a row with its doc_id.",
+        )
+        for name in labels.find_ambiguous_names(sources)
+    ]
+    doc_ids = [*path_by_earlier_id, *(source.doc_id for source in sources)]
+    file_names = [
+        *(Path(path).name for path in path_by_earlier_id.values() if path),
+        *(source.path.name for source in sources),
+    ]
+    if unmatched_keys := labels.find_unmatched_keys(doc_ids, file_names):
+        unmatched_count = len(unmatched_keys)
+        subject = (
+            "1 row of production labels belongs"
+            if unmatched_count == 1
+            else f"{unmatched_count} rows of production labels belong"
+        )
+        problems.append(
+            UsageError(
+                f"{subject} to no document: {', '.join(unmatched_keys[:_MAX_NAMED_ROWS])}{' …' * (unmatched_count > _MAX_NAMED_ROWS)}",
+                code="PRODUCTION-UNKNOWN",
+                remedy="Name documents by doc_id or file name, or leave the rows out.",
+            )
+        )
+    return problems
+
+
+def read_classifications(folder: Path, sources: Iterable[SourceDocument]) -> tuple[dict[str, Any], list[UsageError]]:
+    """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
+
+    Files are named ``{doc_id}.json``. One that is not JSON, or says something twice, becomes ``Unparseable``, so that its document escalates
+    instead of being classified by somebody else. UsageError where the folder is not there.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is not a folder of classifications",
+            code="CLASSIFICATIONS",
+            remedy="Name a folder with {doc_id}.json files.",
+        )
+    doc_ids = {source.doc_id for source in sources}
+    classification_by_doc_id: dict[str, Any] = {}
+    problems = []
+    for path in sorted(folder.glob("*.json")):
+        if path.stem not in doc_ids:
+            problems.append(
+                UsageError(
+                    f"{path} belongs to no document of this run",
+                    code="CLASSIFICATIONS-UNKNOWN",
+                    remedy="Name it after the document's doc_id, or leave it out.",
+                )
+            )
+            continue
+        try:
+            classification_by_doc_id[path.stem] = check_supplied_classification(
+                json.loads(read_regular_file(path).decode("utf-8-sig"), object_pairs_hook=reject_duplicate_keys)
+            )
+        except (OSError, ValueError, RecursionError) as error:
+            classification_by_doc_id[path.stem] = UnparseableClassification(
+                f"the file is not readable JSON ({_describe_error(error)})"
+            )
+    return classification_by_doc_id, problems
+
+
+def check_supplied_classification(classification: Any) -> Any:
+    """A supplied classification that can be hashed and written down, or ``Unparseable``."""
+    if classification is None:  # it would read as "nothing was supplied", and another model would be asked instead
+        return UnparseableClassification("it is null")
+    try:
+        encode_canonical_json(classification)
+    except (TypeError, ValueError, RecursionError) as error:
+        return UnparseableClassification(f"it holds what JSON cannot carry ({type(error).__name__})")
+    return classification

@@ -1,0 +1,73 @@
+"""Claims: who has which case open, so that two people do not do one case's work.
+
+A claim is taken on opening, renewed by the screen's heartbeat, and ends by itself; what decides in the end is the
+review's revision, so a claim that is lost costs nobody anything but time. While it lives no run rewrites the packet,
+and packet and index say ``in_review``; a case that somebody has put off is ``deferred`` whenever nobody has it open.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from evalkit.errors import CaseTaken, StoreError
+from evalkit.review.packet import ReviewStatus, format_timestamp, write_packet_status
+from evalkit.review.queue import read_review_status
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.store import CaseClaim, OutputFolder, OutputIndex
+
+#: How long a claim lives unless it is renewed.
+CLAIM_DURATION = timedelta(minutes=15)
+
+
+@dataclass(frozen=True)
+class ClaimHolder:
+    """One reviewer in one browser tab."""
+
+    reviewer: str
+    tab_id: str
+
+    def is_holder_of(self, claim: CaseClaim | None) -> bool:
+        """Whether the claim is this very tab's."""
+        return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.tab_id)
+
+    def take_claim(self, index: OutputIndex, case_id: str, now: datetime, *, take_over: bool = False) -> CaseClaim:
+        """Claim the case or renew the claim; the claim. CaseTaken where another's lives, unless it is taken over on purpose."""
+        new_claim = CaseClaim(
+            case_id, self.reviewer, self.tab_id, format_timestamp(now), format_timestamp(now + CLAIM_DURATION)
+        )
+        claim = index.claims.acquire_claim(new_claim, now=format_timestamp(now), take_over=take_over)
+        if not self.is_holder_of(claim):
+            raise self.case_taken_error(claim)
+        return claim
+
+    def case_taken_error(self, claim: CaseClaim) -> CaseTaken:
+        """What this tab is told about another's claim."""
+        return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
+
+
+def update_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
+    """Write where the case stands at ``now`` (ISO 8601, UTC) into index and packet; the caller holds the lock."""
+    status: ReviewStatus = read_review_status(output_folder, case_id)
+    if status == "pending" and index.claims.list_live_claims(now, case_id):
+        status = "in_review"
+    elif status == "pending" and index.deferrals.find_deferral(case_id):
+        status = "deferred"
+    index.set_review_status(case_id, status)
+    try_write_packet_status(output_folder, case_id, status)
+
+
+def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
+    """Write where the case stands into the packet alone; the caller holds the lock."""
+    # A mirror that cannot be written must not stop the work: its packet is torn, or the disk full, which saving tells.
+    with suppress(StoreError):
+        write_packet_status(output_folder, case_id, status)
+
+
+def reconcile_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
+    """Let cases whose claim has run out by ``now`` (ISO 8601, UTC) wait again, and show claims that a rebuild hid."""
+    for case_id in index.case_list.find_status_conflicts(now):
+        # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
+        with suppress(StoreError), hold_write_lock(output_folder, case_id):
+            update_case_status(output_folder, index, case_id, now)

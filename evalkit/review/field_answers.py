@@ -1,0 +1,285 @@
+"""The fields of a case: what the agent extracted, and what an expert says instead.
+
+A field's key is the number of its report or form in the packet, from 1, a point, and the field's name: ``1.wages_tips``;
+``2.ihcMarkers.ER``. Whether a text is written as such a value is decided by the field's format alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import StringConstraints, ValidationError
+
+from evalkit.core.records import StrictRecord
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import ReviewRefused, UsageError
+from evalkit.extraction.clinical_rules import get_base_field_name
+from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_field_template
+from evalkit.extraction.formats import get_format_error, get_format_example
+from evalkit.extraction.value_grounding import FieldClaim, find_written_value, ground_claim
+from evalkit.grounding import Locator
+from evalkit.review.packet import SMEPacket
+
+FieldKey = Annotated[str, StringConstraints(pattern=r"^[1-9]\d*\..+$")]
+
+#: What a status is called on a person's screen.
+STATUS_WORDS = {
+    FieldStatus.FOUND: "found",
+    FieldStatus.NOT_PRESENT: "not present",
+    FieldStatus.AMBIGUOUS: "ambiguous",
+}
+
+
+class FormFields(StrictRecord):
+    """The fields of one report or form, as the agent or an expert has them."""
+
+    template: str
+    """Name of the template."""
+    document_type: str
+    """The clinical document type, or the form: ``W-2``."""
+    start_page: int
+    end_page: int
+    """Inclusive."""
+    fields: dict[str, FieldValue]
+    """By name, in the template's order."""
+
+    @classmethod
+    def from_extraction(cls, extraction: Extraction) -> FormFields:
+        """What was extracted, without how."""
+        return cls(**{name: getattr(extraction, name) for name in cls.model_fields})
+
+
+class FieldAnswer(StrictRecord):
+    """What an expert says about one field."""
+
+    status: FieldStatus
+    value: str | None = None
+    """Normalised; of a field that was found, or an ambiguous reading."""
+
+
+@dataclass(frozen=True)
+class FieldTextCheck:
+    """A text as a field's value."""
+
+    value: str | None
+    """Normalised; None where it is not written in the field's format."""
+    problem: str = ""
+    """What is wrong with it, and how such a value is written; empty where nothing is."""
+
+
+def list_forms(packet: SMEPacket) -> tuple[FormFields, ...]:
+    """What the agent extracted, by report and form."""
+    return tuple(map(FormFields.from_extraction, packet.extractions))
+
+
+def index_fields_by_key(forms: Sequence[FormFields]) -> dict[str, FieldValue]:
+    """All fields by key, in order."""
+    return {
+        f"{form_number}.{field_name}": field_value
+        for form_number, form in enumerate(forms, 1)
+        for field_name, field_value in form.fields.items()
+    }
+
+
+def split_field_key(key: str) -> tuple[int, str]:
+    """A key's report or form, from 0, and the name of its field."""
+    form_number, _, field_name = key.partition(".")
+    return int(form_number) - 1, field_name
+
+
+def find_template_field(form: FormFields | Extraction, name: str) -> TemplateField:
+    """What the form's template says about a field; of one that it does not know any more, a plain text."""
+    field_template = find_form_template(form)
+    field = field_template.get_field(get_base_field_name(name)) if field_template else None
+    return field or TemplateField(name="text", description=name)
+
+
+def find_form_template(form: FormFields | Extraction | IterationRecord) -> FieldTemplate | None:
+    """The template that was filled in; None where it is not there any more."""
+    try:
+        return get_field_template(form.template)
+    except UsageError:
+        return None
+
+
+def format_field_label(form: FormFields | Extraction, name: str) -> str:
+    """What a person calls the field: ``Wages, tips, other compensation``; of one of many its own name behind it."""
+    instance_name = name.partition(".")[2]
+    description = find_template_field(form, name).description
+    return f"{description}: {instance_name}" if instance_name else description
+
+
+def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
+    """A text that is being typed, as that field's value."""
+    if not text.strip():
+        return FieldTextCheck(None, "Type a value, or say that it is not present.")
+    normal_value = field.normalise(text)
+    if normal_value is not None:
+        return FieldTextCheck(normal_value)
+    complaint_text = get_format_error(field.format)
+    example_text = get_format_example(field.format)
+    return FieldTextCheck(
+        None, f"This {complaint_text}." + (f" It is written as {example_text}." if example_text else "")
+    )
+
+
+def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
+    """An expert's word about a field: a value as text, or ``{"value": …, "status": …}``; None: it is not present.
+
+    ReviewRefused where it is neither, or the value is not in the field's format. The value itself is not quoted.
+    """
+    answer_fields: Any = (
+        {"status": "not_present"}
+        if raw_answer is None
+        else {"value": raw_answer}
+        if isinstance(raw_answer, str)
+        else raw_answer
+    )
+    if isinstance(answer_fields, Mapping) and "status" not in answer_fields:
+        answer_fields = {**answer_fields, "status": "found"}
+    try:
+        parsed_answer = FieldAnswer.model_validate(answer_fields)
+    except ValidationError as error:
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        error_path = ".".join(str(step) for step in first_error["loc"])
+        raise _invalid_field_error(
+            f"{field.description}: {error_path}: {first_error['msg']}".replace(": : ", ": "),
+            'Give a text, None for a field that is not there, or {"value": …, "status": "found", "not_present" or "ambiguous"}.',
+        ) from None
+    text = parsed_answer.value or ""
+    if parsed_answer.status is FieldStatus.NOT_PRESENT:
+        if text.strip():
+            raise _invalid_field_error(
+                f"{field.description}: a field that is not present has no value", "Leave one of them out."
+            )
+        return FieldAnswer(status=parsed_answer.status)
+    if parsed_answer.status is FieldStatus.AMBIGUOUS and not text.strip():
+        return FieldAnswer(status=parsed_answer.status)
+    text_check = check_field_text(field, text)
+    if text_check.value is None:
+        raise _invalid_field_error(
+            f"{field.description}: {text_check.problem[:1].lower()}{text_check.problem[1:-1]}", "Correct the value."
+        )
+    return FieldAnswer(status=parsed_answer.status, value=text_check.value)
+
+
+def resolve_field_key(packet: SMEPacket, name: str) -> str:
+    """The key of a field that is called by its key, or by its name where only one form has it. ReviewRefused."""
+    keys = list(index_fields_by_key(list_forms(packet)))
+    matching_keys = [key for key in keys if name in (key, split_field_key(key)[1])]
+    if len(matching_keys) == 1:
+        return matching_keys[0]
+    if matching_keys:
+        raise _invalid_field_error(f"several forms have a field {name!r}", f"Say which: {' or '.join(matching_keys)}.")
+    raise _invalid_field_error(
+        f"case {packet.case_id!r} has no field {name!r}", "Its fields are in packet.extractions."
+    )
+
+
+def parse_field_answers(packet: SMEPacket, raw_answers: Mapping[str, object]) -> dict[str, FieldAnswer]:
+    """What an expert says, by key; fields may be called by their names. ReviewRefused."""
+    agent_forms = list_forms(packet)
+    answers_by_key: dict[str, FieldAnswer] = {}
+    for name, raw_answer in raw_answers.items():
+        key = resolve_field_key(packet, name)
+        form_index, field_name = split_field_key(key)
+        answers_by_key[key] = parse_field_answer(find_template_field(agent_forms[form_index], field_name), raw_answer)
+    return answers_by_key
+
+
+def correct_fields(
+    agent_forms: Sequence[FormFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
+) -> tuple[FormFields, ...]:
+    """The fields as the expert corrects them; a value that stands on the form's pages has its place there."""
+    locator = Locator(bundle)
+    corrected_forms = []
+    for form_number, form in enumerate(agent_forms, 1):
+        corrected_values = {
+            field_name: _locate_answer(answers_by_key[key], agent_value, form, field_name, bundle, locator)
+            if (key := f"{form_number}.{field_name}") in answers_by_key
+            else agent_value
+            for field_name, agent_value in form.fields.items()
+        }
+        corrected_forms.append(form.model_copy(update={"fields": corrected_values}))
+    return tuple(corrected_forms)
+
+
+def _locate_answer(
+    answer: FieldAnswer, agent_value: FieldValue, form: FormFields, name: str, bundle: DocumentBundle, locator: Locator
+) -> FieldValue:
+    if is_same_as_agent(answer, agent_value):
+        return agent_value
+    if answer.value is None:
+        return FieldValue(status=answer.status, confidence=1.0)
+    if answer.value == agent_value.value:  # where the agent read it
+        return agent_value.model_copy(update={"status": answer.status, "confidence": 1.0})
+    field, page_numbers = (
+        find_template_field(form, name),
+        range(max(form.start_page, 1), min(form.end_page, bundle.total_pages) + 1),
+    )
+    claim = FieldClaim(answer.value, page=agent_value.page, is_ambiguous=answer.status is FieldStatus.AMBIGUOUS)
+    verified = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
+    if (
+        verified.issue is None
+        and verified.field_value.value == answer.value
+        and _has_single_place(answer.value, field, bundle, page_numbers)
+    ):
+        return verified.field_value
+    # The expert has read it where the reader could not, or it stands in several boxes: it is true all the same, and no
+    # place is made up for it.
+    return FieldValue(status=answer.status, value=answer.value, confidence=1.0)
+
+
+def _has_single_place(value: str, field: TemplateField, bundle: DocumentBundle, page_numbers: Iterable[int]) -> bool:
+    """Whether no other place on the pages could be meant; a sign of currency more or less makes no other place."""
+    page_texts = ((page_number, bundle.page(page_number).text) for page_number in page_numbers)
+    return (
+        len(
+            {
+                (page_number, end)
+                for page_number, text in page_texts
+                for _, end in find_written_value(value, field, text, 0, len(text))
+            }
+        )
+        <= 1
+    )
+
+
+def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
+    """Whether an expert says what the agent said."""
+    return (answer.status, answer.value) == (agent_value.status, agent_value.value)
+
+
+def find_changed_fields(
+    forms_before: Sequence[FormFields], forms_after: Sequence[FormFields]
+) -> dict[str, FieldAnswer]:
+    """What of two states of the same forms is not alike: as answers to the first, by key."""
+    values_before = index_fields_by_key(forms_before)
+    return {
+        key: FieldAnswer(status=value_after.status, value=value_after.value)
+        for key, value_after in index_fields_by_key(forms_after).items()
+        if key in values_before
+        and (values_before[key].status, values_before[key].value) != (value_after.status, value_after.value)
+    }
+
+
+def list_comparable_values(forms: Iterable[FormFields]) -> list[tuple[str, str, str | None]]:
+    """What two experts must have said alike to agree: status and value of every field."""
+    return [
+        (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()
+    ]
+
+
+def format_field_value(field_value: FieldValue | FieldAnswer) -> str:
+    """A field in a few words."""
+    if field_value.status is FieldStatus.FOUND and field_value.value is not None:
+        return field_value.value
+    words = STATUS_WORDS[field_value.status]
+    return f"{words}, perhaps {field_value.value}" if field_value.value else words
+
+
+def _invalid_field_error(message: str, remedy: str) -> ReviewRefused:
+    return ReviewRefused(message, code="REVIEW-FIELD", remedy=remedy)

@@ -1,0 +1,298 @@
+"""What stands around the place that an issue is about: two paragraphs before, three after.
+
+Source: specification 000, slide 10. The expert sees the document's own text, not only what the agent claims. Where a
+quote was not found, the context says so; it never passes another passage off as the quote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from evalkit.classification.schema import DocumentType, Segment
+from evalkit.core.records import StrictRecord
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.errors import NotFound
+from evalkit.grounding.locate import Located, Locator
+from evalkit.issue import Issue, PageBox, QuoteVerdict
+from evalkit.review.packet import SMEPacket
+
+PARAGRAPHS_BEFORE, PARAGRAPHS_AFTER = 2, 3
+"""Paragraphs that are shown around the place."""
+
+
+class IssueSegment(StrictRecord):
+    """The segment that an issue is about."""
+
+    segment_index: int
+    """As the answer numbers it."""
+    start_page: int
+    """From 1."""
+    end_page: int
+    """The last page, itself included."""
+    dominant_type: DocumentType | None
+    """None: the agent cannot tell."""
+
+
+class ClaimedEvidence(StrictRecord):
+    """A quote that the agent gives for a type."""
+
+    document_type: DocumentType
+    """What it is said to support."""
+    snippet: str
+    """The words that are claimed."""
+    page: int
+    """The page that is claimed, from 1."""
+    anchors: tuple[str, ...]
+    """The terms in it that decided."""
+
+
+class ContextParagraph(StrictRecord):
+    """One paragraph of the document's own text."""
+
+    page: int
+    """From 1."""
+    text: str
+    """As it was read."""
+    match_span: tuple[int, int] | None = None
+    """Start and end, in characters of ``text``, of what was found in it; None around the place."""
+
+
+class IssueContext(StrictRecord):
+    """One issue with what is needed to judge it."""
+
+    issue: Issue
+    """The issue itself."""
+    segment: IssueSegment | None
+    """None where the issue is about the whole document."""
+    reasoning: str
+    """The agent's reasoning for the segment; empty without one."""
+    evidence: tuple[ClaimedEvidence, ...]
+    """What the agent quotes, for the issue's type if it names one, in its segment or, without one, in all."""
+    paragraphs_before: tuple[ContextParagraph, ...]
+    """At most two, over page breaks."""
+    paragraphs_matched: tuple[ContextParagraph, ...]
+    """Where the quote, or by ``verdict`` UNCERTAIN or ALTERED the passage nearest to it, stands; empty if not found."""
+    paragraphs_after: tuple[ContextParagraph, ...]
+    """At most three, over page breaks; without a match the first ones of the claimed page."""
+    page_found: int | None
+    """The page of ``paragraphs_matched``; None if not found."""
+    boxes: tuple[PageBox, ...]
+    """The rectangles of that place."""
+    verdict: QuoteVerdict | None
+    """What comparing the quote with the document found; None without a quote."""
+    note: str
+    """One sentence of what is shown."""
+
+
+def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle) -> IssueContext:
+    """The context of one of the packet's issues. NotFound, naming it, if the packet has no such issue."""
+    issue = next((issue for issue in packet.issues if issue.issue_id == issue_id), None)
+    if issue is None:
+        raise NotFound(
+            f"case {packet.case_id!r} has no issue {issue_id!r}",
+            code="ISSUE-NOT-FOUND",
+            remedy="Its issues are in packet.issues.",
+        )
+    segments = packet.classification.segments if packet.classification else ()
+    segment = _find_segment(issue, segments)
+    evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
+    quote_claims = _collect_quote_claims(issue, evidence)
+    default_page = segment.start_page if segment else 1
+    match = _find_best_match(quote_claims, default_page, Locator(bundle))
+    surroundings = _collect_surroundings(bundle, match) if match and match.page else None
+    shown_match = match if surroundings else None
+    claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
+    first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
+    return IssueContext(
+        issue=issue,
+        segment=None if segment is None else _build_issue_segment(segment),
+        reasoning=segment.reasoning if segment else "",
+        evidence=evidence,
+        paragraphs_before=surroundings.before if surroundings else (),
+        paragraphs_matched=surroundings.matched if surroundings else (),
+        paragraphs_after=surroundings.after if surroundings else first_paragraphs,
+        page_found=shown_match.page if shown_match else None,
+        boxes=shown_match.boxes if shown_match else (),
+        verdict=issue.verdict or (match.verdict if match else None),
+        note=_describe_context(
+            bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)
+        ),
+    )
+
+
+def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
+    """The segment that the issue names, or that its page is in, or the only one."""
+    same_index_segments = [candidate for candidate in segments if candidate.segment_index == issue.segment_index]
+    if issue.page is not None:
+        # Two segments may bear the same index: the page tells them apart.
+        on_page = (
+            candidate
+            for candidate in same_index_segments or segments
+            if candidate.start_page <= issue.page <= candidate.end_page
+        )
+        if segment := next(on_page, None):
+            return segment
+    if same_index_segments:
+        return same_index_segments[0]
+    return segments[0] if len(segments) == 1 else None
+
+
+def _build_issue_segment(segment: Segment) -> IssueSegment:
+    return IssueSegment(
+        segment_index=segment.segment_index,
+        start_page=segment.start_page,
+        end_page=segment.end_page,
+        dominant_type=segment.dominant_type,
+    )
+
+
+def _collect_evidence(issue: Issue, segments: Sequence[Segment]) -> Iterator[ClaimedEvidence]:
+    for segment in segments:
+        for presence in segment.segment_composition:
+            if issue.document_type in (None, presence.document_type):
+                for evidence in presence.top_evidence:
+                    yield ClaimedEvidence(
+                        document_type=presence.document_type,
+                        snippet=evidence.snippet,
+                        page=evidence.page,
+                        anchors=evidence.anchors_found,
+                    )
+
+
+class _QuoteClaim(NamedTuple):
+    quote: str
+    page: int | None
+    """None: no page is claimed."""
+
+
+def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> list[_QuoteClaim]:
+    """What to look for: the issue's own quote, else the agent's evidence, on the issue's page if it names one."""
+    if issue.quote:
+        return [_QuoteClaim(issue.quote, issue.page)]
+    return [
+        _QuoteClaim(quotation.snippet, quotation.page) for quotation in evidence if issue.page in (None, quotation.page)
+    ]
+
+
+def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: Locator) -> Located | None:
+    """The place of the first claim that stands where it should; failing that, of the first one."""
+    matches = [_locate_claim(claim, default_page, locator) for claim in claims]
+    return next((match for match in matches if match.is_found), matches[0] if matches else None)
+
+
+def _locate_claim(claim: _QuoteClaim, default_page: int, locator: Locator) -> Located:
+    match = locator.locate(claim.quote, claim.page or default_page)
+    if claim.page is None and match.verdict is QuoteVerdict.WRONG_PAGE and match.page:
+        return locator.locate(claim.quote, match.page)  # where no page is claimed, none is wrong
+    return match
+
+
+class _Surroundings(NamedTuple):
+    before: tuple[ContextParagraph, ...]
+    matched: tuple[ContextParagraph, ...]
+    after: tuple[ContextParagraph, ...]
+
+
+def _collect_surroundings(bundle: DocumentBundle, match: Located) -> _Surroundings | None:
+    """The paragraphs of the place and around it; headers and footers are passed over unless they are the place."""
+    page = bundle.page(match.page or 1)
+    spans = list(_find_paragraph_spans(page))
+    matched_indexes = [index for index, (start, end) in enumerate(spans) if start < match.end and end > match.start]
+    if not matched_indexes:
+        return None
+    earlier = chain(
+        _read_body_paragraphs(page, stop=matched_indexes[0], step=-1),
+        _iterate_page_paragraphs(bundle, range(page.page_num - 1, 0, -1), step=-1),
+    )
+    later = chain(
+        _read_body_paragraphs(page, start=matched_indexes[-1] + 1),
+        _iterate_page_paragraphs(bundle, range(page.page_num + 1, bundle.total_pages + 1), step=1),
+    )
+    return _Surroundings(
+        before=tuple(islice(earlier, PARAGRAPHS_BEFORE))[::-1],
+        matched=tuple(
+            ContextParagraph(
+                page=page.page_num, text=page.paragraphs[index], match_span=_clip_match(match, *spans[index])
+            )
+            for index in matched_indexes
+        ),
+        after=tuple(islice(later, PARAGRAPHS_AFTER)),
+    )
+
+
+def _clip_match(match: Located, start: int, end: int) -> tuple[int, int]:
+    """The part of the paragraph start..end of a page's text that the place takes up."""
+    return max(match.start, start) - start, min(match.end, end) - start
+
+
+def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[ContextParagraph, ...]:
+    """The first paragraphs of a page; none if the document has no such page."""
+    return tuple(
+        islice(
+            chain.from_iterable(_read_body_paragraphs(page) for page in bundle.iter_pages(page_number, page_number)),
+            PARAGRAPHS_AFTER,
+        )
+    )
+
+
+def _iterate_page_paragraphs(
+    bundle: DocumentBundle, page_numbers: Iterable[int], *, step: int
+) -> Iterator[ContextParagraph]:
+    return chain.from_iterable(
+        _read_body_paragraphs(bundle.page(page_number), step=step) for page_number in page_numbers
+    )
+
+
+def _read_body_paragraphs(page: Page, start: int = 0, stop: int | None = None, step: int = 1) -> list[ContextParagraph]:
+    """The paragraphs start..stop of a page (stop exclusive), without headers and footers; backwards for step -1."""
+    furniture_indexes = {index for index, block in enumerate(page.visible_blocks) if block.furniture}
+    texts = list(enumerate(page.paragraphs))[start:stop]
+    return [
+        ContextParagraph(page=page.page_num, text=text)
+        for index, text in texts[::step]
+        if index not in furniture_indexes
+    ]
+
+
+def _find_paragraph_spans(page: Page) -> Iterator[tuple[int, int]]:
+    """Start and end of each paragraph in ``page.text``."""
+    offset = 0
+    for text in page.paragraphs:
+        offset = max(page.text.find(text, offset), offset)
+        yield offset, offset + len(text)
+        offset += len(text)
+
+
+def _describe_context(
+    is_quote: bool, claimed_page: int, match: Located | None, shown_match: Located | None, *, has_page_text: bool
+) -> str:
+    start_words = (
+        f"shown is the start of page {claimed_page}" if has_page_text else f"page {claimed_page} has no text to show"
+    )
+    if match is None:
+        return f"Nothing is quoted; {start_words}."
+    subject = "The quote" if is_quote else "The issue itself quotes nothing; the agent's evidence"
+    if shown_match is None:
+        is_unreadable = match.verdict is QuoteVerdict.UNCERTAIN
+        if is_unreadable:
+            return f"{subject} could not be looked for, as the page is not readable; {start_words}."
+        nearest_words = (
+            f"; most like it is a passage on page {match.nearest}, {match.score:.0f} %" if match.nearest else ""
+        )
+        return f"{subject} was not found on any page{nearest_words}; {start_words}."
+    if shown_match.is_found:
+        return f"{subject} stands on page {shown_match.page}."
+    if shown_match.verdict is QuoteVerdict.WRONG_PAGE:
+        return f"{subject} does not stand on page {claimed_page} but on page {shown_match.page}."
+    return f"{subject} {_describe_alteration(claimed_page, shown_match)}."
+
+
+def _describe_alteration(claimed_page: int, shown_match: Located) -> str:
+    if shown_match.score >= 100:
+        return f"stands on page {shown_match.page}, but look at what stands beside it: {shown_match.difference}"
+    return (
+        f"does not stand on page {claimed_page} as it is quoted; "
+        f"shown is the passage nearest to it, on page {shown_match.page} ({shown_match.score:.0f} % alike)"
+    )

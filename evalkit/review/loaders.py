@@ -1,0 +1,59 @@
+"""Results, fields and bundles from their files; what is wrong with a file is said without quoting it."""
+
+from __future__ import annotations
+
+from pydantic_core import from_json
+
+from evalkit.classification.document_result import SCHEMA_VERSION, DocumentFailure, DocumentResult
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.documents.bundle import DocumentBundle, pack_page_json
+from evalkit.errors import StoreError
+from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
+from evalkit.extraction.extraction_schema import Extractions
+from evalkit.store import OutputFolder, bundle_file_name, extraction_file_name, result_file_name, validate_stored
+
+_HEAD_BYTES = 8192
+"""Bytes, about twice as many as the longest path has."""
+_REMEDY = "Run the document with --fresh."
+
+
+def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | DocumentFailure:
+    """What was decided about a document, or why it was not read. NotFound; StoreError for a damaged file."""
+    name = result_file_name(doc_id)
+    stored = output_folder.read_json(name, schema_version=SCHEMA_VERSION)
+    if "error" in stored:
+        return validate_stored(DocumentFailure, stored, name, _REMEDY)
+    return validate_stored(DocumentResult, stored, name, _REMEDY)
+
+
+def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
+    """The fields that were extracted from a document. NotFound; StoreError for a damaged file."""
+    name = extraction_file_name(doc_id)
+    stored = output_folder.read_json(name, schema_version=EXTRACTIONS_VERSION)
+    return validate_stored(Extractions, stored, name, "Extract the document with --fresh.")
+
+
+def read_document_path(output_folder: OutputFolder, doc_id: str) -> str:
+    """Where a document was read from. NotFound; StoreError for a damaged file.
+
+    It stands at the beginning of the bundle, before the pages: these, which are nearly all of it, are not looked at.
+    """
+    name = bundle_file_name(doc_id)
+    try:
+        file_path = from_json(output_folder.read_bytes(name, _HEAD_BYTES), allow_partial=True)["file_path"]
+    except (ValueError, TypeError, LookupError):
+        file_path = output_folder.read_json(name, schema_version=BUNDLE_VERSION).get("file_path")
+    if not isinstance(file_path, str):
+        raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=_REMEDY)
+    return file_path
+
+
+def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
+    """What stands in a document. NotFound; StoreError for a damaged file."""
+    name = bundle_file_name(doc_id)
+    return validate_stored(
+        DocumentBundle,
+        output_folder.read_json(name, schema_version=BUNDLE_VERSION, object_hook=pack_page_json),
+        name,
+        _REMEDY,
+    )

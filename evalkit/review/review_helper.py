@@ -1,0 +1,187 @@
+"""SMEReviewHelper: the calls that a notebook needs.
+
+Source: specification 000, slide 10: list pending cases, load a packet, look at an issue in its context, save a review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalkit.errors import CaseTaken, ReviewConflict, UsageError
+from evalkit.review.claiming import reconcile_claims
+from evalkit.review.ground_truth import IssueVerdict, Review, Shown, find_newest_revision
+from evalkit.review.issue_context import IssueContext, build_issue_context
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import (
+    SMEPacket,
+    compute_packet_digest,
+    format_timestamp,
+    read_packet,
+    read_packet_bundle,
+    utc_now,
+)
+from evalkit.review.queue import list_pending_cases
+from evalkit.review.submission import ReviewSubmitter, Submission
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.store import CASE_COLUMNS, CaseView, OutputFolder, OutputIndex
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def require_reviewer_and_folder(output: Path | str, reviewer: str) -> str:
+    """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
+    if not reviewer.strip():
+        raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
+    OutputFolder(output).require_output_folder()
+    return reviewer.strip()
+
+
+class SMEReviewHelper:
+    """One expert at work on one output folder. Needs no roster."""
+
+    def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
+        """``output`` is the folder of a run, ``reviewer`` a name that is not empty; ``clock`` gives ISO 8601 in UTC.
+
+        UsageError where the name is empty or that is no output folder; StoreError where it cannot be opened.
+        """
+        self.reviewer = require_reviewer_and_folder(output, reviewer)
+        self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
+        self._output_folder = OutputFolder(output)
+        self._index = OutputIndex(output)
+        self._loaded_digests: dict[str, str] = {}
+        self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
+
+    def close(self) -> None:
+        """Give the index back."""
+        self._index.close()
+
+    def list_pending_reviews(self) -> pd.DataFrame:
+        """The cases that wait, strictly worst first: blocker, major, minor (counts of open issues), then case_id."""
+        import pandas as pd
+
+        reconcile_claims(self._output_folder, self._index, format_timestamp(self._clock()))
+        return pd.DataFrame(list_pending_cases(self._index), columns=list(CASE_COLUMNS))
+
+    def load_packet(self, case_id: str) -> SMEPacket:
+        """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""
+        with hold_write_lock(self._output_folder, case_id):  # nothing may be purged between looking and noting
+            packet = read_packet(self._output_folder, case_id)
+            self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_timestamp(self._clock())))
+        self._loaded_digests[case_id] = compute_packet_digest(packet)
+        return packet
+
+    def get_issue_context(self, packet: SMEPacket, issue_id: str) -> IssueContext:
+        """One of the packet's issues with its segment, evidence and the document's text around it. NotFound."""
+        return build_issue_context(packet, issue_id, read_packet_bundle(self._output_folder, packet))
+
+    def reviews(self, case_id: str) -> list[Review]:
+        """What was submitted about a case, oldest first; only one's own while a further opinion is awaited. NotFound."""
+        self.load_packet(case_id)
+        return list(CaseOpinions.read(self._output_folder, case_id).list_readable_reviews(case_id, self.reviewer))
+
+    def revision(self, case_id: str) -> int:
+        """The number of a case's newest review, 0 before the first: what ``base_revision`` is compared with."""
+        self._loaded_digests[case_id] = compute_packet_digest(read_packet(self._output_folder, case_id))
+        return find_newest_revision(self._output_folder, case_id)
+
+    def save_review(
+        self,
+        case_id: str,
+        agrees: bool | None = None,
+        corrected_dominant_type: str | None = None,
+        corrected_segments: Sequence[Any] | None = None,
+        corrected_mixture: Sequence[Any] | None = None,
+        correction_notes: str = "",
+        issue_verdicts: Iterable[IssueVerdict | Mapping[str, Any]] = (),
+        undeterminable: str | None = None,
+        *,
+        corrected_fields: Mapping[str, Any] | None = None,
+        corrected_template: StatementTemplate | str | None = None,
+        unmet_sums: str = "",
+        vouched: Iterable[str] | None = None,
+        seconds_active: float | None = None,
+        pages_seen: Iterable[int] = (),
+        evidence_seen: Iterable[str] = (),
+        shown: Shown | None = None,
+        segment_flags: Iterable[Mapping[str, Any]] = (),
+        base_revision: int | None = None,
+    ) -> Review:
+        """Submit a review: exactly one of ``agrees=True``, any ``corrected_…``, or ``undeterminable`` (a reason).
+
+        ``corrected_segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and perhaps
+        ``segment_composition``; ``issue_verdicts`` dicts with ``issue_id``, ``verdict`` (confirmed or dismissed) and
+        perhaps ``note``. ``segment_flags`` are dicts with ``segment_index`` (from 1, in the order of the pages, of the
+        segments that the review leaves), ``flag`` (``other_patient``, ``duplicate`` or ``out_of_order``) or ``note`` or
+        both, and perhaps ``start_page`` and ``end_page``, which an undeterminable case needs. ``vouched`` defaults to
+        type and segments, or to the corrected parts (segments bring their type with them). ``base_revision`` is the
+        revision the expert has seen; None takes whatever is the newest.
+
+        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, where several
+        forms have one), the value as text, None for a field that is not there, or ``{"value": …, "status": …}`` with
+        status ``found``, ``not_present`` or ``ambiguous``; ``vouched`` names fields, and defaults to all of them, or to
+        the corrected ones.
+
+        In a case about a statement template ``corrected_template`` is one, or its TOML text. Where its sums are not met on
+        the statement that the case shows, ``unmet_sums`` says why it may be approved all the same. ``undeterminable``
+        rejects it.
+
+        No claim is needed. Where another reviewer has the case open in the workbench, saving on whatever is the newest
+        is refused (CaseTaken); whoever names the ``base_revision`` they have seen saves, and the other is told so when
+        they submit.
+
+        NotFound for a case that is not there; ReviewRefused where the review cannot stand; ReviewConflict where
+        another one was saved since ``base_revision``, or the document was run anew since its packet was loaded here.
+        In each case nothing was written.
+        """
+        submission = Submission(
+            agrees=agrees,
+            corrected_dominant_type=corrected_dominant_type,
+            corrected_segments=corrected_segments,
+            corrected_mixture=corrected_mixture,
+            corrected_fields=corrected_fields,
+            corrected_template=corrected_template,
+            unmet_sums=unmet_sums,
+            correction_notes=correction_notes,
+            issue_verdicts=issue_verdicts,
+            undeterminable=undeterminable,
+            vouched=vouched,
+            seconds_active=seconds_active,
+            pages_seen=pages_seen,
+            evidence_seen=evidence_seen,
+            shown=shown,
+            segment_flags=segment_flags,
+        )
+        require_savable = self._require_not_taken if base_revision is None else self._require_as_loaded
+        loaded_case = self._submitter.load_case(case_id)
+        return self._submitter.submit(
+            loaded_case, submission, base_revision=base_revision, require_savable=partial(require_savable, case_id)
+        )
+
+    def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
+        """Undo after submitting: the ground truth goes, the case waits again, the reviews stay.
+
+        ReviewRefused without a reason or where the case is not closed; NotFound; ReviewConflict as in ``save_review``.
+        """
+        return self._submitter.reopen(case_id, reason, base_revision=base_revision)
+
+    def _require_not_taken(self, case_id: str, packet_sha256: str, now: str) -> None:
+        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_require_as_loaded``."""
+        self._require_as_loaded(case_id, packet_sha256, now)
+        claim = self._index.claims.list_live_claims(now, case_id).get(case_id)
+        if claim and claim.reviewer != self.reviewer:
+            raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
+
+    def _require_as_loaded(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
+        """ReviewConflict where the packet is another than the one that was loaded: nobody has seen it yet."""
+        if self._loaded_digests.get(case_id, packet_sha256) != packet_sha256:
+            raise ReviewConflict(
+                f"case {case_id!r} was run anew since it was loaded here",
+                code="REVIEW-CONFLICT",
+                remedy="Load the packet again and look at what has changed before you save.",
+            )

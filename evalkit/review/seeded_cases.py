@@ -1,0 +1,226 @@
+"""Seeded cases: cases whose shown answer is wrong on purpose, to measure how often experts notice.
+
+``seeded/{case_id}.json`` says of which document a case was made, what was planted in it and where; it is written once,
+before the case's packet, so that the packet can be made again. The packet shows the document's pages under a name of its
+own (``SMEPacket.is_seeded``): to whoever answers it is a case like any other, and no answer to it is about the document.
+Source: threat image projection in airport screening: faults whose place is known, mixed into the daily work so that
+attention can be measured (Cutler and Paddock, IEEE Carnahan Conference 2009).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import ValidationError, model_validator
+
+from evalkit.classification.document_result import DocumentFailure, DocumentResult
+from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.core.records import StrictRecord
+from evalkit.errors import StoreError
+from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, try_read_json
+from evalkit.review.loaders import read_result
+from evalkit.review.packet import SMEPacket, read_packet
+from evalkit.store import (
+    SEED_RECORDS_FOLDER,
+    OutputFolder,
+    ground_truth_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    result_file_name,
+    seed_record_file_name,
+    validate_stored,
+)
+
+SCHEMA_VERSION = 1
+
+FaultKind = Literal["type", "boundary", "joined"]
+
+_SEEDED_FILE_PATTERN = re.compile(rf"{SEED_RECORDS_FOLDER}/((.+)-[0-9a-f]{{8}})\.json")
+
+
+class Fault(StrictRecord):
+    """What is wrong on purpose in a shown answer."""
+
+    kind: FaultKind
+    """A segment of another type, a document that begins on another page, two documents as one."""
+    start_page: int
+    """The first page that the fault is about, from 1."""
+    end_page: int
+    """The last one."""
+    shown_type: DocumentType | None = None
+    """Of ``type``: what these pages are shown as …"""
+    true_type: DocumentType | None = None
+    """… and what they are."""
+    true_dominant: DocumentType | None = None
+    """Of ``type``: what the whole file is."""
+    shown_start: int | None = None
+    """Of ``boundary``: the page on which the answer lets a document begin."""
+    true_start: int | None = None
+    """Of ``boundary`` and ``joined``: the page on which it begins."""
+
+
+class Seeded(StrictRecord):
+    """One seeded case: ``seeded/{case_id}.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    doc_id: str
+    """The document whose pages are shown; the case has another name."""
+    fault: Fault
+    """What was planted."""
+    truth_sha256: str
+    """Of the ground truth (canonical JSON) that it was planted in; where that is another by now, what the fault hides must
+    still be true, or nothing follows."""
+    drawn_at: str
+    """When (ISO 8601, UTC)."""
+    packet: SMEPacket
+    """The case, as it is put into the queue."""
+
+    @model_validator(mode="after")
+    def _require_seeded_packet(self) -> Self:
+        if not self.packet.is_seeded or self.packet.bundle_doc_id != self.doc_id:
+            raise ValueError("the packet does not show that document's pages under another name")
+        return self
+
+
+def read_seeded_case(output_folder: OutputFolder, case_id: str) -> Seeded:
+    """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
+    name, remedy = seed_record_file_name(case_id), "Restore it from a backup."
+    seeded_case = validate_stored(Seeded, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, remedy)
+    if seeded_case.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded_case.doc_id:
+        raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
+    return seeded_case
+
+
+def resolve_shown_document(output_folder: OutputFolder, shown_name: str) -> str:
+    """The document whose pages go by that name: the one that a seeded case shows, else of that very name."""
+    if output_folder.has_file(result_file_name(shown_name)) or not output_folder.has_file(packet_file_name(shown_name)):
+        return shown_name
+    packet = read_packet(output_folder, shown_name)
+    return packet.bundle_doc_id if packet.is_seeded else shown_name
+
+
+def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentResult | DocumentFailure:
+    """A document's result; of a seeded case what it shows as one, so that looking it up does not tell it apart.
+
+    NotFound; StoreError where a file cannot be read.
+    """
+    doc_id = resolve_shown_document(output_folder, shown_name)
+    result = read_result(output_folder, doc_id)
+    if doc_id == shown_name or isinstance(result, DocumentFailure):
+        return result
+    packet = read_packet(output_folder, shown_name)
+    return result.model_copy(
+        update={
+            "doc_id": shown_name,
+            "classification": packet.classification,
+            "issues": packet.issues,
+            "decision": packet.v5_decision,
+            "decision_rule": packet.decision_rule,
+            "decision_reason": packet.decision_reason,
+        }
+    )
+
+
+def iterate_seeded_cases(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
+    """The case_ids of all seeded cases, in order, each with the doc_id of its document."""
+    for name in output_folder.list_json_files(SEED_RECORDS_FOLDER):
+        if match := _SEEDED_FILE_PATTERN.fullmatch(name):
+            yield match[1], match[2]
+
+
+def map_seeded_cases_by_document(output_folder: OutputFolder) -> dict[str, list[str]]:
+    """The case_ids of the seeded cases that show a document's pages, by its doc_id."""
+    case_ids_by_document: dict[str, list[str]] = {}
+    for case_id, doc_id in iterate_seeded_cases(output_folder):
+        case_ids_by_document.setdefault(doc_id, []).append(case_id)
+    return case_ids_by_document
+
+
+def is_seeded_case_waiting(output_folder: OutputFolder, case_id: str) -> bool:
+    """Whether a seeded case is in the queue and was not answered yet."""
+    return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
+
+
+def is_seeded_truth_current(output_folder: OutputFolder, seeded_case: Seeded) -> bool:
+    """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
+    record = try_read_json(output_folder, ground_truth_file_name(seeded_case.doc_id))
+    if record is None or hash_canonical_json(record) == seeded_case.truth_sha256:
+        return record is not None
+    try:
+        truth = GroundTruth.model_validate(record)
+    except ValidationError:
+        return False
+    return {"dominant_type", "segments"} <= {*truth.vouched} and _is_hidden_answer_true(
+        seeded_case.fault, truth.ground_truth_classification
+    )
+
+
+def _is_hidden_answer_true(fault: Fault, truth: ClassificationOutput) -> bool:
+    if fault.kind == "type":
+        return (_collect_types_on_fault_pages(truth, fault), truth.dominant_type_overall) == (
+            {fault.true_type},
+            fault.true_dominant,
+        )
+    first_pages = {segment.start_page for segment in truth.segments}
+    return fault.true_start in first_pages and fault.shown_start not in first_pages
+
+
+def is_fault_corrected(fault: Fault, review: Review) -> bool:
+    """Whether the answer corrects what was planted; whatever else it says does not matter.
+
+    A type counts as corrected where none of its pages has the planted one any more, or where the file's type alone was
+    corrected, to the true one; a beginning where the answer has the true one, and not the planted.
+    """
+    before, after = review.before, review.after
+    if (
+        review.outcome != "corrected"
+        or not isinstance(after, ClassificationOutput)
+        or not isinstance(before, ClassificationOutput)
+    ):
+        return False
+    if fault.kind != "type":
+        first_pages = {segment.start_page for segment in after.segments}
+        return fault.true_start in first_pages and fault.shown_start not in first_pages
+    if after.segments == before.segments:
+        return before.dominant_type_overall != fault.true_dominant == after.dominant_type_overall
+    return fault.shown_type not in _collect_types_on_fault_pages(after, fault)
+
+
+def _collect_types_on_fault_pages(classification: ClassificationOutput, fault: Fault) -> set[DocumentType | None]:
+    """The types of the segments that have a page of the fault's."""
+    return {
+        segment.dominant_type
+        for segment in classification.segments
+        if segment.start_page <= fault.end_page and fault.start_page <= segment.end_page
+    }
+
+
+def describe_fault(fault: Fault) -> str:
+    """What was planted, in a sentence.
+
+    >>> describe_fault(Fault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
+    'A document was shown to begin on page 5; it begins on page 6.'
+    """
+    is_single_page = fault.start_page == fault.end_page
+    pages = f"Page {fault.start_page}" if is_single_page else f"Pages {fault.start_page}–{fault.end_page}"
+    if fault.kind == "type":
+        shown_words, true_words = ("was shown as", "it is") if is_single_page else ("were shown as", "they are")
+        return f"{pages} {shown_words} {fault.shown_type}; {true_words} {fault.true_type}."
+    if fault.kind == "boundary":
+        return f"A document was shown to begin on page {fault.shown_start}; it begins on page {fault.true_start}."
+    return f"{pages} were shown as one document; another begins on page {fault.true_start}."
+
+
+def format_seeded_feedback(fault: Fault, review: Review) -> str:
+    """What its expert is told of a seeded case once it is answered."""
+    result_sentence = (
+        "You saw it. Thank you."
+        if is_fault_corrected(fault, review)
+        else "It went uncorrected this time, as it does to everybody now and then."
+    )
+    return (
+        f"One fault was planted in this case, as you were told may happen. {describe_fault(fault)} {result_sentence} "
+        "Nothing that you said here changes the document."
+    )

@@ -1,0 +1,562 @@
+"""Desk: one expert in one browser tab. The widgets show what it gives and pass on what is pressed.
+
+A case is claimed on opening, its draft saved as it changes, and its review submitted on the revision that was on
+screen. What people decide is decided here, so that two screens, or a notebook beside a screen, cannot contradict each
+other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from pydantic import ValidationError
+
+from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.review.case import ReviewCase, is_blind_review
+from evalkit.review.claiming import (
+    CLAIM_DURATION,
+    ClaimHolder,
+    reconcile_claims,
+    try_write_packet_status,
+    update_case_status,
+)
+from evalkit.review.draft import Draft
+from evalkit.review.field_case import FieldReviewCase
+from evalkit.review.ground_truth import Review, find_newest_revision
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import (
+    ADJUDICATION_SUFFIX,
+    ReviewReason,
+    SMEPacket,
+    compute_packet_digest,
+    format_timestamp,
+    get_base_case_id,
+    read_packet,
+    read_packet_bundle,
+)
+from evalkit.review.permissions import Permissions, ReviewerRole
+from evalkit.review.queue import (
+    OPEN_STATUSES,
+    QueuePage,
+    QueueQuery,
+    ReviewProgress,
+    build_queue_row,
+    select_queue_rows,
+)
+from evalkit.review.review_helper import require_reviewer_and_folder
+from evalkit.review.roster import Roster
+from evalkit.review.seeded_cases import format_seeded_feedback, read_seeded_case
+from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission
+from evalkit.review.template_case import TemplateReviewCase
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.store import CaseClaim, CaseView, Deferral, OutputFolder, OutputIndex, StoredDraft, packet_file_name
+
+__all__ = ["ReviewCase", "ReviewSession", "SubmissionReceipt"]
+
+_log = logging.getLogger(__name__)
+
+#: The rhythm in which a reviewer gets an audit or sample instead of the worst case, so that they are reached.
+AUDIT_INTERVAL = 8
+#: A claim that was renewed this short a time ago is not renewed again.
+_MIN_RENEWAL_INTERVAL = timedelta(seconds=30)
+_FIRST_PAGE_QUERY = QueueQuery()
+_SAMPLED_REASONS: tuple[ReviewReason, ...] = ("audit", "sample")
+
+
+def _get_local_time() -> datetime:
+    return datetime.now(UTC).astimezone()
+
+
+@dataclass(frozen=True)
+class SubmissionReceipt:
+    """A review that stands."""
+
+    review: Review
+    revision: int
+    """Its number, from 1."""
+    saved_at: str
+    """When (ISO 8601, UTC)."""
+    production_type: str | None
+    """The production classifier's type; None where its label is not known."""
+    agent_type: str | None
+    """The type that the agent gave the whole document; only of a blind case, and None where it gave none."""
+    is_same_as_agent: bool | None
+    """Whether the expert said the same as the agent without having seen it; None but for an answer to a blind case."""
+    seeded_feedback: str = ""
+    """What is told of the fault that was planted in the case; empty in any other case."""
+
+
+@dataclass(frozen=True)
+class _UndoableSubmission:
+    """The last review that was submitted here."""
+
+    case_id: str
+    revision: int
+    packet_sha256: str
+    draft: Draft
+
+
+@dataclass(frozen=True)
+class _OpenedCase:
+    """What was on screen when the case was opened."""
+
+    revision: int
+    packet_sha256: str
+    opened_at: str
+    claim: CaseClaim | None
+    """As this screen took it last; None where the case is open for reading."""
+
+    @property
+    def is_locked(self) -> bool:
+        return self.claim is None
+
+
+class ReviewSession:
+    """One expert in one browser tab."""
+
+    def __init__(
+        self, output: Path | str, reviewer: str, tab_id: str, *, clock: Callable[[], datetime] = _get_local_time
+    ) -> None:
+        """``output`` is the folder of a run; ``tab_id`` the tab's id, which survives a reload of the tab.
+
+        ``clock`` gives moments with their time zone; the zone says when a day begins. UsageError where the reviewer's
+        name or the tab's id is empty, or where that is no output folder.
+        """
+        reviewer_name = require_reviewer_and_folder(output, reviewer)
+        if not tab_id:
+            raise UsageError("the tab has no id", code="REVIEWER-SESSION", remedy="Give session='…', one per tab.")
+        self._holder = ClaimHolder(reviewer_name, tab_id)
+        self._clock = clock
+        self._output_folder = OutputFolder(output)
+        self._index = OutputIndex(output)
+        self._roster = Roster(self._output_folder)
+        self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
+        self._opened_cases: dict[str, _OpenedCase] = {}
+        self._last_submission: _UndoableSubmission | None = None
+
+    def close(self) -> None:
+        """Give back the cases that are open here, and the database.
+
+        What the same tab has opened since then, on a page that was loaded again, stays its own.
+        """
+        with ExitStack() as exit_stack:  # what fails with one case keeps none of the others, and is told in the end
+            exit_stack.callback(self._index.close)
+            for case_id in self._opened_cases:
+                exit_stack.callback(self.release_case, case_id)
+
+    @property
+    def role(self) -> ReviewerRole:
+        """The reviewer's, as it is now."""
+        return self._permissions.role
+
+    def load_queue_page(self, query: QueueQuery = _FIRST_PAGE_QUERY) -> QueuePage:
+        """The part of the queue that the view asks for, and how much was done today."""
+        now, permissions = self._clock(), self._permissions
+        reconcile_claims(self._output_folder, self._index, format_timestamp(now))
+        rows, matching, facets, page = select_queue_rows(self._index, query, now, self._holder.reviewer)
+        counts = self._index.case_list.count_by_status()
+        midnight = self._compute_last_midnight()
+        return QueuePage(
+            rows=tuple(build_queue_row(row, self._holder.reviewer, self._holder.tab_id, permissions) for row in rows),
+            pending=counts.get("pending", 0),
+            in_review=counts.get("in_review", 0),
+            done_today=self._index.count_closings(since=midnight),
+            done_by_me=self._index.count_closings(since=midnight, reviewer=self._holder.reviewer),
+            deferred=counts.get("deferred", 0),
+            matching=matching,
+            facets=facets,
+            view=replace(query, page=page),
+            role=permissions.role,
+            is_read_only=permissions.is_read_only,
+        )
+
+    def measure_progress(self) -> ReviewProgress:
+        """How far the work is, and how long a case takes this reviewer."""
+        midnight = self._compute_last_midnight()
+        reviewer = self._holder.reviewer
+        durations = self._index.list_active_seconds(reviewer, since=midnight) or self._index.list_active_seconds(
+            reviewer
+        )
+        counts = self._index.case_list.count_by_status()
+        return ReviewProgress(
+            done_today=self._index.count_closings(since=midnight),
+            done_by_me=self._index.count_closings(since=midnight, reviewer=reviewer),
+            open_count=sum(counts.get(status, 0) for status in OPEN_STATUSES),
+            median_seconds=median(durations) if durations else None,
+        )
+
+    def choose_next_case(self) -> str | None:
+        """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
+
+        Never one that was put off, or that this reviewer may not do; none for one who may only look.
+        """
+        reconcile_claims(self._output_folder, self._index, format_timestamp(self._clock()))
+        permissions = self._permissions
+        if permissions.is_read_only:
+            return None
+        find_worst_case = partial(
+            self._index.case_list.find_worst_case,
+            reviewer=self._holder.reviewer,
+            reserved_suffix=ADJUDICATION_SUFFIX,
+            reserved_for=permissions.responsible_adjudicators,
+        )
+        is_sample_due = (
+            self._index.count_closings(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
+        )
+        return (find_worst_case(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case()
+
+    def open_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
+        """The case, claimed for this tab for 15 minutes, with the draft that was saved.
+
+        A closed case is opened for reading, without a claim, and so is every case for a reviewer who may only look.
+        CaseTaken where it is open elsewhere, unless it is taken over; ReviewRefused where it needs another expert's
+        opinion than this one's, or an adjudicator's; NotFound, naming it; StoreError where
+        its files cannot be read.
+        """
+        packet = read_packet(self._output_folder, case_id)
+        bundle = read_packet_bundle(self._output_folder, packet)  # before the claim: it may fail
+        now = self._clock()
+        with hold_write_lock(self._output_folder, case_id):
+            packet = read_packet(self._output_folder, case_id)
+            opinions = CaseOpinions.read(self._output_folder, case_id)
+            opinions.require_not_excluded(case_id, self._holder.reviewer)
+            opinions.require_readable(case_id, self._holder.reviewer)
+            is_completed = opinions.get_status(case_id) == "completed"
+            permissions = self._permissions
+            claim = None
+            is_locked = is_completed or permissions.is_read_only
+            if not is_locked:
+                permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
+            with self._index.shared_transaction():
+                if not is_locked:
+                    claim = self._holder.take_claim(self._index, case_id, now, take_over=take_over)
+                    self._index.set_review_status(case_id, "in_review")
+                self._index.view_log.add_view(CaseView(case_id, self._holder.reviewer, format_timestamp(now)))
+            if not is_locked:
+                try_write_packet_status(self._output_folder, case_id, "in_review")
+                packet = packet.model_copy(update={"review_status": "in_review"})
+            opened_case = _OpenedCase(
+                find_newest_revision(self._output_folder, case_id),
+                compute_packet_digest(packet),
+                format_timestamp(now),
+                claim,
+            )
+        self._opened_cases[case_id] = opened_case
+        draft, saved_at = self._load_draft(packet, opened_case)
+        return _get_case_class(packet)(
+            packet,
+            bundle,
+            opened_case.revision,
+            draft,
+            saved_at,
+            is_completed,
+            opinions.list_readable_reviews(case_id, self._holder.reviewer),
+            opinions.list_opinions_to_adjudicate(case_id),
+            opinions.get_second_opinion_reason(case_id),
+            self._index.deferrals.find_deferral(case_id),
+            self._read_seeded_feedback(packet, opinions.reviews_by_case[case_id][-1][1]) if is_completed else "",
+            is_read_only=permissions.is_read_only,
+        )
+
+    def renew_claim(self, case_id: str) -> None:
+        """Keep the claim for another 15 minutes; one that has run out is taken again if nobody else has it.
+
+        CaseTaken where somebody else has it; ReviewConflict where the case was reviewed or run anew since it was
+        opened. ReviewRefused where it is not open here, or no longer the reviewer's to decide: the claim runs out then. A
+        case that is open for reading has no claim to keep.
+        """
+        opened_case = self._require_open(case_id)
+        if opened_case.is_locked:
+            return
+        now = self._clock()
+        claim = self._find_live_claim(case_id, format_timestamp(now))
+        # The heartbeat comes every few seconds, and each write is a sync of the disk.
+        if (
+            claim
+            and self._holder.is_holder_of(claim)
+            and claim.expires_at > format_timestamp(now + CLAIM_DURATION - _MIN_RENEWAL_INTERVAL)
+        ):
+            return  # if a page of this tab wrote it that was loaded later, it is that page's to give back
+        with hold_write_lock(self._output_folder, case_id):  # else a closed case might be claimed
+            self._require_no_conflict(case_id, opened_case, self._compute_stored_digest(case_id), format_timestamp(now))
+            self._permissions.require_case_permission(
+                case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
+            )
+            claim = self._holder.take_claim(self._index, case_id, now)
+            self._opened_cases[case_id] = replace(opened_case, claim=claim)
+            update_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
+
+    def save_draft(self, case_id: str, draft: Draft) -> str:
+        """Save what was said so far; when (ISO 8601, UTC). It is on disk then. No claim is needed.
+
+        NotFound where there is no such case; ReviewRefused where the reviewer may only look; StoreError where it could
+        not be written.
+        """
+        opened_case = self._opened_cases.get(case_id)
+        if opened_case is None or opened_case.is_locked:
+            self._permissions.require_decision_right(case_id)
+        with hold_write_lock(self._output_folder, case_id):
+            return self._save_draft_locked(case_id, draft)
+
+    def _save_draft_locked(self, case_id: str, draft: Draft) -> str:
+        """As ``save_draft``; the caller holds the lock."""
+        opened_case = self._opened_cases.get(case_id)
+        packet_sha256 = opened_case.packet_sha256 if opened_case else self._compute_stored_digest(case_id)
+        now = format_timestamp(self._clock())
+        self._store_draft(
+            StoredDraft(
+                case_id, self._holder.reviewer, self._holder.tab_id, packet_sha256, draft.model_dump_json(), now
+            )
+        )
+        return now
+
+    def _store_draft(self, stored_draft: StoredDraft) -> None:
+        """Under the lock, and only of a case that is there: a tab that is still open must not bring back what was purged."""
+        if not self._output_folder.has_file(packet_file_name(stored_draft.case_id)):
+            read_packet(self._output_folder, stored_draft.case_id)
+        self._index.drafts.save_draft(stored_draft)
+
+    def submit(
+        self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable: str | None = None
+    ) -> SubmissionReceipt:
+        """Close the case: validate it, say why it is undeterminable, or correct what differs from the agent's answer.
+
+        In a blind case the expert only answers: whether that validates or corrects follows from what the agent said.
+
+        CaseTaken where somebody else has it open, ReviewConflict where it was reviewed or run anew since it was opened,
+        ReviewRefused where the review cannot stand or something that must be seen was not; nothing was written then.
+        Afterwards draft and claim are gone.
+        """
+        return self._submit(
+            case_id, draft, lambda case: case.build_submission(draft, validate=validate, undeterminable=undeterminable)
+        )
+
+    def request_second_opinion(self, case_id: str, draft: Draft, reason: str) -> SubmissionReceipt:
+        """Submit one's own answer and ask a colleague, with the reason, to answer the case too: ``….second``.
+
+        A draft that changes nothing validates the case where it may, and else corrects it by its words. The document has no ground truth until
+        the colleague agrees, or a third expert has decided. Refused as ``submit``, and without a reason.
+        """
+        if not reason.strip():
+            raise _incomplete_review_error(
+                "asking for a second opinion needs a reason", "Say what the colleague should look at."
+            )
+        if get_base_case_id(case_id) != case_id:
+            raise ReviewRefused(
+                f"case {case_id!r} is itself a further opinion",
+                code="REVIEW-NOT-BASE",
+                remedy="Answer it yourself; where two answers differ, a third expert decides.",
+            )
+
+        def build_submission(case: ReviewCase) -> Submission:
+            is_correction = case.is_changed(draft) or bool(draft.notes.strip())
+            validate = case.explain_validation_block(draft) is None or not is_correction
+            submission = case.build_submission(draft, validate=validate, undeterminable=None)
+            return replace(submission, second_opinion=reason.strip())
+
+        return self._submit(case_id, draft, build_submission)
+
+    def defer_case(self, case_id: str, draft: Draft, reason: str) -> str:
+        """Put the case off: keep the draft, give the claim back, and tell the next reader why; when (ISO 8601, UTC).
+
+        It waits as ``deferred`` whenever nobody has it open, until its next review. CaseTaken, ReviewConflict as in
+        ``submit``; ReviewRefused without a reason, or where the case is closed.
+        """
+        if not reason.strip():
+            raise _incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
+        opened_case = self._require_undecided(case_id)
+        now = self._clock()
+        with hold_write_lock(self._output_folder, case_id):
+            self._require_no_conflict(case_id, opened_case, self._compute_stored_digest(case_id), format_timestamp(now))
+            self._permissions.require_case_permission(
+                case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
+            )
+            self._save_draft_locked(case_id, draft)  # no claim is given back before the work is on disk
+            self._index.deferrals.save_deferral(
+                Deferral(case_id, self._holder.reviewer, reason.strip(), format_timestamp(now))
+            )
+            self._index.claims.remove_claim(case_id)
+            update_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
+        del self._opened_cases[case_id]
+        return format_timestamp(now)
+
+    def _submit(
+        self, case_id: str, draft: Draft, build_submission: Callable[[ReviewCase], Submission]
+    ) -> SubmissionReceipt:
+        opened_case = self._require_undecided(case_id)
+        loaded_case = self._submitter.load_case(case_id)
+        packet = loaded_case.packet
+        # Who has the case is said before what is wrong with the draft.
+        self._require_no_conflict(case_id, opened_case, loaded_case.packet_sha256, format_timestamp(self._clock()))
+        case = _get_case_class(packet)(
+            packet, loaded_case.bundle, opened_case.revision, draft, None, is_completed=False, reviews=()
+        )
+        review = self._submitter.submit(
+            loaded_case,
+            build_submission(case),
+            base_revision=opened_case.revision,
+            # A claim that has run out is not taken again: nobody can take the case before the review stands.
+            require_savable=partial(self._require_no_conflict, case_id, opened_case),
+            tab=BrowserTab(self._holder.tab_id, opened_case.opened_at),
+        )
+        undoable_submission = _UndoableSubmission(case_id, opened_case.revision + 1, opened_case.packet_sha256, draft)
+        self._last_submission = None if packet.is_seeded else undoable_submission  # what was planted is told now
+        del self._opened_cases[case_id]
+        production_row, agent_answer = packet.production_classification, packet.classification
+        return SubmissionReceipt(
+            review,
+            opened_case.revision + 1,
+            review.submitted_at,
+            production_type=production_row["dominant_type"] if production_row else None,
+            agent_type=agent_answer.dominant_type_overall if case.is_blind and agent_answer else None,
+            is_same_as_agent=case.is_same_as_agent(draft)
+            if case.is_blind and review.outcome != "undeterminable"
+            else None,
+            seeded_feedback=self._read_seeded_feedback(packet, review),
+        )
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a submission that ``undo_last_submission`` would undo."""
+        return self._last_submission is not None
+
+    def undo_last_submission(self) -> str:
+        """Reopen the case that was submitted last here, with the draft that was submitted; its case_id.
+
+        ReviewRefused where there is none; ReviewConflict where the case was reviewed since. The next opening shows the
+        draft; a case that was blind is so no longer, since the agent's answer was told after the decision.
+        """
+        if self._last_submission is None:
+            raise ReviewRefused(
+                "nothing was submitted here that could be undone",
+                code="REVIEW-NOTHING-TO-UNDO",
+                remedy="Reopen a closed case with a reason: SMEReviewHelper.reopen(case_id, reason).",
+            )
+        submission = self._last_submission
+        now, draft_json = format_timestamp(self._clock()), submission.draft.model_dump_json()
+        # Before the case is open again: the words must not be lost between the two.
+        with hold_write_lock(self._output_folder, submission.case_id):
+            self._store_draft(
+                StoredDraft(
+                    submission.case_id,
+                    self._holder.reviewer,
+                    self._holder.tab_id,
+                    submission.packet_sha256,
+                    draft_json,
+                    now,
+                )
+            )
+        try:
+            self._submitter.reopen(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
+        except ReviewRefused:
+            self._index.drafts.remove_drafts(
+                submission.case_id, self._holder.reviewer, self._holder.tab_id, saved_until=now
+            )
+            raise
+        self._last_submission = None
+        return submission.case_id
+
+    def release_case(self, case_id: str) -> None:
+        """Give the case back; its draft stays. Nothing happens where the claim is no longer the one that was taken here."""
+        opened_case = self._opened_cases.get(case_id)
+        if opened_case is not None and opened_case.claim is not None:
+            with hold_write_lock(self._output_folder, case_id):
+                if self._index.claims.release_claim(opened_case.claim):
+                    update_case_status(self._output_folder, self._index, case_id, format_timestamp(self._clock()))
+        self._opened_cases.pop(case_id, None)
+
+    def _read_seeded_feedback(self, packet: SMEPacket, review: Review) -> str:
+        if not packet.is_seeded:
+            return ""
+        try:
+            return format_seeded_feedback(read_seeded_case(self._output_folder, packet.case_id).fault, review)
+        except StoreError:  # the review stands, and nobody must take the case for a true one
+            return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."
+
+    @property
+    def _permissions(self) -> Permissions:
+        """Read whenever it is asked for: another role counts at once."""
+        return self._roster.get_permissions(self._holder.reviewer)
+
+    def _compute_last_midnight(self) -> str:
+        return format_timestamp(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
+
+    def _find_live_claim(self, case_id: str, now: str) -> CaseClaim | None:
+        return self._index.claims.list_live_claims(now, case_id).get(case_id)
+
+    def _compute_stored_digest(self, case_id: str) -> str:
+        return compute_packet_digest(read_packet(self._output_folder, case_id))
+
+    def _require_open(self, case_id: str) -> _OpenedCase:
+        if case_id not in self._opened_cases:
+            raise ReviewRefused(
+                f"case {case_id!r} is not open here", code="REVIEW-NOT-OPEN", remedy="Open it from the queue."
+            )
+        return self._opened_cases[case_id]
+
+    def _require_undecided(self, case_id: str) -> _OpenedCase:
+        opened_case = self._require_open(case_id)
+        if opened_case.is_locked:
+            self._permissions.require_decision_right(case_id)
+            raise ReviewRefused(
+                f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
+            )
+        return opened_case
+
+    def _require_no_conflict(self, case_id: str, opened_case: _OpenedCase, packet_sha256: str, now: str) -> None:
+        """CaseTaken where somebody else has the case; ReviewConflict where it is not the one that was opened."""
+        claim = self._find_live_claim(case_id, now)
+        if claim and not self._holder.is_holder_of(claim):
+            raise self._holder.case_taken_error(claim)
+        if find_newest_revision(self._output_folder, case_id) != opened_case.revision:
+            raise _conflict_error(f"case {case_id!r} was reviewed since it was opened here")
+        if packet_sha256 != opened_case.packet_sha256:
+            raise _conflict_error(f"case {case_id!r} was run anew since it was opened here")
+
+    def _load_draft(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
+        """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the first one.
+
+        That is what the agent says, or in a blind case nothing.
+        """
+        is_blind = is_blind_review(packet, opened_case.revision)
+        initial_draft = Draft.create_blank(packet.total_pages) if is_blind else Draft.from_packet(packet)
+        stored_draft = self._index.drafts.find_newest_draft(packet.case_id, self._holder.reviewer, self._holder.tab_id)
+        if stored_draft is None:
+            return initial_draft, None
+        try:
+            draft = Draft.model_validate_json(stored_draft.draft)
+        except ValidationError:
+            # Of an evalkit that shaped drafts otherwise. Without the cause: it would quote the patient's document.
+            _log.warning("a draft of another evalkit cannot be read; the case starts anew")
+            return initial_draft, None
+        is_same_packet = (
+            stored_draft.packet_sha256 == opened_case.packet_sha256 and draft.total_pages == packet.total_pages
+        )
+        return draft if is_same_packet else draft.rebase_onto(initial_draft), stored_draft.saved_at
+
+
+#: What a case of each kind is on the screen.
+_CASE_CLASSES: dict[str, type[ReviewCase]] = {
+    "classification": ReviewCase,
+    "extraction": FieldReviewCase,
+    "statement_template": TemplateReviewCase,
+}
+
+
+def _get_case_class(packet: SMEPacket) -> type[ReviewCase]:
+    return _CASE_CLASSES[packet.kind]
+
+
+def _incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
+    return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)
+
+
+def _conflict_error(message: str) -> ReviewConflict:
+    return ReviewConflict(message, code="REVIEW-CONFLICT", remedy="Your draft is kept. Open the case again.")

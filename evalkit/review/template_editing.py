@@ -1,0 +1,445 @@
+"""What an expert says about a statement template: edges moved, columns named, signs and dates put right.
+
+Every move gives a new template that is one: what would be none is refused, and the template stays what it was. An edge is
+called by what it belongs to, counted from 0 in the template's order: ``region.0.bottom``, ``column.2.left``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, get_args
+
+from pydantic import ValidationError
+
+from evalkit.errors import EvalkitError, ReviewRefused
+from evalkit.review.packet import SMEPacket
+from evalkit.statements.dates import DATE_FORMATS
+from evalkit.statements.reconciliation import ReconciliationReport
+from evalkit.statements.statement_template import (
+    Amounts,
+    ColumnName,
+    PageKind,
+    StatementTemplate,
+    Status,
+    parse_template_toml,
+)
+
+EdgeSide = Literal["left", "top", "right", "bottom"]
+
+_SIDES: tuple[EdgeSide, ...] = get_args(EdgeSide)
+_HORIZONTAL_SIDES: tuple[EdgeSide, EdgeSide] = ("left", "right")
+_OPPOSITE_SIDE: dict[EdgeSide, EdgeSide] = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
+_EDGE_PATTERN = re.compile(r"(?P<part>region|column)\.(?P<at>\d+)\.(?P<side>left|top|right|bottom)")
+#: Two edges of one region or column never come nearer, as a fraction of the page.
+MIN_EXTENT = 0.005
+#: So near, as a fraction of the page, two hands put an edge to the same place: half a line of print.
+_SAME_EDGE_TOLERANCE = 0.005
+#: Edges are kept to so many decimals: a twentieth of a point on a letter page.
+_EDGE_DECIMALS = 4
+#: Edges of two columns that lie so near are one.
+_SHARED_EDGE_TOLERANCE = 0.0006
+
+#: Where a region's transactions stand, for a clinician's eye: behind "transactions on".
+PAGE_KIND_WORDS: dict[PageKind, str] = {
+    "first": "the first page",
+    "middle": "the middle pages",
+    "last": "the last page",
+    "later": "all pages but the first",
+    "any": "every page",
+}
+COLUMN_WORDS: dict[ColumnName, str] = {
+    "date": "date",
+    "value_date": "value date",
+    "description": "description",
+    "debit": "debit (money out)",
+    "credit": "credit (money in)",
+    "amount": "amount (in and out)",
+    "balance": "balance",
+    "check_number": "check number",
+    "other": "read by nobody",
+}
+
+
+class _Edge(NamedTuple):
+    part: str
+    position: int
+    side: EdgeSide
+
+
+class TemplateChoice(NamedTuple):
+    """Something that is said of the whole template, one of several ways."""
+
+    question: str
+    read_value: Callable[[StatementTemplate], str]
+    list_options: Callable[[StatementTemplate], Mapping[str, str]]
+    """value → what it is called."""
+    build_update: Callable[[StatementTemplate, str], Mapping[str, Any]]
+    """What changes of the template with a value that ``list_options`` has."""
+
+
+def _make_amounts_update(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
+    return lambda template: {"amounts": {**template.amounts.model_dump(mode="json"), **new_amounts}}
+
+
+def _get_signed_kind(amounts: Amounts) -> str:
+    return "deposits" if "minus" in amounts.deposit else "withdrawals"
+
+
+def _update_signs(template: StatementTemplate, value: str) -> Mapping[str, Any]:
+    amounts = template.amounts
+    if _get_signed_kind(amounts) == value:
+        return {}
+    return _make_amounts_update(deposit=amounts.withdrawal, withdrawal=amounts.deposit)(template)
+
+
+def _list_date_formats(template: StatementTemplate) -> Mapping[str, str]:
+    template_formats = template.dates.formats
+    return {" or ".join(template_formats): " or ".join(map(_format_example_date, template_formats))} | {
+        date_format: _format_example_date(date_format) for date_format in DATE_FORMATS
+    }
+
+
+def _format_example_date(date_format: str) -> str:
+    """A format as a person writes it: ``31/12/2024``."""
+    for code, example in {"%d": "31", "%m": "12", "%b": "Dec", "%Y": "2024", "%y": "24"}.items():
+        date_format = date_format.replace(code, example)
+    return date_format
+
+
+#: What an expert may choose of a template, by name.
+TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
+    "signs": TemplateChoice(
+        "Amounts with a minus, brackets or DR are",
+        lambda template: _get_signed_kind(template.amounts),
+        lambda _: {"withdrawals": "withdrawals", "deposits": "deposits"},
+        _update_signs,
+    ),
+    "unmarked": TemplateChoice(
+        "Amounts without a sign are",
+        lambda template: template.amounts.unmarked,
+        lambda _: {"deposit": "deposits", "withdrawal": "withdrawals", "section": "as the heading above says"},
+        lambda template, value: _make_amounts_update(unmarked=value)(template),
+    ),
+    "balance": TemplateChoice(
+        "A printed balance is",
+        lambda template: template.amounts.balance,
+        lambda _: {"held": "money held", "owed": "a debt"},
+        lambda template, value: _make_amounts_update(balance=value)(template),
+    ),
+    "decimal": TemplateChoice(
+        "Cents stand behind",
+        lambda template: template.amounts.decimal,
+        lambda _: {".": "a point: 1,234.56", ",": "a comma: 1.234,56"},
+        lambda template, value: _make_amounts_update(decimal=value)(template),
+    ),
+    "dates": TemplateChoice(
+        "Dates are written",
+        lambda template: " or ".join(template.dates.formats),
+        _list_date_formats,
+        lambda template, value: {"dates": {**template.dates.model_dump(mode="json"), "formats": value.split(" or ")}},
+    ),
+}
+
+
+def read_packet_template(packet: SMEPacket) -> StatementTemplate:
+    """The template that a case is about, as it was when the case was made. ReviewRefused where it is about none."""
+    if packet.template_case is None:
+        raise _template_refusal_error(f"case {packet.case_id!r} is not about a template", "Open another case.")
+    return parse_template_toml(packet.template_case.template, packet.template_case.template_id)
+
+
+def set_edge(
+    template: StatementTemplate, edge_name: str, position: float, *, reference: StatementTemplate
+) -> StatementTemplate:
+    """The template with that edge at ``position``, a fraction of the page; as near to it as there is room.
+
+    Columns that share an edge in ``reference``, the template as it was when the case was opened, go on sharing it; where that
+    one has other columns, those that share one now. ReviewRefused for an edge that there is not.
+    """
+    edge = _parse_edge(template, edge_name)
+    moved_edges = [edge, *_find_shared_edges(_choose_reference(reference, template), edge)]
+    lowest = max(_get_edge_bounds(template, moved_edge)[0] for moved_edge in moved_edges)
+    highest = min(_get_edge_bounds(template, moved_edge)[1] for moved_edge in moved_edges)
+    new_position = round(min(max(position, lowest), highest), _EDGE_DECIMALS)
+    template_fields = template.model_dump(mode="json")
+    for moved_edge in moved_edges:
+        if moved_edge.part == "region":
+            template_fields["region"][moved_edge.position]["box"][_SIDES.index(moved_edge.side)] = new_position
+        else:
+            template_fields["column"][moved_edge.position]["x"][moved_edge.side == "right"] = new_position
+    return _validate_template(template_fields)
+
+
+def get_edge_position(template: StatementTemplate, edge_name: str) -> float:
+    """Where an edge is, as a fraction of the page. ReviewRefused for one that there is not."""
+    return _get_position(template, _parse_edge(template, edge_name))
+
+
+def list_column_edges(template: StatementTemplate, reference: StatementTemplate) -> list[tuple[str, str]]:
+    """The edges of the columns, from the left, with what each is called; one that two columns share is one: see ``set_edge``."""
+    reference = _choose_reference(reference, template)
+    named_edges: list[tuple[str, str]] = []
+    seen_edges: set[_Edge] = set()
+    edges = [_Edge("column", position, side) for position in range(len(template.columns)) for side in _HORIZONTAL_SIDES]
+    for edge in sorted(edges, key=lambda candidate: _get_position(template, candidate)):
+        if edge in seen_edges:
+            continue
+        shared_edges = _find_shared_edges(reference, edge)
+        seen_edges.update(shared_edges)
+        column_name = _describe_column(template, edge.position)
+        if shared_edges:
+            label = f"edge between {column_name} and {_describe_column(template, shared_edges[0].position)}"
+            if edge.side == "left":
+                label = f"edge between {_describe_column(template, shared_edges[0].position)} and {column_name}"
+        else:
+            label = f"{edge.side} edge of {column_name}"
+        named_edges.append((f"column.{edge.position}.{edge.side}", label))
+    return named_edges
+
+
+def add_region(template: StatementTemplate, page: int, total_pages: int) -> StatementTemplate:
+    """The template with a box on page ``page`` of ``total_pages``, both from 1, and on all that are like it.
+
+    It begins where the last one is. ReviewRefused where the page has one.
+    """
+    if template.find_region_positions(page, total_pages):
+        raise _template_refusal_error("this page has a box already", "Move its edges.")
+    if page == 1:
+        page_kind = "first"
+    elif template.find_region_positions(total_pages, total_pages):
+        page_kind = "middle"
+    else:
+        page_kind = (
+            "later"
+            if not any(template.find_region_positions(other_page, total_pages) for other_page in range(2, total_pages))
+            else "last"
+        )
+    template_fields = template.model_dump(mode="json")
+    template_fields["region"].append({"pages": page_kind, "box": list(template.regions[-1].box)})
+    return _validate_template(template_fields)
+
+
+def rename_column(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
+    """The template with that column (from 0) of that name, and what follows from it for the others.
+
+    Who has the name already takes this column's old one. Debit and credit take the place of an amount, and an amount
+    theirs. ReviewRefused where no row could be read any more.
+    """
+    if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
+        raise _template_refusal_error("there is no such column", "Reload the page.")
+    names: list[str] = [column.name for column in template.columns]
+    if name != "other" and name in names:
+        names[names.index(name)] = names[column_index]
+    names[column_index] = name
+    for other_index, column_name in enumerate(names):
+        if other_index != column_index and name == "amount" and column_name in ("debit", "credit"):
+            names[other_index] = "other"
+        elif other_index != column_index and name in ("debit", "credit") and column_name == "amount":
+            opposite = "credit" if name == "debit" else "debit"
+            names[other_index] = "other" if opposite in names else opposite
+    template_fields = template.model_dump(mode="json")
+    for column, column_name in zip(template_fields["column"], names, strict=True):
+        column["name"] = column_name
+    return _validate_template(template_fields)
+
+
+def apply_choice(template: StatementTemplate, choice_name: str, value: str) -> StatementTemplate:
+    """The template with one of ``TEMPLATE_CHOICES`` made. ReviewRefused for what cannot be chosen."""
+    choice = TEMPLATE_CHOICES.get(choice_name)
+    if choice is None or value not in choice.list_options(template):
+        raise _template_refusal_error("this cannot be chosen", "Reload the page.")
+    return _validate_template(template.model_dump(mode="json") | dict(choice.build_update(template, value)))
+
+
+def parse_corrected_template(packet: SMEPacket, raw_template: object) -> StatementTemplate:
+    """A corrected template as it was given from Python: one, or its TOML text. ReviewRefused.
+
+    Its version and status are not taken over: both follow from the review.
+    """
+    agent_template = read_packet_template(packet)
+    try:
+        expert_template = (
+            raw_template
+            if isinstance(raw_template, StatementTemplate)
+            else parse_template_toml(str(raw_template), "corrected_template")
+        )
+    except EvalkitError as error:
+        raise _template_refusal_error(error.message, error.remedy) from error
+    if expert_template.template_id != agent_template.template_id:
+        raise _template_refusal_error(
+            "corrected_template has another template_id", f"The case is about {agent_template.template_id!r}."
+        )
+    return expert_template.model_copy(update={"version": agent_template.version, "status": agent_template.status})
+
+
+def approve_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
+    """The template as it is relied on from now on: stable, and a new version where it was changed."""
+    version = agent_template.version + (expert_template != agent_template)
+    return expert_template.model_copy(update={"status": Status.STABLE, "version": version})
+
+
+def extract_edited_template(packet: SMEPacket, reviewed_answer: object) -> StatementTemplate | None:
+    """What a review left, as the draft that it was made of; None where it changed nothing, or left no template."""
+    agent_template = read_packet_template(packet)
+    if not isinstance(reviewed_answer, StatementTemplate):
+        return None
+    expert_template = reviewed_answer.model_copy(
+        update={"version": agent_template.version, "status": agent_template.status}
+    )
+    return None if expert_template == agent_template else expert_template
+
+
+def is_same_template(first: StatementTemplate, second: StatementTemplate) -> bool:
+    """Whether two experts left the same template: no two hands drop an edge on the same hundredth of a percent."""
+    both_fields = [version.model_dump(mode="json") for version in (first, second)]
+    edges = [
+        [
+            position
+            for part, key in (("region", "box"), ("column", "x"))
+            for row in version[part]
+            for position in row.pop(key)
+        ]
+        for version in both_fields
+    ]
+    return both_fields[0] == both_fields[1] and all(
+        abs(first_edge - second_edge) <= _SAME_EDGE_TOLERANCE for first_edge, second_edge in zip(*edges, strict=True)
+    )
+
+
+def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
+    """What is wrong with the sums, in a sentence; empty where there are sums and all are met."""
+    if reconciliation.is_met:
+        return ""
+    failing_count = sum(not check.is_met for check in reconciliation.checks)
+    if failing_count:
+        count_words = f"{failing_count} of {len(reconciliation.checks)}"
+        return f"{count_words} sums {'is' if failing_count == 1 else 'are'} not met"
+    return "the statement prints no sum to check by"
+
+
+def describe_template_changes(agent_template: StatementTemplate, expert_template: StatementTemplate) -> Iterator[str]:
+    """What differs between two templates, a sentence each."""
+    described_fields = {"version", "status"}
+    if _has_same_structure(agent_template, expert_template):
+        described_fields |= {"regions", "columns"}
+        yield from _describe_geometry_changes(agent_template, expert_template)
+    for choice_name, choice in TEMPLATE_CHOICES.items():
+        old_choice, new_choice = choice.read_value(agent_template), choice.read_value(expert_template)
+        if old_choice != new_choice:
+            described_fields.add("dates" if choice_name == "dates" else "amounts")
+            yield f"{choice.question}: {choice.list_options(agent_template)[old_choice]} → {choice.list_options(expert_template)[new_choice]}"
+    for name in StatementTemplate.model_fields:  # from Python anything may be corrected
+        if name not in described_fields and getattr(agent_template, name) != getattr(expert_template, name):
+            yield f"Of the template: {name} changed"
+
+
+def _describe_geometry_changes(agent_template: StatementTemplate, expert_template: StatementTemplate) -> Iterator[str]:
+    for position in range(len(agent_template.regions), len(expert_template.regions)):
+        yield f"A box is added: {describe_region(expert_template, position)}"
+    for position, (old_region, new_region) in enumerate(
+        zip(agent_template.regions, expert_template.regions, strict=False)
+    ):
+        for side, old_edge, new_edge in zip(_SIDES, old_region.box, new_region.box, strict=True):
+            if old_edge != new_edge:
+                yield f"{_capitalise_first(describe_region(expert_template, position))}: {side} edge {_format_percent(old_edge, side)} → {_format_percent(new_edge, side)}"
+    for position, (old_column, new_column) in enumerate(
+        zip(agent_template.columns, expert_template.columns, strict=True)
+    ):
+        if old_column.name != new_column.name:
+            yield f"Column {position + 1}{_quote_title(old_column.title)}: {COLUMN_WORDS[old_column.name]} → {COLUMN_WORDS[new_column.name]}"
+        for side, old_x, new_x in zip(_HORIZONTAL_SIDES, old_column.x, new_column.x, strict=True):
+            if old_x != new_x:
+                yield f"Column {COLUMN_WORDS[new_column.name]}: {side} edge {_format_percent(old_x)} → {_format_percent(new_x)}"
+
+
+def _has_same_structure(agent_template: StatementTemplate, expert_template: StatementTemplate) -> bool:
+    """Whether every region and column of the agent's is still there, so that ``describe_template_changes`` can tell what became of each."""
+    page_kinds_before, page_kinds_after = (
+        [region.pages for region in template.regions] for template in (agent_template, expert_template)
+    )
+    titles = [[column.title for column in template.columns] for template in (agent_template, expert_template)]
+    return page_kinds_before == page_kinds_after[: len(page_kinds_before)] and titles[0] == titles[1]
+
+
+def describe_region(template: StatementTemplate, region_index: int) -> str:
+    """What a region is called: ``transactions on the first page``; of several of one kind with its number."""
+    page_kind = template.regions[region_index].pages
+    same_kind_indexes = [number for number, region in enumerate(template.regions) if region.pages == page_kind]
+    number = f", box {same_kind_indexes.index(region_index) + 1}" if len(same_kind_indexes) > 1 else ""
+    return f"transactions on {PAGE_KIND_WORDS[page_kind]}{number}"
+
+
+def _describe_column(template: StatementTemplate, column_index: int) -> str:
+    column = template.columns[column_index]
+    return column.title or COLUMN_WORDS[column.name] if column.name == "other" else COLUMN_WORDS[column.name]
+
+
+def _quote_title(title: str) -> str:
+    return f" “{title}”" if title else ""
+
+
+def _format_percent(position: float, side: str = "left") -> str:
+    dimension = "width" if side in ("left", "right") else "height"
+    return f"{100 * position:.1f} % of the {dimension}"
+
+
+def _capitalise_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _parse_edge(template: StatementTemplate, edge_name: str) -> _Edge:
+    match = _EDGE_PATTERN.fullmatch(edge_name)
+    part_counts = {"region": len(template.regions), "column": len(template.columns)}
+    sides_by_part: dict[str, tuple[EdgeSide, ...]] = {"region": _SIDES, "column": _HORIZONTAL_SIDES}
+    if (
+        match is None
+        or int(match["at"]) >= part_counts[match["part"]]
+        or match["side"] not in sides_by_part[match["part"]]
+    ):
+        raise _template_refusal_error("the template has no such edge", "Reload the page.")
+    return _Edge(match["part"], int(match["at"]), next(side for side in _SIDES if side == match["side"]))
+
+
+def _get_position(template: StatementTemplate, edge: _Edge) -> float:
+    if edge.part == "region":
+        return template.regions[edge.position].box[_SIDES.index(edge.side)]
+    return template.columns[edge.position].x[edge.side == "right"]
+
+
+def _get_edge_bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, float]:
+    """Between which places the edge may lie."""
+    opposite_position = _get_position(template, edge._replace(side=_OPPOSITE_SIDE[edge.side]))
+    return (
+        (0.0, opposite_position - MIN_EXTENT) if edge.side in ("left", "top") else (opposite_position + MIN_EXTENT, 1.0)
+    )
+
+
+def _choose_reference(reference: StatementTemplate, template: StatementTemplate) -> StatementTemplate:
+    """Columns are called by their number, so a template made anew, or given from Python, can only be its own measure."""
+    return reference if len(reference.columns) == len(template.columns) else template
+
+
+def _find_shared_edges(template: StatementTemplate, edge: _Edge) -> list[_Edge]:
+    """The edge of the column beside it that is the same line."""
+    if edge.part == "region":
+        return []
+    position, side = _get_position(template, edge), _OPPOSITE_SIDE[edge.side]
+    other_edges = (_Edge("column", index, side) for index in range(len(template.columns)) if index != edge.position)
+    return [
+        other_edge
+        for other_edge in other_edges
+        if abs(_get_position(template, other_edge) - position) < _SHARED_EDGE_TOLERANCE
+    ][:1]
+
+
+def _validate_template(template_fields: Mapping[str, Any]) -> StatementTemplate:
+    try:
+        return StatementTemplate.model_validate(template_fields)
+    except ValidationError as error:
+        message = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
+        raise _template_refusal_error(message, "Choose otherwise: the template stays as it was.") from error
+
+
+def _template_refusal_error(message: str, remedy: str) -> ReviewRefused:
+    return ReviewRefused(message, code="REVIEW-TEMPLATE", remedy=remedy)

@@ -1,0 +1,56 @@
+"""The demo's folder: PDFs, what another system answered about some of them, what is expected, production's labels."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from evalkit.samples.manuscript import Manuscript
+from evalkit.samples.pdf_drawing import draw_pdf
+
+EXPECTED_FILE = "expected.toml"
+PRODUCTION_FILE = "production.csv"
+TRUTH_FILE = "truth.csv"
+CLASSIFICATIONS_FOLDER = "classifications"
+
+
+def draw_demo_folder(folder: Path) -> list[Path]:
+    """Write the demo into a folder, which is made if need be; returns the PDFs, sorted.
+
+    ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected_json.json``, ``production.csv``, and what is
+    true of them in ``truth.csv``. Two draws are equal to the byte.
+    """
+    (folder / CLASSIFICATIONS_FOLDER).mkdir(parents=True, exist_ok=True)
+    content_folder = files("evalkit.samples") / "content"
+    pdf_paths: list[Path] = []
+    for doc_id, manuscript in read_manuscripts(content_folder):
+        path = folder / f"{doc_id}.pdf"
+        path.write_bytes(draw_pdf(manuscript))
+        pdf_paths.append(path)
+    for classification_file in (content_folder / CLASSIFICATIONS_FOLDER).iterdir():
+        (folder / CLASSIFICATIONS_FOLDER / classification_file.name).write_bytes(classification_file.read_bytes())
+    for table_name in (PRODUCTION_FILE, TRUTH_FILE):
+        (folder / table_name).write_bytes((content_folder / table_name).read_bytes())
+    # TOML has no null: a document whose type nobody can tell has no such key.
+    rows = tomllib.loads((content_folder / EXPECTED_FILE).read_text("utf-8")).items()
+    expected_json = {"schema_version": 1, "documents": {doc_id: _add_missing_type(row) for doc_id, row in rows}}
+    (folder / "expected.json").write_text(json.dumps(expected_json, indent=2, sort_keys=True) + "\n", "utf-8")
+    return pdf_paths
+
+
+def _add_missing_type(row: dict[str, Any]) -> dict[str, Any]:
+    return {"dominant_type": None} | {
+        key: _add_missing_type(value) if isinstance(value, dict) else value for key, value in row.items()
+    }
+
+
+def read_manuscripts(content_folder: Traversable) -> Iterator[tuple[str, Manuscript]]:
+    """Every manuscript with its doc_id, sorted."""
+    for file in sorted(content_folder.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".toml") and file.name != EXPECTED_FILE:
+            yield file.name.removesuffix(".toml"), Manuscript.parse(file.read_text("utf-8"))

@@ -1,0 +1,61 @@
+"""Whether a run decided the demo's documents as it should."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from evalkit.classification.document_result import SCHEMA_VERSION, DocumentResult
+from evalkit.errors import EvalkitError
+from evalkit.issue import IssueSeverity
+from evalkit.store import OutputFolder, result_file_name
+
+
+def find_wrong_decisions(samples_folder: Path, output_path: Path) -> list[str]:
+    """One line per document of ``{folder}/expected.json`` that was decided otherwise in ``output_path``."""
+    expected_rows = json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"]
+    result_by_doc_id = {doc_id: _load_result(OutputFolder(output_path), doc_id) for doc_id in expected_rows}
+    expected_by_doc_id = {
+        doc_id: _select_expected_row(row, result_by_doc_id[doc_id]) for doc_id, row in expected_rows.items()
+    }
+    actual_by_doc_id = {doc_id: _summarise_result(result) for doc_id, result in result_by_doc_id.items()}
+    return [
+        f"{doc_id}: expected {expected_by_doc_id[doc_id]}, found {actual_by_doc_id[doc_id]}"
+        for doc_id in sorted(expected_by_doc_id)
+        if expected_by_doc_id[doc_id] != actual_by_doc_id[doc_id]
+    ]
+
+
+def _select_expected_row(row: dict[str, Any], result: DocumentResult | str) -> dict[str, Any]:
+    """The row, or what it says of readings without OCR if this was one."""
+    has_ocr = isinstance(result, DocumentResult) and ", " in result.reader
+    row_without_ocr = row.get("without_ocr")
+    return (
+        row_without_ocr
+        if row_without_ocr and not has_ocr
+        else {key: value for key, value in row.items() if key != "without_ocr"}
+    )
+
+
+def _load_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | str:
+    """The document's result, or the code of what went wrong."""
+    try:
+        stored_json = output_folder.read_json(result_file_name(doc_id), schema_version=SCHEMA_VERSION)
+    except EvalkitError as error:
+        return error.code
+    return str(stored_json["error"]["code"]) if "error" in stored_json else DocumentResult.model_validate(stored_json)
+
+
+def _summarise_result(result: DocumentResult | str) -> dict[str, Any]:
+    if isinstance(result, str):
+        return {"error": result}
+    classification = result.classification
+    serious_codes = {issue.code for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR}
+    return {
+        "decision": result.decision.value,
+        "decision_rule": result.decision_rule,
+        "attempts": len(result.attempts),
+        "dominant_type": classification.dominant_type_overall if classification else None,
+        "codes": sorted(serious_codes),
+    }

@@ -1,0 +1,236 @@
+"""``python -m evalkit.samples.simulated_experts OUTPUT TRUTH``: programs in the experts' place, to have something to evaluate.
+
+They review what waits by a file of known labels (``truth.csv`` of the demo), now and then wrongly, as people do, and ask
+each other; documents of which it says nothing they leave alone. Their names begin with ``simulated_``: whatever is made of their reviews says so.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import EvalkitError, ReviewRefused, UsageError
+from evalkit.pipeline.supplied_labels import parse_spans, read_production_labels
+from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet, utc_now
+from evalkit.review.queue import list_pending_cases
+from evalkit.review.submission import ReviewSubmitter, Submission
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex
+
+#: Who answers first, who is asked, who decides between them, and who has seen nothing yet: for planted faults.
+FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
+    f"{SIMULATED_PREFIX}{name}" for name in ("ash", "birch", "cedar", "dogwood")
+)
+
+_TruthRow = Mapping[str, Any]
+
+
+def simulate_reviews(
+    output_path: Path | str,
+    truth_path: Path | str,
+    *,
+    error_rate: float = 0.1,
+    second_opinion_rate: float = 0.2,
+    attention_rate: float = 0.7,
+    seed: int = 1,
+    on_unlabelled: Callable[[str], object] = lambda _: None,
+) -> int:
+    """Review what waits of the documents with a row; how many reviews that were.
+
+    Args:
+        output_path: the folder of a run.
+        truth_path: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
+            type, ``segments``.
+        error_rate: the share of answers, 0..1, in which the type is wrong; never the judge's.
+        second_opinion_rate: the share of cases, 0..1, in which a colleague is asked too.
+        attention_rate: the share of planted faults, 0..1, that are noticed in seeded cases.
+        seed: equal seeds answer equally.
+        on_unlabelled: is called with the doc_id of each document that waits and has no row, once.
+
+    UsageError where the folder holds no results, or a row cannot be understood.
+    """
+    rows = _read_truth_rows(Path(truth_path))
+    if not OutputFolder(output_path).has_folder(RESULTS_FOLDER):
+        raise UsageError(
+            f"{output_path} holds no results",
+            code="OUTPUT-FOLDER",
+            remedy="Name the output folder of an `evalkit run`.",
+        )
+    output_folder, review_count = OutputFolder(output_path), 0
+    unlabelled_doc_ids: set[str] = set()
+    with OutputIndex(output_path) as index:
+        for case_suffix, reviewer in (
+            (None, FIRST_REVIEWER),
+            (SECOND_SUFFIX, SECOND_REVIEWER),
+            (ADJUDICATION_SUFFIX, ADJUDICATOR),
+            (None, UNEXPOSED_REVIEWER),
+        ):
+            submitter = ReviewSubmitter(output_folder, index, reviewer, utc_now)
+            for case in list_pending_cases(index):
+                case_id = case["case_id"]
+                if case["kind"] != "classification":  # only types and segments are known
+                    continue
+                if case_suffix is not None and not case_id.endswith(case_suffix):
+                    continue
+                generator = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
+                packet = read_packet(output_folder, case_id)
+                if packet.is_seeded != (reviewer == UNEXPOSED_REVIEWER):
+                    continue
+                row = rows.get(packet.bundle_doc_id)
+                if row is None:
+                    unlabelled_doc_ids.add(packet.bundle_doc_id)
+                    continue
+                if packet.is_seeded:
+                    row = row if generator.random() < attention_rate else _build_row_from_answer(packet) or row
+                    _submit_review(submitter, packet, row, generator, has_error=False, second_opinion="")
+                    review_count += 1
+                    continue
+                second_opinion = (
+                    "a colleague may see it otherwise"
+                    if case_suffix is None and generator.random() < second_opinion_rate
+                    else ""
+                )
+                has_error = reviewer != ADJUDICATOR and generator.random() < error_rate
+                _submit_review(submitter, packet, row, generator, has_error=has_error, second_opinion=second_opinion)
+                review_count += 1
+    for doc_id in sorted(unlabelled_doc_ids):
+        on_unlabelled(doc_id)
+    return review_count
+
+
+def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
+    """The known labels; UsageError for types that there are not, and segments that cannot be read."""
+    rows = read_production_labels(truth_path).label_by_key
+    type_names = {type_name.value for type_name in DocumentType}
+    for number, row in enumerate(rows.values(), 1):
+        try:
+            is_known = {
+                row["dominant_type"],
+                *(type_name for _, _, type_name in parse_spans(row.get("segments"))),
+            } <= type_names
+        except (TypeError, ValueError):
+            is_known = False
+        if not is_known:
+            raise UsageError(
+                f"{truth_path}: row {number} has segments or types that cannot be read",
+                code="TRUTH-LABELS",
+                remedy="Segments are written as 1-5 Genomic Report; 6-8 Clinical Note, in the five types.",
+            )
+    return rows
+
+
+def _submit_review(
+    submitter: ReviewSubmitter,
+    packet: SMEPacket,
+    row: _TruthRow,
+    generator: random.Random,
+    *,
+    has_error: bool,
+    second_opinion: str,
+) -> None:
+    base_submission = Submission(
+        seconds_active=round(20 + generator.expovariate(1 / 15) * (1 + packet.total_pages / 4), 1),
+        pages_seen=range(1, packet.total_pages + 1),
+        evidence_seen=[issue.issue_id for issue in packet.open_issues],
+        issue_verdicts=[{"issue_id": candidate.issue_id, "verdict": "confirmed"} for candidate in packet.open_issues],
+        shown=Shown(agent=not packet.is_first_review_blind),
+    )
+
+    def save_submission(submission: Submission) -> None:
+        submitter.submit(
+            submitter.load_case(packet.case_id), submission, base_revision=None, require_savable=_allow_without_claim
+        )
+
+    base_submission = replace(base_submission, second_opinion=second_opinion)
+    wrong_type = (
+        generator.choice([candidate.value for candidate in DocumentType if candidate != row["dominant_type"]])
+        if has_error
+        else None
+    )
+    corrected_submission = replace(
+        base_submission,
+        corrected_dominant_type=wrong_type or row["dominant_type"],
+        corrected_segments=None if wrong_type else _build_corrected_segments(packet, row),
+        correction_notes="simulated",
+    )
+    try:
+        save_submission(
+            replace(base_submission, agrees=True)
+            if _is_answer_correct(packet, row) and not wrong_type
+            else corrected_submission
+        )
+    except ReviewRefused:
+        save_submission(
+            replace(
+                corrected_submission,
+                corrected_segments=_build_corrected_segments(packet, row),
+                corrected_dominant_type=row["dominant_type"],
+            )
+        )
+
+
+def _allow_without_claim(_digest: str, _now: str) -> None:
+    """A program waits for nobody's claim."""
+
+
+def _build_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
+    """What is on the screen, as if it were known to be right."""
+    classification = packet.classification
+    if classification is None:
+        return None
+    segment_parts = (
+        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
+    )
+    segments_text = "; ".join(f"{start}-{end} {type_name}" for start, end, type_name in segment_parts)
+    return {"dominant_type": classification.dominant_type_overall, "segments": segments_text}
+
+
+def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
+    """Those of the row, or the whole document as one."""
+    segment_spans = parse_spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
+    return [
+        {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans
+    ]
+
+
+def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
+    classification = packet.classification
+    if classification is None or classification.dominant_type_overall != row["dominant_type"]:
+        return False
+    answered_segments = [
+        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
+    ]
+    return answered_segments == [
+        (segment["start_page"], segment["end_page"], segment["dominant_type"])
+        for segment in _build_corrected_segments(packet, row)
+    ]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run it; the number to exit with: 2, and a line that says why, where it cannot be done."""
+    try:
+        output_path, truth_path = arguments
+    except ValueError:
+        sys.stderr.write("evalkit: usage: python -m evalkit.samples.simulated_experts OUTPUT TRUTH\n")
+        return 2
+    try:
+        unlabelled_doc_ids: list[str] = []
+        review_count = simulate_reviews(output_path, truth_path, on_unlabelled=unlabelled_doc_ids.append)
+    except EvalkitError as error:
+        sys.stderr.write(f"evalkit: {error}\n")
+        return 2
+    if unlabelled_doc_ids:
+        sys.stderr.write(
+            f"evalkit: left out, because {truth_path} has no row of them: {', '.join(unlabelled_doc_ids)}\n"
+        )
+    sys.stdout.write(f"{review_count} reviews by simulated experts\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""Behind JupyterHub: the hub says who somebody is, and starts this server as a service of its own.
+
+One server for all reviewers, in an account of its own: whoever has a notebook server on the hub gets no rights in the
+output folder by it, and nobody can pose as another by what stands in their own environment. The hub is asked by OAuth;
+what browsers hold afterwards is the same cookie as after a code, for as long as the hub stands by its answer.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyterhub.services.auth import HubOAuth
+from tornado.httputil import url_concat
+from tornado.web import HTTPError
+
+from evalkit.serving.handlers import LoginFormHandler
+from evalkit.serving.identity import LoggedInReviewer, NotOnRoster, ReviewerIdentityProvider
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from tornado.web import RequestHandler
+
+    from evalkit.serving.login_sessions import LoginSession
+
+CALLBACK_PATH = "oauth_callback"
+"""Below the service's prefix, where the hub sends browsers back to."""
+
+
+class HubIdentityProvider(ReviewerIdentityProvider):
+    """Identity by session, while the hub lets the token in that the session began with."""
+
+    @property
+    def hub(self) -> HubOAuth:
+        """The hub; what it is asked is remembered for five minutes."""
+        hub: HubOAuth = self.parent.hub  # type: ignore[union-attr]  # the server makes it, as its child
+        return hub
+
+    async def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:  # type: ignore[override]  # awaited as well
+        """The reviewer of this request, as for codes; nobody, once they have logged out of the hub or may not use it."""
+        reviewer = super().get_user(handler)
+        session = self.sessions.find_valid_session(reviewer.session_id) if reviewer else None
+        if reviewer is None or session is None:
+            return None
+        # With the hub's own cookie, which is another after a logout there, or none: then what is remembered does not count,
+        # nor what was asked for no browser.
+        if await self.is_login_confirmed(session, f"browser {self.hub.get_session_id(handler)}"):
+            return reviewer
+        self.sessions.end_session(reviewer.session_id)
+        self.remove_reviewer_header(handler)
+        return None
+
+    async def is_login_confirmed(self, session: LoginSession, hub_session_key: str = "") -> bool:
+        """Whether the hub would still let this login in; ``hub_session_key`` tells apart what is remembered for
+        whom. HTTPError where the hub does not answer.
+        """
+        return self.is_admitted(
+            await self.hub.user_for_token(session.hub_token, session_id=hub_session_key, sync=False)
+        )
+
+    def is_admitted(self, hub_user: Mapping[str, Any] | None) -> bool:
+        """Whether whom the hub describes is a person who may use this service now."""
+        return (
+            hub_user is not None
+            and hub_user.get("kind") == "user"
+            and self.hub.check_scopes(self.hub.access_scopes, hub_user)
+        )
+
+
+class _HubLoginFormHandler(LoginFormHandler):
+    @property
+    def reviewer_identity(self) -> HubIdentityProvider:
+        """Who is who."""
+        provider: HubIdentityProvider = self.settings["identity_provider"]
+        return provider
+
+    @property
+    def hub(self) -> HubOAuth:
+        """The hub."""
+        return self.reviewer_identity.hub
+
+
+class HubLoginHandler(_HubLoginFormHandler):
+    """To the hub, and back to the page that was asked for."""
+
+    @allow_unauthenticated
+    def get(self) -> None:
+        """Ask the hub who this is."""
+        if self.current_user:
+            self.redirect(self.next_url)
+            return
+        code_verifier, code_challenge, challenge_method = self.hub.generate_pkce_code_challenge()
+        state = self.hub.set_state_cookie(self, next_url=self.next_url, code_verifier=code_verifier)
+        query_parameters = {"state": state, "code_challenge": code_challenge, "code_challenge_method": challenge_method}
+        self.redirect(url_concat(self.hub.login_url, query_parameters))
+
+    head = get
+
+
+class HubCallbackHandler(_HubLoginFormHandler):
+    """The hub's answer."""
+
+    @allow_unauthenticated
+    async def get(self) -> None:
+        """Log in whom the hub names. NotOnRoster where that is no reviewer; 403 for whoever may not use the service."""
+        state, authorization_code, hub = self.get_argument("state", ""), self.get_argument("code", ""), self.hub
+        state_cookie = self.get_signed_cookie(hub.get_state_cookie_name(state), min_version=2) or b""
+        next_url, code_verifier = hub.get_next_url(state), hub.get_code_verifier(state)
+        hub.clear_oauth_state_cookies(self)
+        if not state or not hmac.compare_digest(state_cookie, state.encode()):  # the login began in another browser
+            raise HTTPError(403)
+        hub.clear_oauth_state(state)
+        if not authorization_code:  # the hub says why in ``error``: it lets this person not in
+            raise HTTPError(403)
+        token = await hub.token_for_code(authorization_code, code_verifier=code_verifier, sync=False)
+        hub_user = await hub.user_for_token(token, use_cache=False, sync=False)
+        if hub_user is None or not self.reviewer_identity.is_admitted(hub_user):
+            raise HTTPError(403)
+        session = self.reviewer_identity.sessions.create_for_hub(hub_user["name"], token)
+        if session is None:
+            raise NotOnRoster(hub_user["name"])
+        self.reviewer_identity.log_in(self, session)
+        self.redirect(next_url)

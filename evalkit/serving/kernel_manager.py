@@ -1,0 +1,231 @@
+"""One kernel per open page: whose it is, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Mapping
+from subprocess import DEVNULL
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from jupyter_server import CallContext
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from psutil import Error as NoProcess
+from psutil import Process
+from tornado.ioloop import IOLoop, PeriodicCallback
+from tornado.web import HTTPError
+
+from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
+from evalkit.serving.warm_kernel import WarmKernel, register_provisioner
+
+if TYPE_CHECKING:
+    from evalkit.serving.identity import ReviewerIdentityProvider
+    from evalkit.serving.login_sessions import LoginSession, LoginSessions
+    from evalkit.settings import ReviewSettings
+
+log = logging.getLogger("evalkit.serving")
+
+LEFT_PAGE_COOKIE = "evalkit-left"
+"""The cookie by which a page that is being left says which kernel is its own; the template sets it."""
+MAX_PAGES_PER_LOGIN = 6
+"""Pages that one login may have open: each is a process of some 100 MB."""
+_MEMORY_CHECK_MILLISECONDS = 1000
+"""Milliseconds between two looks at what the pages use."""
+_MAX_REMEMBERED_KERNELS = 1000
+_MAX_IDLE_WAIT_SECONDS, _IDLE_POLL_SECONDS = 5.0, 0.1
+"""Seconds at most for the last presses on a page that was closed; and between two looks whether they are done."""
+_PAGE_OPENING_SECONDS = 5
+"""Seconds after which a page has opened, on a machine that has much to do."""
+_CONFIRMATION_TIMEOUT = 5
+"""Seconds for whoever let somebody in to say whether they still would: the kernels are looked at one after the other."""
+
+
+class ReviewKernelManager(AsyncMappingKernelManager):
+    """The kernels, each known by the login that opened its page."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)  # type: ignore[no-untyped-call]
+        self._session_id_by_kernel_id: dict[str, str] = {}
+        self._kernels_ended_for_memory: deque[tuple[str, str]] = deque(maxlen=_MAX_REMEMBERED_KERNELS)
+        register_provisioner()
+        self.warm_kernel = WarmKernel()
+        self._warm_start_timer: object | None = None
+        self._log_fd = os.dup(2)
+        self._memory_watch = PeriodicCallback(self.end_oversized_kernels, _MEMORY_CHECK_MILLISECONDS)
+
+    @property
+    def sessions(self) -> LoginSessions:
+        """The server's logins."""
+        sessions: LoginSessions = self.parent.sessions  # type: ignore[union-attr]  # the server makes it, as its child
+        return sessions
+
+    def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
+        """Whether this login opened the page of this kernel."""
+        return kernel_id in self and self._session_id_by_kernel_id.get(kernel_id) == session_id
+
+    def count_websockets(self, kernel_id: str) -> int:
+        """How many are open to a kernel."""
+        count: int = self._kernel_connections.get(kernel_id, 0)
+        return count
+
+    @property
+    def review_settings(self) -> ReviewSettings:
+        """How many pages there may be, and how large."""
+        settings: ReviewSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
+        return settings
+
+    def is_ended_for_memory(self, kernel_id: str, session_id: str) -> bool:
+        """Whether this login's kernel was ended because it used more memory than a page may."""
+        return (kernel_id, session_id) in self._kernels_ended_for_memory
+
+    def end_oversized_kernels(self) -> None:
+        """End the kernels that use more memory than a page may. At once: in the next second it could be all there is,
+        and what was shown as saved is on the disk.
+        """
+        for kernel_id, session_id in list(self._session_id_by_kernel_id.items()):
+            pid = self._get_pid(kernel_id)
+            if pid is None:
+                continue
+            try:
+                process = Process(pid)
+                used_mb = process.memory_info().rss >> 20
+                if used_mb > self.review_settings.page_memory_mb:
+                    process.kill()  # the others are still to be looked at, if it has just ended by itself
+                    self._kernels_ended_for_memory.append((kernel_id, session_id))
+                    log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used_mb)
+            except (NoProcess, OSError):  # it has ended, or cannot be looked at: the others can
+                continue
+
+    def _get_pid(self, kernel_id: str) -> int | None:
+        """None while the kernel starts."""
+        pid: int | None = getattr(self.get_kernel(kernel_id).provisioner, "pid", None) if kernel_id in self else None
+        return pid
+
+    async def _async_start_kernel(self, **kwargs: Any) -> str:
+        handler = CallContext.get(CallContext.JUPYTER_HANDLER)
+        session_id = handler.current_user.session_id
+        # The kernel's standard error is closed: ipykernel writes tracebacks there, whose messages may quote a document.
+        kwargs.update(
+            stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log_fd,), env=self._build_kernel_environment(kwargs["env"])
+        )
+        if self.review_settings.page_memory_mb and not self._memory_watch.is_running():
+            self._memory_watch.start()
+        kernel_id = str(uuid4())
+        self._session_id_by_kernel_id[kernel_id] = session_id  # before it is there: it counts while it starts
+        try:
+            await self._make_room_for_page(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
+            self._schedule_warm_start()
+            return await super()._async_start_kernel(kernel_id=kernel_id, **kwargs)
+        except BaseException:
+            self._session_id_by_kernel_id.pop(kernel_id, None)
+            raise
+
+    start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
+
+    def start_warm_kernel(self) -> None:
+        """Have a kernel in reserve. Where there cannot be one, pages open as well, only later."""
+        # The specification's part too: malloc reads it before anything is loaded.
+        kernel_spec = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
+        environ = {**os.environ, **kernel_spec.env}
+        try:
+            self.warm_kernel.start(kernel_spec.argv, self._build_kernel_environment(environ))
+        except OSError as error:
+            log.warning("no kernel can be kept in reserve (%s)", error.strerror)
+
+    def stop_warm_kernel(self) -> None:
+        """Have none any more."""
+        self._cancel_warm_start()
+        self.warm_kernel.stop()
+
+    def _schedule_warm_start(self) -> None:
+        """When the page that opens now has opened, and no other has come meanwhile: to load takes a processor."""
+        self._cancel_warm_start()
+        self._warm_start_timer = IOLoop.current().call_later(_PAGE_OPENING_SECONDS, self.start_warm_kernel)
+
+    def _cancel_warm_start(self) -> None:
+        if self._warm_start_timer is not None:
+            IOLoop.current().remove_timeout(self._warm_start_timer)
+
+    def _build_kernel_environment(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What a kernel gets to know of that environment, and what the server tells each."""
+        inherited = {name: value for name, value in environ.items() if not name.startswith(HUB_VARIABLE_PREFIX)}
+        return {
+            **inherited,
+            LOG_FD_VARIABLE: str(self._log_fd),
+            PAGE_MEMORY_VARIABLE: str(self.review_settings.page_memory_mb),
+        }
+
+    async def wait_until_idle(self, kernel_id: str) -> None:
+        """Wait until a kernel does nothing any more, but not for ever: to end it passes over what waits."""
+        idle_polls = 0
+        for _ in range(round(_MAX_IDLE_WAIT_SECONDS / _IDLE_POLL_SECONDS)):
+            await asyncio.sleep(_IDLE_POLL_SECONDS)
+            if kernel_id not in self:
+                return
+            # Between two messages it does nothing for a moment.
+            idle_polls = (
+                idle_polls + 1 if getattr(self.get_kernel(kernel_id), "execution_state", "idle") == "idle" else 0
+            )
+            if idle_polls == 2:
+                return
+
+    async def end_kernels_of_session(self, session_id: str) -> None:
+        """End the kernels of a login."""
+        await asyncio.gather(*map(self._end_kernel, filter(self.__contains__, self._list_kernel_ids(session_id))))
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
+        session = self.sessions.find_valid_session(self._session_id_by_kernel_id.get(kernel_id, ""))
+        if session is None or not await self._is_login_confirmed(session):
+            await self._end_kernel(kernel_id)
+        else:
+            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
+
+    async def _is_login_confirmed(self, session: LoginSession) -> bool:
+        identity_provider: ReviewerIdentityProvider = self.parent.identity_provider  # type: ignore[union-attr]  # as above
+        try:
+            return await asyncio.wait_for(identity_provider.is_login_confirmed(session), _CONFIRMATION_TIMEOUT)
+        except (HTTPError, TimeoutError):
+            return True  # who cannot be asked has not said no: nobody loses their page by that
+
+    def remove_kernel(self, kernel_id: str) -> Any:
+        """Forget a kernel that has ended."""
+        self._session_id_by_kernel_id.pop(kernel_id, None)
+        return super().remove_kernel(kernel_id)
+
+    async def _end_kernel(self, kernel_id: str) -> None:
+        self._session_id_by_kernel_id.pop(
+            kernel_id, None
+        )  # it makes room once, however many pages are opened meanwhile
+        await self.wait_until_idle(kernel_id)
+        if kernel_id in self:
+            # Not at once: the workbench may have a draft to write.
+            await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
+
+    def _list_kernel_ids(self, session_id: str) -> list[str]:
+        return [
+            kernel_id
+            for kernel_id, owner_session_id in self._session_id_by_kernel_id.items()
+            if owner_session_id == session_id
+        ]
+
+    async def _make_room_for_page(self, session_id: str, left_kernel_id: str = "") -> None:
+        """For one more page of this login, which is counted already. ``left_kernel_id`` is the kernel of the page that it replaces,
+        if it does: a page that is loaded again is there until the new one comes.
+
+        A page reloaded in haste leaves kernels behind without telling: the oldest goes first. Another login's never does:
+        it may be that of a page that is only just opening.
+        """
+        own_kernel_ids = self._list_kernel_ids(session_id)
+        is_over_login_limit = len(own_kernel_ids) > MAX_PAGES_PER_LOGIN
+        if not is_over_login_limit and not 0 < self.review_settings.pages < len(self._session_id_by_kernel_id):
+            return
+        closed_kernel_ids = [kernel_id for kernel_id in own_kernel_ids if self._kernel_connections.get(kernel_id) == 0]
+        if not closed_kernel_ids and left_kernel_id in own_kernel_ids:
+            closed_kernel_ids = [left_kernel_id]
+        if not closed_kernel_ids:
+            raise HTTPError(429 if is_over_login_limit else 503)
+        await self._end_kernel(closed_kernel_ids[0])

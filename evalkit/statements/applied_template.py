@@ -1,0 +1,60 @@
+"""A template beside what it reads: the facts that reviewers judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
+from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
+from evalkit.statements.statement_parser import LeftoverText, ParsedStatement, parse_statement_lines
+from evalkit.statements.statement_template import StatementTemplate
+from evalkit.statements.text_lines import TextLine, group_words_into_lines
+
+
+@dataclass(frozen=True)
+class AppliedTemplate:
+    """A template, and what it reads: the same for both reviewers."""
+
+    template: StatementTemplate
+    lines_by_page: tuple[tuple[TextLine, ...], ...]
+    statement: ParsedStatement
+    reconciliation: ReconciliationReport
+
+    @classmethod
+    def create(cls, template: StatementTemplate, bundle: DocumentBundle) -> AppliedTemplate:
+        """The statement as the template reads it."""
+        return cls._apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
+
+    def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
+        """The same pages, read by another template."""
+        return self._apply_to_lines(template, self.lines_by_page)
+
+    @classmethod
+    def _apply_to_lines(
+        cls, template: StatementTemplate, lines_by_page: tuple[tuple[TextLine, ...], ...]
+    ) -> AppliedTemplate:
+        statement = parse_statement_lines(template, lines_by_page)
+        return cls(template, lines_by_page, statement, reconcile_statement(template, statement))
+
+    @property
+    def has_all_sums_met(self) -> bool:
+        """Whether there are sums, and all of them are met; rows that the bank repeats are no sum."""
+        sum_results = [check.is_met for check in self.reconciliation.checks if check.name != "repeated_rows"]
+        return bool(sum_results) and all(sum_results)
+
+    def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
+        """What was left over for one of these reasons."""
+        return [leftover for leftover in self.statement.left_over if leftover.reason in reasons]
+
+
+class TemplateFinding(NamedTuple):
+    """An issue before it is numbered."""
+
+    severity: TemplateIssueSeverity
+    category: TemplateIssueCategory
+    message: str
+    page: int | None = None
+    location: str = ""
+    suggested_fix: str = ""

@@ -1,0 +1,317 @@
+"""What the reviewer ``semantic_financial`` measures: whether the template understands what the statement says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from evalkit.documents.bundle import Box
+from evalkit.statements.amounts import parse_amount
+from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
+from evalkit.statements.dates import has_year, parse_partial_date
+from evalkit.statements.layout_survey import find_period_labels, survey_layout
+from evalkit.statements.reconciliation import SumCheck
+from evalkit.statements.statement_template import ColumnName, StatementTemplate
+from evalkit.statements.statement_template import Reconciliation as Printed
+from evalkit.statements.table_row import TableRow
+from evalkit.statements.template_builder import derive_sum_labels
+from evalkit.statements.text_lines import TextLine
+
+_OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
+#: Columns that are taken for one another.
+_CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
+    ("amount", "balance"),
+    ("debit", "balance"),
+    ("credit", "balance"),
+)
+#: Two blanks beside each other, one at an end, or one between each letter and the next.
+_EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
+_CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
+#: A heading of a table has so many titles that are known.
+_MIN_KNOWN_TITLES = 3
+
+
+def _find_unreadable_dates(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    if leftovers := applied_template.select_leftovers("its date cannot be read"):
+        yield TemplateFinding(
+            "high", "date_format", f"the dates of {len(leftovers)} rows cannot be read", leftovers[0].page, "dates"
+        )
+    if leftovers := applied_template.select_leftovers("its year is not known"):
+        yield TemplateFinding(
+            "high", "date_format", f"the year of {len(leftovers)} rows cannot be told", leftovers[0].page, "dates"
+        )
+
+
+def _find_incomplete_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    reasons = ("it has an amount and no date", "it has a date and no amount", "it does not say what it was")
+    for reason in reasons:
+        if leftovers := applied_template.select_leftovers(reason):
+            yield TemplateFinding(
+                "high", "column_mapping", f"{len(leftovers)} rows are not read: {reason}", leftovers[0].page, "columns"
+            )
+    if leftovers := applied_template.select_leftovers("no heading says which way the money went"):
+        yield TemplateFinding(
+            "high", "sign_logic", f"the signs of {len(leftovers)} rows are not known", leftovers[0].page, "amounts"
+        )
+
+
+def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
+    yield from _find_unused_sums(applied_template)
+    unmet_checks = [check for check in _select_sum_checks(applied_template) if not check.is_met]
+    if unmet_checks:
+        explanation = next(
+            (
+                finding
+                for finding, other_template in _generate_alternatives(applied_template.template)
+                if _has_met_sums_with(applied_template, other_template)
+            ),
+            None,
+        )
+        if explanation:
+            yield explanation
+            return
+    for check in unmet_checks:
+        message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
+        yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
+
+
+def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Sums that are printed and not used: what the template reads is held against them all the same."""
+    own_checks, layout = _select_sum_checks(applied_template), survey_layout(applied_template.lines_by_page)
+    sum_labels = derive_sum_labels(layout) if layout else Printed()
+    applied_with_all_sums = applied_template.apply_other_template(
+        applied_template.template.model_copy(update={"reconciliation": sum_labels})
+    )
+    printed_checks = _select_sum_checks(applied_with_all_sums)
+    lost_row_count = len(applied_with_all_sums.statement.transactions) - len(applied_template.statement.transactions)
+    unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
+        check.account for check in own_checks
+    }
+    suggested_fix = "Name the words beside the printed balances and totals"
+    if lost_row_count > 0:
+        message = f"{lost_row_count} rows are taken for printed sums"
+        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
+    if unchecked_accounts & {check.account for check in printed_checks}:
+        message = "no printed sum is used to check the transactions, although there are some"
+        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
+    elif unchecked_accounts or not own_checks:
+        message = "no printed sum is used to check the transactions"
+        yield TemplateFinding("medium", "reconciliation_strategy", message, None, "reconciliation")
+    elif all(check.is_met for check in own_checks):
+        for check in printed_checks:
+            if not check.is_met:
+                message = f"the transactions do not make a printed sum that is not used: {check.name.replace('_', ' ')}"
+                yield TemplateFinding(
+                    "high", "reconciliation_strategy", message, check.page, "reconciliation", suggested_fix
+                )
+
+
+def _select_sum_checks(applied_template: AppliedTemplate) -> list[SumCheck]:
+    """The checks of sums; rows that the bank repeats are none."""
+    return [check for check in applied_template.reconciliation.checks if check.name != "repeated_rows"]
+
+
+def _has_met_sums_with(applied_template: AppliedTemplate, other_template: StatementTemplate) -> bool:
+    return applied_template.apply_other_template(other_template).has_all_sums_met
+
+
+def _generate_alternatives(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
+    """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
+    message = "signs are inverted: debits are shown as credits"
+    yield (
+        TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
+        _invert_directions(template),
+    )
+    message = "the sign of the balance is inverted: what is held is shown as a debt, or the other way round"
+    yield (
+        TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
+        _invert_balance_sign(template),
+    )
+    for column_name, other_name in _CONFUSABLE_COLUMNS:
+        if template.find_column(column_name) and template.find_column(other_name):
+            message = f"wrong column mapped to the amount: {column_name} and {other_name} are exchanged"
+            finding = TemplateFinding(
+                "critical",
+                "column_mapping",
+                message,
+                None,
+                f"column {column_name}",
+                f"Exchange {column_name} and {other_name}",
+            )
+            yield finding, _exchange_columns(template, column_name, other_name)
+
+
+def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Blanks that nobody printed."""
+    affected_rows = [
+        transaction
+        for transaction in applied_template.statement.transactions
+        if _EXTRA_BLANKS.search(transaction.description)
+    ]
+    if affected_rows:
+        message = f"extra blanks in the descriptions of {len(affected_rows)} rows"
+        yield TemplateFinding(
+            "medium", "other", message, affected_rows[0].page, "rows", "Join words and lines by one blank"
+        )
+
+
+def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Amounts beside the columns: most often balances, whose column is too narrow."""
+    decimal_separator = applied_template.template.amounts.decimal
+    leftovers = [
+        leftover
+        for leftover in applied_template.select_leftovers("it stands in no column")
+        if any(parse_amount(word, decimal_separator) for word in leftover.text.split())
+    ]
+    if leftovers:
+        message = f"amounts of {len(leftovers)} rows stand in no column: that of the balance could be more precise"
+        yield TemplateFinding(
+            "medium", "column_mapping", message, leftovers[0].page, "column balance", "Widen it around its amounts"
+        )
+
+
+def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Numbers below the title of check numbers that the rows do not have."""
+    printed_numbers = [
+        word
+        for lines in applied_template.lines_by_page
+        for title_box in _find_check_number_titles(lines)
+        for line in lines
+        if line.level_y > title_box[3] and TableRow(applied_template.template, line).day
+        for word in line.words
+        if title_box[0] < word.box[2] and word.box[0] < title_box[2] and _CHECK_NUMBER_PATTERN.fullmatch(word.text)
+    ]
+    missed_count = len(printed_numbers) - sum(
+        bool(transaction.check_number) for transaction in applied_template.statement.transactions
+    )
+    if printed_numbers and missed_count > 0:
+        message = f"{missed_count} check numbers are not captured"
+        yield TemplateFinding(
+            "medium", "column_mapping", message, None, "column check_number", "Map the column of check numbers"
+        )
+
+
+def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
+    """Where a heading of a table names check numbers; a row that speaks of a check is none."""
+    title_patterns = load_bank_vocabulary().columns
+    for line in lines:
+        title_cells = [
+            cell
+            for cell in line.cells
+            if any(match_at_start(pattern, cell.text) for pattern in title_patterns.values())
+        ]
+        if len(title_cells) >= _MIN_KNOWN_TITLES:
+            yield from (cell.box for cell in title_cells if match_at_start(title_patterns["check_number"], cell.text))
+
+
+def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Formats of dates that no row is written in."""
+    date_formats = applied_template.template.dates.formats
+    rows = [
+        row
+        for lines in applied_template.lines_by_page
+        for line in lines
+        if (row := TableRow(applied_template.template, line)).day
+    ]
+    used_formats = {
+        next(
+            (
+                date_format
+                for date_format in date_formats
+                if parse_partial_date(text, (date_format,), is_recognised=row.line.is_recognised)
+            ),
+            None,
+        )
+        for row in rows
+        if (text := " ".join(word.text for word in row.date_words))
+    }
+    if rows and (unused_formats := [date_format for date_format in date_formats if date_format not in used_formats]):
+        message = f"no row is dated as {', '.join(unused_formats)}"
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Leave out what no row is written in")
+
+
+def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """A year that is guessed although the statement prints its period."""
+    date_rules = applied_template.template.dates
+    if (
+        not date_rules.period
+        and not all(map(has_year, date_rules.formats))
+        and find_period_labels(applied_template.lines_by_page)[0]
+    ):
+        message = "the year is told by the latest date, although the statement prints its period"
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
+
+
+def _find_repeated_page_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for check in applied_template.reconciliation.checks:
+        if check.name == "repeated_rows":
+            yield TemplateFinding(
+                "medium", "reconciliation_strategy", "rows of earlier pages are repeated", check.page, "rows"
+            )
+
+
+def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    corrected_rows = [transaction for transaction in applied_template.statement.transactions if transaction.is_mended]
+    if corrected_rows:
+        yield TemplateFinding(
+            "low",
+            "provenance",
+            f"amounts of {len(corrected_rows)} rows were misread and mended",
+            corrected_rows[0].page,
+            "amounts",
+        )
+
+
+def _invert_directions(template: StatementTemplate) -> StatementTemplate:
+    """The same template, with deposits and withdrawals exchanged."""
+    amount_rules, row_rules = template.amounts, template.rows
+    inverted_marks = {
+        "deposit": amount_rules.withdrawal,
+        "withdrawal": amount_rules.deposit,
+        "unmarked": _OPPOSITE_DIRECTION.get(amount_rules.unmarked, amount_rules.unmarked),
+    }
+    sections = tuple(
+        section.model_copy(update={"direction": _OPPOSITE_DIRECTION[section.direction]})
+        for section in row_rules.section
+    )
+    changes = {
+        "amounts": amount_rules.model_copy(update=inverted_marks),
+        "rows": row_rules.model_copy(update={"section": sections}),
+    }
+    return _exchange_columns(template.model_copy(update=changes), "debit", "credit")
+
+
+def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
+    """The same template, with balances held and owed exchanged."""
+    other_meaning = "held" if template.amounts.balance == "owed" else "owed"
+    return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
+
+
+def _exchange_columns(
+    template: StatementTemplate, column_name: ColumnName, other_name: ColumnName
+) -> StatementTemplate:
+    exchanged_names: dict[ColumnName, ColumnName] = {column_name: other_name, other_name: column_name}
+    columns = tuple(
+        column.model_copy(update={"name": exchanged_names.get(column.name, column.name)}) for column in template.columns
+    )
+    return template.model_copy(update={"columns": columns})
+
+
+FINANCIAL_CHECKS = (
+    *(
+        _find_unreadable_dates,
+        _find_incomplete_rows,
+        _find_unmet_sums,
+        _find_repeated_page_rows,
+        _find_ocr_corrected_amounts,
+    ),
+    *(
+        _find_extra_blanks,
+        _find_unplaced_amounts,
+        _find_missed_check_numbers,
+        _find_unused_date_formats,
+        _find_guessed_year,
+    ),
+)

@@ -1,0 +1,465 @@
+"""What lies on a statement's pages before anybody knows how to read it: dates and amounts that stand below one another.
+
+Pure facts for the builder; which of them mean what, it finds out by making sums meet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+from evalkit.statements.amounts import Amount, DecimalSeparator, SignMark, parse_amount
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
+from evalkit.statements.dates import DATE_FORMATS, find_partial_dates, has_year, parse_partial_date
+from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, find_labelled_texts
+from evalkit.statements.text_lines import PageWord, TextLine
+
+#: A date is written in at most so many words: "Jan 5, 2024".
+_MAX_DATE_WORDS = 3
+_MAX_AMOUNT_WORDS = 3
+#: A column of dates has so many of them alone in their cells.
+_MIN_ALONE_SHARE = 0.7
+#: A row's amount stands in its first line, or in one of so many.
+_MAX_ROW_LINES = 4
+#: A header's line stands at most so many lines above the first row.
+_MAX_HEADER_DISTANCE = 4
+#: A header's titles stand on lines that are so near, in heights of a word.
+_MAX_HEADER_LINE_GAP = 1.9
+#: Fewer of the dated lines than this have amounts with cents: the statement is without.
+_MIN_CENTS_SHARE = 0.3
+#: A column of dates has this share of the dates of the fullest.
+_MIN_SHARE_OF_FULLEST = 0.5
+LinesByPage = Sequence[Sequence[TextLine]]
+
+
+@dataclass(frozen=True)
+class PlacedText:
+    """A date or an amount in a line."""
+
+    line: TextLine
+    words: tuple[PageWord, ...]
+    amount: Amount | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return _join_words(self.words)
+
+    @property
+    def x0(self) -> float:
+        """Left edge."""
+        return self.words[0].box[0]
+
+    @property
+    def x1(self) -> float:
+        """Right edge."""
+        return self.words[-1].box[2]
+
+
+@dataclass(frozen=True)
+class AlignedColumn:
+    """Dates or amounts that stand below one another."""
+
+    x0: float
+    x1: float
+    placed_texts: tuple[PlacedText, ...]
+
+    def overlaps(self, x0: float, x1: float) -> bool:
+        """Whether it reaches into that range."""
+        return self.x0 < x1 and x0 < self.x1
+
+
+@dataclass(frozen=True)
+class LayoutSurvey:
+    """Everything that was seen."""
+
+    lines_by_page: LinesByPage
+    decimal_separator: DecimalSeparator
+    cents_optional: bool
+    date_column: AlignedColumn
+    """Of the rows."""
+    value_date_column: AlignedColumn | None
+    amount_columns: tuple[AlignedColumn, ...]
+    """From the left."""
+    header_lines: tuple[TextLine, ...]
+    """The lines with the columns' titles, on all pages."""
+    labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
+    """Labelled sums."""
+    sign_marks: frozenset[SignMark] = field(default=frozenset())
+    """Of all amounts of rows."""
+
+    def is_row_start(self, line: TextLine) -> bool:
+        """Whether a row begins in the line."""
+        return id(line) in {id(placed_text.line) for placed_text in self.date_column.placed_texts}
+
+
+def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
+    """What was seen; None where no dates and amounts stand below one another."""
+    decimal_separator = _detect_decimal_separator(lines_by_page)
+    cents_optional = _is_without_cents(lines_by_page, decimal_separator)
+    dates_before_amounts = [
+        placed_text
+        for lines in lines_by_page
+        for line in lines
+        for placed_text in _find_dates_before_amounts(line, decimal_separator, cents_optional=cents_optional)
+    ]
+    date_columns = _group_into_columns(dates_before_amounts)
+    if not date_columns:
+        return None
+    fullest_count = max(len(column.placed_texts) for column in date_columns)
+    date_column, *further_columns = sorted(
+        (
+            candidate
+            for candidate in date_columns
+            if len(candidate.placed_texts) >= _MIN_SHARE_OF_FULLEST * fullest_count
+        ),
+        key=lambda candidate: candidate.x0,
+    )
+    header_lines = tuple(
+        line for lines in lines_by_page for line in _find_header_lines(lines, date_column.placed_texts)
+    )
+    other_date_columns = [column for column in further_columns if _is_date_column(column, header_lines)]
+    amount_columns = _find_amount_columns(
+        date_column, other_date_columns, header_lines, decimal_separator, cents_optional=cents_optional
+    )
+    if not amount_columns:
+        return None
+    row_dates = tuple(
+        placed_text
+        for lines in lines_by_page
+        for position, line in enumerate(lines)
+        for placed_text in find_line_dates(line)
+        if not _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional)
+        and date_column.overlaps(placed_text.x0, placed_text.x1)
+        and _has_row_amount(
+            amount_columns,
+            lines[position : position + _MAX_ROW_LINES],
+            decimal_separator,
+            cents_optional=cents_optional,
+        )
+    )
+    return LayoutSurvey(
+        lines_by_page=lines_by_page,
+        decimal_separator=decimal_separator,
+        cents_optional=cents_optional,
+        date_column=AlignedColumn(date_column.x0, date_column.x1, row_dates),
+        value_date_column=other_date_columns[0] if other_date_columns else None,
+        amount_columns=amount_columns,
+        header_lines=header_lines,
+        labelled_amounts=tuple(
+            _find_labelled_sums(
+                lines_by_page, row_dates, header_lines, decimal_separator, cents_optional=cents_optional
+            )
+        ),
+        sign_marks=frozenset(
+            candidate.amount.sign_mark
+            for column in amount_columns
+            for candidate in column.placed_texts
+            if candidate.amount and candidate.amount.sign_mark
+        ),
+    )
+
+
+def find_line_dates(line: TextLine) -> Iterator[PlacedText]:
+    """The dates that begin a cell of the line."""
+    for cell in line.cells:
+        start = 0
+        while start < len(cell.words):
+            date_words = next(
+                (
+                    cell.words[start : start + size]
+                    for size in range(min(_MAX_DATE_WORDS, len(cell.words) - start), 0, -1)
+                    if parse_partial_date(
+                        _join_words(cell.words[start : start + size]), DATE_FORMATS, is_recognised=line.is_recognised
+                    )
+                ),
+                None,
+            )
+            if date_words is None:
+                break
+            yield PlacedText(line, date_words)
+            start += len(date_words)  # two dates may stand close together
+
+
+def _join_words(words: Sequence[PageWord]) -> str:
+    return " ".join(word.text for word in words)
+
+
+def find_line_amounts(
+    line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> Iterator[PlacedText]:
+    """The amounts at the ends of the line's cells, and those that are all of a cell, from the left."""
+    for cell in line.cells:
+        placed_amounts: list[PlacedText] = []
+        end = len(cell.words)
+        while end:
+            for start in range(max(end - _MAX_AMOUNT_WORDS, 0), end):
+                words = cell.words[start:end]
+                amount = parse_amount(
+                    _join_words(words),
+                    decimal_separator,
+                    cents_optional=cents_optional,
+                    is_recognised=line.is_recognised,
+                )
+                if amount:
+                    placed_amounts.append(PlacedText(line, words, amount))
+                    end = start
+                    break
+            else:
+                break
+        # Without cents, any number may be at the end of a text.
+        if end == 0 or not cents_optional:
+            yield from reversed(placed_amounts)
+
+
+def find_period_labels(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The labels of the statement's period as printed, and the formats of its dates; empty where there are none."""
+    formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
+    best_match: tuple[int, str, str] | None = None
+    for lines in lines_by_page:
+        for line, line_below in zip_longest(lines, lines[1:]):
+            for label, text in find_labelled_texts(line, line_below, (load_bank_vocabulary().period,)):
+                count = len(list(find_partial_dates(text, formats_with_year)))
+                if count and (best_match is None or min(count, 2) > best_match[0]):
+                    best_match = min(count, 2), label, text
+    if best_match is None:
+        return (), _detect_date_formats("\n".join(line.text for lines in lines_by_page for line in lines))
+    _, label_text, text = best_match
+    date_formats = _detect_date_formats(text)
+    return (make_literal_pattern(label_text),), date_formats
+
+
+def _detect_date_formats(text: str) -> tuple[str, ...]:
+    """The formats that find the most dates in the text; those without a year behind."""
+    formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
+    match_counts = {
+        date_format: len(list(find_partial_dates(text, [date_format]))) for date_format in formats_with_year
+    }
+    highest_count = max(match_counts.values())
+    yearless_formats = [
+        date_format for date_format in ("%b %d", "%d %b") if list(find_partial_dates(text, [date_format]))
+    ]
+    return (
+        *(date_format for date_format in formats_with_year if match_counts[date_format] == highest_count),
+        *yearless_formats,
+    )
+
+
+def make_literal_pattern(text: str) -> str:
+    r"""A pattern of the text's words; numbers are any number.
+
+    >>> print(make_literal_pattern("Balance on 1 May (total)"))
+    Balance on \d+ May \(total\)
+    """
+    words = (re.sub(r"\\?\d+", lambda _: r"\d+", re.escape(word)) for word in text.split())
+    return " ".join(words).replace("\\-", "-").replace("\\#", "#").replace("\\&", "&")
+
+
+def _detect_decimal_separator(lines_by_page: LinesByPage) -> DecimalSeparator:
+    separator_counts = Counter(
+        word.text.rstrip("-+)CRDHS")[-3:-2]
+        for lines in lines_by_page
+        for line in lines
+        for word in line.words
+        if re.fullmatch(r".*\d[.,]\d\d[-+)]?(?:CR|DR|C|D|H|S)?", word.text)
+        and not parse_partial_date(word.text, DATE_FORMATS)
+    )
+    return "," if separator_counts[","] > separator_counts["."] else "."
+
+
+def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSeparator) -> bool:
+    date_lines = [line for lines in lines_by_page for line in lines if next(find_line_dates(line), None)]
+    lines_with_cents = sum(
+        bool(list(find_line_amounts(line, decimal_separator, cents_optional=False))) for line in date_lines
+    )
+    lines_with_amounts = sum(
+        bool(list(find_line_amounts(line, decimal_separator, cents_optional=True))) for line in date_lines
+    )
+    return lines_with_cents < _MIN_CENTS_SHARE * lines_with_amounts
+
+
+def _group_into_columns(placed_texts: Iterable[PlacedText]) -> list[AlignedColumn]:
+    """Those that overlap from above, from the left."""
+    groups: list[list[PlacedText]] = []
+    right_edge = 0.0
+    for placed_text in sorted(placed_texts, key=lambda placed_text: placed_text.x0):
+        if groups and placed_text.x0 < right_edge:
+            groups[-1].append(placed_text)
+            right_edge = max(right_edge, placed_text.x1)
+        else:
+            groups.append([placed_text])
+            right_edge = placed_text.x1
+    return [
+        AlignedColumn(
+            min(placed_text.x0 for placed_text in group), max(placed_text.x1 for placed_text in group), tuple(group)
+        )
+        for group in groups
+    ]
+
+
+def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
+    """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
+    first_amount_x = min(
+        (placed_text.x0 for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)),
+        default=1.0,
+    )
+    return any(placed_text.x0 > first_amount_x for placed_text in find_line_dates(line))
+
+
+def _find_dates_before_amounts(
+    line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> list[PlacedText]:
+    """The dates of a row; none where dates stand behind amounts, as in lists of daily balances."""
+    if _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or not next(
+        find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None
+    ):
+        return []
+    return list(find_line_dates(line))
+
+
+def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> bool:
+    """Whether further dates are a column, and not the beginnings of descriptions: titled, or alone in their cells."""
+    pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
+    cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
+    alone_count = sum(
+        any(cell.words == placed_text.words for cell in placed_text.line.cells) for placed_text in column.placed_texts
+    )
+    return any(match_at_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
+        column.placed_texts
+    )
+
+
+def _has_row_amount(
+    amount_columns: Sequence[AlignedColumn],
+    lines: Sequence[TextLine],
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+) -> bool:
+    """Whether the first line has an amount where the others have theirs, or a line below it that has no date."""
+    for line in lines:
+        is_below = line is not lines[0]
+        if is_below and (line.box[0] < lines[0].words[0].box[2] or next(find_line_dates(line), None)):
+            return False
+        line_amounts = find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
+        if any(
+            column.overlaps(placed_amount.x0, placed_amount.x1)
+            for placed_amount in line_amounts
+            for column in amount_columns
+        ):
+            return True
+    return False
+
+
+def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[PlacedText]) -> Iterator[TextLine]:
+    """Lines of titles above the first row, and between rows where a table begins anew."""
+    row_line_ids = {id(placed_text.line) for placed_text in row_dates}
+    title_patterns = load_bank_vocabulary().columns
+    for position, line in enumerate(lines):
+        # What is followed by a row within a few lines.
+        if id(line) in row_line_ids or not any(
+            id(other_line) in row_line_ids for other_line in lines[position + 1 : position + 1 + _MAX_HEADER_DISTANCE]
+        ):
+            continue
+        named_columns = {
+            name
+            for cell in line.cells
+            for name, pattern in title_patterns.items()
+            if match_at_start(pattern, cell.text)
+        }
+        if (
+            len(named_columns) < 2
+            or len(line.cells) < 2
+            or any(re.search(r"\d[.,]\d\d\b", word.text) for word in line.words)
+        ):
+            continue
+        for other_line in lines[max(position - 1, 0) : position + 2]:
+            is_near = abs(other_line.level_y - line.level_y) < _MAX_HEADER_LINE_GAP * line.height
+            is_heading = (
+                other_line is not line and len(other_line.cells) == 1 and other_line.box[0] < line.cells[0].box[2]
+            )
+            if (
+                is_near
+                and not is_heading
+                and id(other_line) not in row_line_ids
+                and not any(word.text[-1:].isdigit() for word in other_line.words)
+            ):
+                yield other_line
+
+
+def _find_amount_columns(
+    date_column: AlignedColumn,
+    other_date_columns: Sequence[AlignedColumn],
+    header_lines: Sequence[TextLine],
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+) -> tuple[AlignedColumn, ...]:
+    """Of the rows' own lines: what stands right of the dates; a single amount counts below a title."""
+    row_line_by_id = {id(placed_text.line): placed_text.line for placed_text in date_column.placed_texts}
+    dates_right_edge = max(
+        (
+            date_column.x1,
+            *(near_column.x1 for near_column in other_date_columns if near_column.x0 < date_column.x1 + 0.1),
+        )
+    )
+    columns = _group_into_columns(
+        placed_text
+        for line in row_line_by_id.values()
+        for placed_text in find_line_amounts(line, decimal_separator, cents_optional=cents_optional)
+        if placed_text.x0 > dates_right_edge
+        and not any(excluded_column.overlaps(placed_text.x0, placed_text.x1) for excluded_column in other_date_columns)
+    )
+    title_cells = [cell for line in header_lines for cell in line.cells]
+    return tuple(
+        column
+        for column in columns
+        if len(column.placed_texts) > 1 or any(column.overlaps(cell.box[0], cell.box[2]) for cell in title_cells)
+    )
+
+
+def _find_labelled_sums(
+    lines_by_page: LinesByPage,
+    row_dates: Sequence[PlacedText],
+    header_lines: Sequence[TextLine],
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+) -> Iterator[tuple[TextLine, LabelledAmount]]:
+    vocabulary = load_bank_vocabulary()
+    patterns_by_kind: Mapping[str, tuple[str, ...]] = {
+        "opening": (vocabulary.opening,),
+        "closing": (vocabulary.closing,),
+        "deposits": (vocabulary.deposits,),
+        "withdrawals": (vocabulary.withdrawals,),
+    }
+    balance_patterns = {kind: patterns_by_kind[kind] for kind in ("opening", "closing")}
+    row_date_by_line_id = {id(placed_text.line): placed_text for placed_text in row_dates}
+    header_line_ids = {id(line) for line in header_lines}
+    for lines in lines_by_page:
+        for position, line in enumerate(lines):
+            if id(line) in header_line_ids:
+                continue
+            if row_date := row_date_by_line_id.get(
+                id(line)
+            ):  # "1 May  Opening balance  1,200.00" is a row that tells a balance
+                words_after_date = tuple(word for word in line.words if word.box[0] > row_date.x1)
+                labelled_amounts = (
+                    find_labelled_amounts(
+                        replace(line, words=words_after_date),
+                        (),
+                        balance_patterns,
+                        decimal_separator,
+                        cents_optional=cents_optional,
+                    )
+                    if words_after_date
+                    else ()
+                )
+            else:
+                labelled_amounts = find_labelled_amounts(
+                    line, lines[position + 1 :], patterns_by_kind, decimal_separator, cents_optional=cents_optional
+                )
+            yield from ((line, labelled_amount) for labelled_amount in labelled_amounts)

@@ -1,0 +1,153 @@
+"""A template that a model proposes: taken only where it reads the statement at least as well as the measured one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
+from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.model import Model, Usage
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.layout_survey import make_literal_pattern
+from evalkit.statements.reviewer_report import SeverityRank
+from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
+from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml
+from evalkit.statements.template_builder import BuildResult, RetryInput, build_draft_template
+from evalkit.statements.template_questions import BuilderQuestion, PageImage, QuestionContext
+
+T = TypeVar("T")
+#: Characters of a proposal that are read: no template is longer.
+_MAX_PROPOSAL_LENGTH = 100_000
+
+
+class ThreadRunner(Protocol):
+    """Runs what takes long beside the event loop."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
+        """What ``work`` gives."""
+        ...
+
+
+class ProposalResult(NamedTuple):
+    """A template, and what asking for it cost."""
+
+    build_result: BuildResult
+    usage: Usage
+    proposed_by: str = ""
+    """The model whose proposal was taken; empty where it is the measured one."""
+
+
+async def build_best_template(
+    model: Model,
+    bundle: DocumentBundle,
+    *,
+    page_images: Sequence[PageImage] = (),
+    template_id: str | None = None,
+    retry: RetryInput | None = None,
+    timeout_seconds: float | None = None,
+    run_in_thread: ThreadRunner,
+) -> ProposalResult:
+    """The measured template of a statement, or a model's better one. Errors as of ``build``; StoreError.
+
+    A model that does not answer, or answers with something that is no template or reads less, changes nothing.
+    """
+    measured_build = await run_in_thread(lambda: build_draft_template(bundle, template_id=template_id, retry=retry))
+    if model.name == EmbeddedModel.name:
+        return ProposalResult(measured_build, Usage())
+    applied_template = await run_in_thread(lambda: AppliedTemplate.create(measured_build.template, bundle))
+    context = QuestionContext(bundle.sha256, applied_template, tuple(page_images))
+    retry_json = None if retry is None else retry.model_dump(mode="json")
+    answer = await model.ask(BuilderQuestion(context, retry=retry_json, seconds=timeout_seconds))
+    proposal_toml = answer.value.template if answer.value else None
+    proposed_template = None if proposal_toml is None else parse_proposal(proposal_toml, measured_build.template)
+    if proposed_template is None:
+        return ProposalResult(measured_build, answer.usage)
+    applied_proposal = await run_in_thread(lambda: applied_template.apply_other_template(proposed_template))
+    if not is_at_least_as_good(applied_proposal, applied_template):
+        return ProposalResult(measured_build, answer.usage)
+    proposed_build = BuildResult(
+        applied_proposal.template,
+        applied_proposal.statement,
+        applied_proposal.reconciliation,
+        measured_build.hypotheses_tried + 1,
+    )
+    return ProposalResult(proposed_build, answer.usage, model.name)
+
+
+def parse_proposal(proposal_toml: str, measured_template: StatementTemplate) -> StatementTemplate | None:
+    """The template of a model's TOML; None where it is none.
+
+    Identity, number and status are the measured one's. Its patterns are plain words, but for those that the measured
+    one has: a regular expression of a model's could run for ever.
+    """
+    try:
+        parsed_template = parse_template_toml(proposal_toml[:_MAX_PROPOSAL_LENGTH], "proposal")
+        known_patterns = set(_collect_patterns(measured_template.model_dump(mode="json")))
+        sanitised_fields = _escape_unknown_patterns(
+            parsed_template.model_dump(mode="json", by_alias=True), known_patterns
+        )
+        fixed_fields = {
+            "template_id": measured_template.template_id,
+            "version": measured_template.version,
+            "status": Status.DRAFT,
+        }
+        return StatementTemplate.model_validate(
+            {**sanitised_fields, **fixed_fields, "schema_version": measured_template.schema_version}
+        )
+    except (UsageError, ValueError, RecursionError):
+        return None
+
+
+def is_at_least_as_good(proposed: AppliedTemplate, reference: AppliedTemplate) -> bool:
+    """Whether a reading has no worse issues than the measured one, no fewer rows, and no fewer sums that are met."""
+    return (
+        _count_findings_by_severity(proposed) <= _count_findings_by_severity(reference)
+        and len(proposed.statement.transactions) >= len(reference.statement.transactions)
+        and _count_met_sums(proposed) >= _count_met_sums(reference)
+    )
+
+
+def _count_findings_by_severity(applied_template: AppliedTemplate) -> tuple[int, ...]:
+    """Issues by severity, the worst first."""
+    ranks = [
+        SeverityRank[finding.severity]
+        for checks in CHECKS_BY_REVIEWER.values()
+        for check in checks
+        for finding in check(applied_template)
+    ]
+    return tuple(ranks.count(rank) for rank in sorted(SeverityRank, reverse=True))
+
+
+def _count_met_sums(applied_template: AppliedTemplate) -> int:
+    return sum(check.is_met for check in applied_template.reconciliation.checks)
+
+
+#: Where patterns stand in a template.
+_PATTERN_FIELDS = frozenset(("period", "furniture", "accounts", "ends", "opening", "closing", "heading", "label"))
+
+
+def _collect_patterns(value: Any, key: str = "") -> Iterator[str]:
+    """All patterns of a template."""
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield from _collect_patterns(child, name)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _collect_patterns(child, key)
+    elif isinstance(value, str) and key in _PATTERN_FIELDS:
+        yield value
+
+
+def _escape_unknown_patterns(value: Any, known_patterns: set[str], key: str = "") -> Any:
+    """The same with every pattern that is not known taken for plain words."""
+    if isinstance(value, dict):
+        return {name: _escape_unknown_patterns(child, known_patterns, name) for name, child in value.items()}
+    if isinstance(value, list):
+        return [_escape_unknown_patterns(child, known_patterns, key) for child in value]
+    return (
+        make_literal_pattern(value)
+        if isinstance(value, str) and key in _PATTERN_FIELDS and value not in known_patterns
+        else value
+    )

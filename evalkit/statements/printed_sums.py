@@ -1,0 +1,152 @@
+"""The sums that a statement prints: opening and closing balance, deposits, withdrawals, wherever they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalkit.documents.bundle import Box
+from evalkit.statements.amounts import Amount, DecimalSeparator, parse_amount
+from evalkit.statements.bank_vocabulary import match_at_start
+from evalkit.statements.text_lines import TextLine, compute_bounding_box
+
+#: A value may stand so many lines below its label, where labels are a row of titles.
+_MAX_LINES_BELOW_LABEL = 2
+#: An amount is written in at most so many words: "$ 1 234,56 CR".
+_MAX_AMOUNT_WORDS = 4
+#: Begins with a number, or with a word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
+_STARTS_WITH_DATE = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
+_COUNT_PATTERN = re.compile(r"[\d#%=+-]*")
+
+
+@dataclass(frozen=True)
+class LabelledAmount:
+    """A printed sum."""
+
+    kind: str
+    """The key of the pattern that its label matched."""
+    label: str
+    """As printed, without the value."""
+    amount: Amount
+    box: Box
+    """Around label and value."""
+
+
+def find_labelled_amounts(
+    line: TextLine,
+    lines_below: Sequence[TextLine],
+    patterns_by_kind: Mapping[str, Sequence[str]],
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+) -> Iterator[LabelledAmount]:
+    """The labels of the line with their values, from the left: behind a label, else below it among ``lines_below``.
+
+    Sums with cents go before sums without, which only count where ``cents_optional``.
+    """
+    cells = line.cells
+    label_positions = [
+        (position, kind)
+        for position, cell in enumerate(cells)
+        if (kind := _match_label_kind(cell.text, patterns_by_kind))
+    ]
+    next_positions = [*(position for position, _ in label_positions), len(cells)][1:]
+    for (position, kind), next_position in zip(label_positions, next_positions, strict=True) if label_positions else ():
+        label_cell = cells[position]
+        for skip_cents in (False, True) if cents_optional else (False,):
+            if amount_and_cell := _find_amount_after_label(
+                cells[position:next_position], decimal_separator, cents_optional=skip_cents
+            ) or _find_amount_below_label(label_cell, lines_below, decimal_separator, cents_optional=skip_cents):
+                amount, cell = amount_and_cell
+                label_text = (
+                    label_cell.text
+                    if cell is not label_cell
+                    else _strip_trailing_amount(label_cell, decimal_separator, cents_optional=skip_cents)
+                )
+                yield LabelledAmount(kind, label_text, amount, compute_bounding_box((label_cell.box, cell.box)))
+                break
+
+
+def find_labelled_texts(
+    line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""
+    for position, cell in enumerate(line.cells):
+        if label := next(
+            (match.group() for pattern in label_patterns if (match := match_at_start(pattern, cell.text))), None
+        ):
+            yield label, " ".join(other_cell.text for other_cell in line.cells[position:])
+            yield (
+                label,
+                " ".join(other_cell.text for other_cell in line_below.cells if _STARTS_WITH_DATE.match(other_cell.text))
+                if line_below
+                else "",
+            )
+
+
+def _match_label_kind(text: str, patterns_by_kind: Mapping[str, Sequence[str]]) -> str | None:
+    return next(
+        (
+            kind
+            for kind, kind_patterns in patterns_by_kind.items()
+            if any(match_at_start(pattern, text) for pattern in kind_patterns)
+        ),
+        None,
+    )
+
+
+def _find_amount_after_label(
+    cells: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> tuple[Amount, TextLine] | None:
+    for cell in cells:
+        trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
+        if trailing_amount and not (cell is cells[0] and trailing_amount[1] == 0):
+            return trailing_amount[0], cell
+    return None
+
+
+def _strip_trailing_amount(cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> str:
+    trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
+    return " ".join(word.text for word in cell.words[: trailing_amount[1] if trailing_amount else None])
+
+
+def _find_amount_below_label(
+    label_cell: TextLine, lines_below: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> tuple[Amount, TextLine] | None:
+    """The amount below the label, in a line of nothing but numbers."""
+    x0, _, x1, _ = label_cell.box
+    for line in lines_below[:_MAX_LINES_BELOW_LABEL]:
+        parsed_cells = [
+            (
+                parse_amount(
+                    cell.text, decimal_separator, cents_optional=cents_optional, is_recognised=cell.is_recognised
+                ),
+                cell,
+            )
+            for cell in line.cells
+        ]
+        if all(amount or _COUNT_PATTERN.fullmatch(cell.text) for amount, cell in parsed_cells):
+            return next(
+                ((amount, cell) for amount, cell in parsed_cells if amount and cell.box[0] < x1 and x0 < cell.box[2]),
+                None,
+            )
+    return None
+
+
+def parse_trailing_amount(
+    cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool, is_in_column: bool = False
+) -> tuple[Amount, int] | None:
+    """The longest amount at the cell's end, and how many words stand before it; None where it ends otherwise."""
+    texts = [word.text for word in cell.words]
+    for start in range(max(len(texts) - _MAX_AMOUNT_WORDS, 0), len(texts)):
+        amount = parse_amount(
+            " ".join(texts[start:]),
+            decimal_separator,
+            cents_optional=cents_optional,
+            is_recognised=cell.is_recognised,
+            is_in_column=is_in_column,
+        )
+        if amount:
+            return amount, start
+    return None

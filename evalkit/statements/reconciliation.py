@@ -1,0 +1,251 @@
+"""Do the transactions make the sums that the statement prints? Each check tells what it expected and what it found.
+
+A difference is reported as what it is; nothing is moved, dropped or rounded so that a sum is met.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import Literal, NamedTuple
+
+from evalkit.core.records import LazyStrictRecord
+from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Transaction
+from evalkit.statements.statement_template import StatementTemplate
+
+SumCheckName = Literal[
+    "closing_balance", "running_balance", "carried_balance", "deposits", "withdrawals", "section_total", "repeated_rows"
+]
+#: Rows without a balance or a reference may be equal by chance; so many in a row are not.
+_MIN_REPEATED_RUN = 3
+_REFERENCE_NUMBER = re.compile(r"\d{6,}")
+
+
+class SumCheck(LazyStrictRecord):
+    """One sum."""
+
+    name: SumCheckName
+    account: str = ""
+    label: str = ""
+    """As the statement prints it; empty where it prints none."""
+    expected: Decimal
+    """What the statement says; of ``repeated_rows`` none."""
+    found: Decimal
+    """What the transactions make."""
+    difference: Decimal
+    """``found`` − ``expected``."""
+    is_met: bool
+    page: int | None = None
+    """Where the expected sum stands."""
+    message: str
+    """A sentence for a person."""
+
+
+class ReconciliationReport(LazyStrictRecord):
+    """All checks that the statement allows."""
+
+    checks: tuple[SumCheck, ...]
+
+    @property
+    def is_met(self) -> bool:
+        """Whether there are checks of sums, and every check is met."""
+        return self.has_sums_to_check and all(check.is_met for check in self.checks)
+
+    @property
+    def has_sums_to_check(self) -> bool:
+        """Whether the statement prints any sum to check by."""
+        return any(check.name != "repeated_rows" for check in self.checks)
+
+
+class _AccountRows(NamedTuple):
+    """What is checked together."""
+
+    rows: Sequence[Transaction]
+    sums: Sequence[PrintedSum]
+    is_newest_first: bool
+
+
+def reconcile_statement(template: StatementTemplate, statement: ParsedStatement) -> ReconciliationReport:
+    """What the statement prints, beside what its transactions make; by accounts in the order of their first rows."""
+    names = (*(row.account for row in statement.transactions), *(printed_sum.account for printed_sum in statement.sums))
+    is_newest_first = template.rows.order == "newest_first"
+    checks: list[SumCheck] = []
+    for name in dict.fromkeys(names):
+        rows = [row for row in statement.transactions if row.account == name]
+        account = _AccountRows(
+            rows, [printed_sum for printed_sum in statement.sums if printed_sum.account == name], is_newest_first
+        )
+        checks += (sum_check for build_checks in _CHECK_BUILDERS for sum_check in build_checks(account))
+    return ReconciliationReport(checks=tuple(checks))
+
+
+def _check_closing_balance(account: _AccountRows) -> Iterator[SumCheck]:
+    """Opening and all amounts are each closing balance that is printed."""
+    if (opening_balance := _find_opening_balance(account)) is None:
+        return
+    computed = opening_balance + sum((row.amount for row in account.rows), Decimal(0))
+    # A closing balance that is printed again, in the summary and below the table, is one check.
+    sum_by_value = {printed_sum.value: printed_sum for printed_sum in reversed(_select_sums(account, "closing"))}
+    for printed_balance, printed_sum in sum_by_value.items():
+        sentence = "the opening balance and all transactions make {found}, printed is {expected}"
+        yield _build_sum_check("closing_balance", printed_sum, printed_balance, computed, sentence)
+
+
+def _find_opening_balance(account: _AccountRows) -> Decimal | None:
+    """The balance before the first row: as it is printed, else as it was brought forward from the last statement."""
+    carried_sums = [
+        printed_sum for printed_sum in account.sums if printed_sum.kind == "carried" and printed_sum.after == 0
+    ]
+    return next((printed_sum.value for printed_sum in (*_select_sums(account, "opening"), *carried_sums)), None)
+
+
+def _select_sums(account: _AccountRows, kind: str) -> list[PrintedSum]:
+    return [printed_sum for printed_sum in account.sums if printed_sum.kind == kind]
+
+
+def _check_running_balance(account: _AccountRows) -> Iterator[SumCheck]:
+    """Each printed balance is the one before it and the amounts since; a row that breaks it is a check of its own."""
+    rows_in_date_order = account.rows[::-1] if account.is_newest_first else account.rows
+    balance = _find_opening_balance(account)
+    compared_count, broken_rows = 0, []
+    last_row: Transaction | None = None
+    for row in rows_in_date_order:
+        balance = None if balance is None else balance + row.amount
+        if row.balance is None:
+            continue
+        if balance is not None:
+            compared_count += 1
+            if row.balance != balance:
+                broken_rows.append((row, balance))
+        balance, last_row = row.balance, row
+    for row, computed in broken_rows:
+        assert row.balance is not None  # noqa: S101 - only rows with one are compared
+        yield SumCheck(
+            name="running_balance", account=row.account, expected=row.balance, found=computed, difference=computed - row.balance,
+            is_met=False, page=row.page,
+            message=f"row of {row.date} on page {row.page}: the balance before it and its amount make {computed}, printed is {row.balance}",
+        )  # fmt: skip
+    if last_row is not None and last_row.balance is not None and compared_count and not broken_rows:
+        yield SumCheck(
+            name="running_balance", account=last_row.account, expected=last_row.balance, found=last_row.balance, difference=Decimal(0),
+            is_met=True, page=last_row.page, message=f"{compared_count} balances printed beside the rows follow from the amounts",
+        )  # fmt: skip
+
+
+def _check_carried_balance(account: _AccountRows) -> Iterator[SumCheck]:
+    """A balance carried forward is that of the row before it."""
+    for printed_sum in account.sums:
+        earlier_balances = [row.balance for row in account.rows[: printed_sum.after] if row.balance is not None]
+        if printed_sum.kind == "carried" and earlier_balances:
+            yield _build_sum_check(
+                "carried_balance",
+                printed_sum,
+                printed_sum.value,
+                earlier_balances[-1],
+                "the row before has the balance {found}, carried forward is {expected}",
+            )
+
+
+def _check_totals(account: _AccountRows) -> Iterator[SumCheck]:
+    """Printed deposits and withdrawals: of a section where they close it, of the account elsewhere, or in parts."""
+    sections = {row.section for row in account.rows if row.section}
+    computed_by_kind = {
+        "deposits": sum((row.amount for row in account.rows if row.amount > 0), Decimal(0)),
+        "withdrawals": -sum((row.amount for row in account.rows if row.amount < 0), Decimal(0)),
+    }
+    for printed_sum in account.sums:
+        if printed_sum.kind not in computed_by_kind or printed_sum.is_part:
+            continue
+        if printed_sum.section in sections:
+            section_sum = abs(
+                sum((row.amount for row in account.rows if row.section == printed_sum.section), Decimal(0))
+            )
+            yield _build_sum_check(
+                "section_total",
+                printed_sum,
+                printed_sum.value,
+                section_sum,
+                "the rows below the heading make {found}, printed is {expected}",
+            )
+        else:
+            yield _build_sum_check(
+                _select_total_check_name(printed_sum),
+                printed_sum,
+                printed_sum.value,
+                computed_by_kind[printed_sum.kind],
+                "they make {found}, printed is {expected}",
+            )
+    for kind, computed in computed_by_kind.items():
+        if parts := [printed_sum for printed_sum in account.sums if printed_sum.kind == kind and printed_sum.is_part]:
+            expected = sum((printed_sum.value for printed_sum in parts), Decimal(0))
+            combined_sum = parts[0].model_copy(update={"label": " + ".join(part.label for part in parts)})
+            yield _build_sum_check(
+                _select_total_check_name(combined_sum),
+                combined_sum,
+                expected,
+                computed,
+                "they make {found}, the printed parts {expected}",
+            )
+
+
+def _check_repeated_rows(account: _AccountRows) -> Iterator[SumCheck]:
+    """Rows that stand on an earlier page already."""
+    if repeated_rows := find_repeated_rows(account.rows):
+        amount = sum((row.amount for row in repeated_rows), Decimal(0))
+        pages = ", ".join(str(number) for number in sorted({row.page for row in repeated_rows}))
+        yield SumCheck(
+            name="repeated_rows", account=repeated_rows[0].account, expected=Decimal(0), found=amount, difference=amount,
+            is_met=False, page=repeated_rows[0].page,
+            message=f"{len(repeated_rows)} rows on pages {pages} repeat rows of earlier pages; without them the amounts make {sum((row.amount for row in account.rows), Decimal(0)) - amount}",
+        )  # fmt: skip
+
+
+def find_repeated_rows(rows: Sequence[Transaction]) -> list[Transaction]:
+    """The rows that an earlier page has already, word for word.
+
+    Equal rows of one day happen: without a balance or a long number to tell them apart, only three on end count.
+    """
+    first_page_by_key: dict[tuple[object, ...], int] = {}
+    runs: list[list[Transaction]] = [[]]
+    for row in rows:
+        key = (row.date, row.description, row.amount, row.balance, row.check_number)
+        if first_page_by_key.setdefault(key, row.page) < row.page:
+            runs[-1].append(row)
+        elif runs[-1]:
+            runs.append([])
+    return [
+        row
+        for run in runs
+        for row in run
+        if len(run) >= _MIN_REPEATED_RUN or row.balance is not None or _REFERENCE_NUMBER.search(row.description)
+    ]
+
+
+def _select_total_check_name(printed_sum: PrintedSum) -> SumCheckName:
+    return "deposits" if printed_sum.kind == "deposits" else "withdrawals"
+
+
+def _build_sum_check(
+    name: SumCheckName, printed_sum: PrintedSum, expected: Decimal, computed: Decimal, sentence_format: str
+) -> SumCheck:
+    return SumCheck(
+        name=name,
+        account=printed_sum.account,
+        label=printed_sum.label,
+        expected=expected,
+        found=computed,
+        difference=computed - expected,
+        is_met=computed == expected,
+        page=printed_sum.page,
+        message=f"{printed_sum.label}: " + sentence_format.format(found=computed, expected=expected),
+    )
+
+
+_CHECK_BUILDERS: tuple[Callable[[_AccountRows], Iterator[SumCheck]], ...] = (
+    _check_closing_balance,
+    _check_running_balance,
+    _check_carried_balance,
+    _check_totals,
+    _check_repeated_rows,
+)

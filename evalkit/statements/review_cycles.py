@@ -1,0 +1,119 @@
+"""What became of a template's review: its cycles, what they cost, and what a person is told who has to decide.
+
+Specification 004, "Retry Flow", "Cost Tracking", "Escalation Context".
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evalkit.statements.arbitration import ArbitrationReport, Resolution
+from evalkit.statements.consensus import Consensus
+from evalkit.statements.convergence import EscalationReason
+from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, TemplateIssue
+
+SCHEMA_VERSION = 1
+
+#: What the id of a case about a template ends with.
+TEMPLATE_CASE_SUFFIX = ".statement_template"
+
+
+class _ReviewCycleModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class ToldIssue(_ReviewCycleModel):
+    """An issue of the last cycle, each fault once."""
+
+    issue: TemplateIssue
+    """The higher severity of those that were told, the suggested fixes joined."""
+    reported_by: tuple[ReviewerRole, ...]
+    resolution: Resolution | None = None
+    """What the arbitrator said of it, where only one reviewer had found it."""
+
+
+class ConvergencePoint(_ReviewCycleModel):
+    """One attempt in the history of a template."""
+
+    attempt: int = Field(ge=1)
+    issues: int = Field(ge=0)
+    score: float = Field(ge=-1, le=1)
+
+
+class PersistentIssue(_ReviewCycleModel):
+    """A fault that was there in more than one attempt."""
+
+    issue_id: str
+    reported_in_attempts: tuple[int, ...]
+    suggested_fixes_tried: tuple[str, ...]
+
+
+class Escalation(_ReviewCycleModel):
+    """Why a person decides, and all that was said before."""
+
+    escalation_reason: EscalationReason
+    attempt_count: int = Field(ge=1)
+    all_reviewer_reports: tuple[ReviewerReport, ...] = ()
+    arbitration_reports: tuple[ArbitrationReport, ...] = ()
+    convergence_history: tuple[ConvergencePoint, ...] = ()
+    persistent_issues: tuple[PersistentIssue, ...] = ()
+    recommendation: str = ""
+    """One sentence for the person."""
+
+
+class TemplateCase(_ReviewCycleModel):
+    """What a person is asked about a template."""
+
+    template_id: str
+    template: str
+    """As TOML: the last attempt's."""
+    issues: tuple[ToldIssue, ...]
+    """All of the last cycle; caps limit what is shown."""
+    escalation: Escalation
+
+
+class Cost(_ReviewCycleModel):
+    """What reviewing a template cost, builders included."""
+
+    review_cycle_id: str
+    template_id: str
+    attempts: int = Field(ge=0)
+    total_tokens: dict[Literal["input", "output"], int]
+    estimated_cost_usd: Decimal | None
+    """None where nobody knows the price."""
+    final_outcome: Literal["approved", "rejected", "escalated"]
+
+
+class Cycle(_ReviewCycleModel):
+    """One attempt at one template, reviewed: ``template_reviews/{template_id}/cycle_{n}.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    review_cycle_id: str
+    template_id: str
+    statement_sha256: str = ""
+    """The statement that it was tried on; its report may quote it."""
+    attempt: int = Field(ge=1)
+    template: str
+    """As TOML."""
+    reports: tuple[ReviewerReport, ...]
+    """Of the reviewers that answered in their time, all issues, beyond the caps too."""
+    failures: dict[str, str] = {}
+    """Why a role gave no report, by role, in words that quote no document."""
+    consensus: Consensus | None
+    """None where a reviewer failed."""
+    because: str
+    """The row's sentence."""
+    arbitration: ArbitrationReport | None = None
+    convergence: dict[str, Any]
+    """The fields of ``ConvergenceState``, its ``score`` and ``status``."""
+    issues: tuple[ToldIssue, ...]
+    """Each fault once."""
+    outcome: Literal["approved", "retry", "escalated"]
+    escalation_reason: EscalationReason | None = None
+    cost: Cost | None = None
+    """Of the whole review up to this cycle, builders included; the last one has the review's."""
+    times: dict[str, Any] = {}
+    """When each part began and ended (ISO 8601, UTC)."""

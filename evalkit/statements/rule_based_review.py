@@ -1,0 +1,68 @@
+"""Two reviewers of a template, with different eyes: what each of them can measure.
+
+``layout_geometry`` asks whether the template finds where the data stands, ``semantic_financial`` whether it understands
+what it says. Each check is a function: facts about a reading go in, issues come out. What is measured is no opinion, and no
+model can take it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+
+from evalkit.statements import financial_checks, layout_checks
+from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_passing
+from evalkit.statements.reviewer_report import Evidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
+
+TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
+#: Names and version of what measures; raise it with every change that alters an issue.
+RULE_REVIEWER_VERSION = "measured-4"
+
+
+#: What each of them measures.
+CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], Iterator[TemplateFinding]], ...]] = {
+    "layout_geometry": layout_checks.LAYOUT_CHECKS,
+    "semantic_financial": financial_checks.FINANCIAL_CHECKS,
+}
+
+
+def review_by_rules(
+    applied_template: AppliedTemplate,
+    reviewer: TemplateReviewer,
+    *,
+    reviewer_id: str,
+    reviewed_at: str,
+    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+) -> ReviewerReport:
+    """The report of what the reviewer measures. ``reviewed_at``: ISO 8601, UTC; ``max_issues``: so many issues pass."""
+    findings = [finding for check in CHECKS_BY_REVIEWER[reviewer] for finding in check(applied_template)]
+    issues = tuple(
+        TemplateIssue(
+            issue_id=f"{reviewer}_{number:03}",
+            severity=finding.severity,
+            category=finding.category,
+            message=finding.message,
+            page=finding.page,
+            evidence=Evidence(location=finding.location),
+            suggested_fix=finding.suggested_fix,
+        )
+        for number, finding in enumerate(findings, 1)
+    )
+    row_count = len(applied_template.statement.transactions)
+    return ReviewerReport(
+        reviewer_id=reviewer_id,
+        reviewer_role=reviewer,
+        reviewer_model=RULE_REVIEWER_VERSION,
+        template_id=applied_template.template.template_id,
+        template_version=str(applied_template.template.version),
+        is_passed=is_passing(issues, max_issues),
+        issues=issues,
+        summary={
+            "strengths": [f"{row_count} transactions are read"] if row_count else [],
+            "weaknesses": [issue.message for issue in issues],
+            "overall_quality_score": 1.0 / (1 + len(issues)),
+        },
+        tokens_used={"input": 0, "output": 0},
+        reviewed_at=reviewed_at,
+    )

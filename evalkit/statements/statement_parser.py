@@ -1,0 +1,517 @@
+"""A template reads a statement: transactions, the sums that it prints, and whatever was left over.
+
+Nothing is lost silently: each line within a region is a transaction's, or is known (a heading, furniture, a printed
+sum), or is left over with the reason; rows that look like transactions outside of all regions are told as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from itertools import zip_longest
+from typing import Literal
+
+from evalkit.core.records import LazyStrictRecord
+from evalkit.documents.bundle import Box, DocumentBundle
+from evalkit.statements.bank_vocabulary import match_at_start
+from evalkit.statements.dates import PartialDate, StatementPeriod, find_partial_dates, resolve_date
+from evalkit.statements.printed_sums import (
+    LabelledAmount,
+    find_labelled_amounts,
+    find_labelled_texts,
+    parse_trailing_amount,
+)
+from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
+from evalkit.statements.table_row import TableRow
+from evalkit.statements.text_lines import PageWord, TextLine, compute_bounding_box, group_words_into_lines
+
+LeftoverReason = Literal[
+    "it belongs to no transaction",
+    "its date cannot be read",
+    "its year is not known",
+    "it has an amount and no date",
+    "it has a date and no amount",
+    "no heading says which way the money went",
+    "it stands in no column",
+    "it has dates behind its amounts",
+    "it does not say what it was",
+]
+#: The first so many rules hold outside of regions too: headings and sums stand above the table, or on another page.
+_RULES_OUTSIDE_REGIONS = 4
+#: Two dates that are so many days apart are a statement's period.
+_PERIOD_LENGTH_DAYS = range(5, 100)
+#: Of a table of transactions, in the order that other programs rely on.
+TRANSACTION_CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
+SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
+_SUM_KIND_BY_NAME: dict[str, SumKind] = {
+    "opening": "opening", "closing": "closing", "deposits": "deposits", "withdrawals": "withdrawals",
+}  # fmt: skip
+#: What a header says on the pages after the first of an account.
+_CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
+
+
+class Transaction(LazyStrictRecord):
+    """One row of a statement."""
+
+    date: str
+    """ISO 8601."""
+    description: str
+    amount: Decimal
+    """Deposits above zero, withdrawals below."""
+    balance: Decimal | None = None
+    """As printed beside it; debts below zero."""
+    check_number: str = ""
+    page: int
+    boxes: tuple[Box, ...]
+    """One for each of its lines."""
+    account: str = ""
+    """The heading of its account; empty where the statement is of one account."""
+    section: str = ""
+    """The heading above it."""
+    is_mended: bool = False
+    """A sign of an amount that the engine misread was taken for another."""
+
+
+class LeftoverText(LazyStrictRecord):
+    """Words that no transaction took."""
+
+    page: int
+    text: str
+    box: Box
+    reason: LeftoverReason
+
+
+class PrintedSum(LazyStrictRecord):
+    """A sum that the statement prints."""
+
+    kind: SumKind
+    value: Decimal
+    """Deposits and withdrawals without a sign; balances with debts below zero."""
+    label: str
+    page: int
+    box: Box
+    account: str = ""
+    section: str = ""
+    """The heading that it closes; empty outside of the table."""
+    after: int = 0
+    """How many transactions of its account stand before it."""
+    is_part: bool = False
+    """Of deposits or withdrawals: all parts together are the sum."""
+
+
+class ParsedStatement(LazyStrictRecord):
+    """What a template read."""
+
+    template_id: str
+    version: int
+    period_start: str | None = None
+    period_end: str | None = None
+    transactions: tuple[Transaction, ...] = ()
+    sums: tuple[PrintedSum, ...] = ()
+    left_over: tuple[LeftoverText, ...] = ()
+    """Within the regions."""
+    outside: tuple[LeftoverText, ...] = ()
+    """Rows with a date and an amount in their columns that stand in no region."""
+
+
+def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> ParsedStatement:
+    """The statement as the template reads it."""
+    return parse_statement_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
+
+
+def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
+    """As ``parse_statement``, of pages whose words are in lines already."""
+    period = find_statement_period(template, lines_by_page)
+    parser = _StatementParser(template, period)
+    for page_number, lines in enumerate(lines_by_page, 1):
+        boxes = template.find_region_boxes(page_number, len(lines_by_page))
+        for position, line in enumerate(lines):
+            region_part = next((clipped_line for box in boxes if (clipped_line := line.clip_to_box(box))), None)
+            parser.process_line(line, region_part, lines[position + 1 :])
+    return parser.build_statement()
+
+
+def find_statement_period(
+    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]
+) -> StatementPeriod | None:
+    """What the statement says it is about; None where no page does."""
+    date_formats = template.dates.period_formats or template.dates.formats
+    if not template.dates.period:
+        return _find_unlabelled_period(template, lines_by_page, date_formats)
+    for lines in lines_by_page:
+        for line, line_below in zip_longest(lines, lines[1:]):
+            for _, text in find_labelled_texts(line, line_below, template.dates.period):
+                if period := build_period(list(find_partial_dates(text, date_formats))):
+                    return period
+    return None
+
+
+def _find_unlabelled_period(
+    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
+) -> StatementPeriod | None:
+    """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
+    first_page_lines = lines_by_page[0] if lines_by_page else ()
+    for line in first_page_lines:
+        period = build_period(list(find_partial_dates(line.text, date_formats)))
+        if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
+            return period
+    closing_balance_lines = (
+        line
+        for lines in lines_by_page
+        for line in lines
+        if any(match_at_start(pattern, cell.text) for pattern in template.reconciliation.closing for cell in line.cells)
+    )
+    for candidate_lines in (closing_balance_lines, first_page_lines):
+        known_dates = [
+            resolved_date
+            for line in candidate_lines
+            for day in find_partial_dates(line.text, date_formats)
+            if (resolved_date := resolve_date(day, None))
+        ]
+        if known_dates:
+            return StatementPeriod(None, max(known_dates))
+    return None
+
+
+def build_period(days: Sequence[PartialDate]) -> StatementPeriod | None:
+    """From the first to the last of the days; a first day without a year is of the year before the last, or its own."""
+    known_dates = [resolved_date for day in days if (resolved_date := resolve_date(day, None))]
+    if not known_dates:
+        return None
+    latest = max(known_dates)
+    yearless_dates = [resolve_date(day, StatementPeriod(None, latest)) for day in days if day.year is None]
+    earlier_dates = [
+        resolved_date for resolved_date in (*known_dates, *yearless_dates) if resolved_date and resolved_date < latest
+    ]
+    return StatementPeriod(min(earlier_dates) if earlier_dates else None, latest)
+
+
+@dataclass
+class _OpenTransaction:
+    """A transaction whose lines are being read."""
+
+    day: PartialDate
+    first_line: TextLine
+    section: str
+    description_lines: list[str] = field(default_factory=list)
+    """What it was, line by line."""
+    amount: Decimal | None = None
+    balance: Decimal | None = None
+    check_number: str = ""
+    is_ocr_corrected: bool = False
+    boxes: list[Box] = field(default_factory=list)
+    last_line_y: float = 0.0
+
+    def append_line(self, line: TextLine, description_words: Sequence[PageWord]) -> None:
+        """A further line, and its words that say what it was."""
+        if text := " ".join(word.text for word in description_words):
+            self.description_lines.append(text)
+        self.boxes.append(line.box)
+        self.last_line_y = line.level_y
+
+
+class _StatementParser:
+    """Goes through the lines from the first page to the last."""
+
+    def __init__(self, template: StatementTemplate, period: StatementPeriod | None) -> None:
+        self._template = template
+        self._period = period
+        self._account = ""
+        self._section = ""
+        self._direction: Direction | None = None
+        self._open_transaction: _OpenTransaction | None = None
+        self._last_day: PartialDate | None = None
+        self._is_inside_region = self._has_table_ended = False
+        self._page_number = 0
+        self._lines_below: Sequence[TextLine] = ()
+        self._transactions: list[Transaction] = []
+        self._printed_sums: list[PrintedSum] = []
+        self._leftovers: list[LeftoverText] = []
+        self._rows_outside_regions: list[LeftoverText] = []
+        reconciliation = template.reconciliation
+        self._sum_patterns = {
+            "opening": reconciliation.opening,
+            "closing": reconciliation.closing,
+            **{
+                f"total {position}": (total.label,)
+                for position, total in enumerate(reconciliation.total)
+                if total.of != "columns"
+            },
+        }
+        self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
+        #: The first that takes a line is its meaning.
+        self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
+            self._is_table_header,
+            self._consume_account_heading,
+            self._consume_section_heading,
+            self._consume_printed_sum,
+            self._consume_furniture_line,
+            self._consume_transaction,
+            self._consume_continuation,
+        )
+
+    def process_line(self, line: TextLine, region_part: TextLine | None, lines_below: Sequence[TextLine]) -> None:
+        """One line, the words of it that stand in a region, and the lines below it."""
+        if line.page != self._page_number:
+            self._page_number, self._has_table_ended = line.page, False
+        self._lines_below = lines_below
+        row = TableRow(self._template, region_part or line)
+        if region_part and (
+            self._is_table_header(row) or self._consume_account_heading(row) or self._consume_section_heading(row)
+        ):
+            self._has_table_ended = False
+            return
+        self._has_table_ended = self._has_table_ended or any(
+            match_at_start(pattern, line.text) for pattern in self._template.rows.ends
+        )
+        self._is_inside_region = region_part is not None and not self._has_table_ended
+        if self._is_inside_region:
+            if not any(rule(row) for rule in self._line_rules):
+                self._add_leftover(row.line, "it belongs to no transaction")
+        elif not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS]) and self._looks_like_transaction(
+            row
+        ):
+            self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
+
+    def build_statement(self) -> ParsedStatement:
+        """All that was read."""
+        self._close_transaction()
+        period = self._period
+        return ParsedStatement(
+            template_id=self._template.template_id,
+            version=self._template.version,
+            period_start=period.start.isoformat() if period and period.start else None,
+            period_end=period.end.isoformat() if period else None,
+            transactions=tuple(self._transactions),
+            sums=tuple(self._printed_sums),
+            left_over=tuple(self._leftovers),
+            outside=tuple(self._rows_outside_regions),
+        )
+
+    # What a line may be
+
+    def _is_table_header(self, row: TableRow) -> bool:
+        return all(
+            column_name is not None
+            and self._title_words_by_column[column_name].issuperset(word.text.casefold() for word in words)
+            for column_name, words in row.words_by_column.items()
+        )
+
+    def _consume_account_heading(self, row: TableRow) -> bool:
+        text = row.line.text
+        if not any(
+            match_at_start(pattern, text) for pattern in self._template.rows.accounts
+        ) or self._has_trailing_amount(row.line):
+            return False
+        self._close_transaction()
+        account = _strip_continued_suffix(text)
+        if account != self._account:
+            self._account, self._section, self._direction, self._last_day = account, "", None, None
+        return True
+
+    def _consume_section_heading(self, row: TableRow) -> bool:
+        if row.day or self._has_trailing_amount(row.line):
+            return False
+        for section in self._template.rows.section:
+            if match_at_start(section.heading, row.line.text):
+                self._close_transaction()
+                self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
+                return True
+        return False
+
+    def _consume_printed_sum(self, row: TableRow) -> bool:
+        if row.day:
+            return self._consume_balance_row(row)
+        if self._consume_column_totals(row):
+            return True
+        amount_rules = self._template.amounts
+        labelled_amounts = list(
+            find_labelled_amounts(
+                row.line, self._lines_below, self._sum_patterns, amount_rules.decimal, cents_optional=amount_rules.whole
+            )
+        )
+        for labelled_amount in labelled_amounts:
+            self._add_printed_sum(labelled_amount, row.line)
+        return bool(labelled_amounts)
+
+    def _consume_column_totals(self, row: TableRow) -> bool:
+        """Whether the totals of the debits and of the credits stand below them."""
+        labels = (total.label for total in self._template.reconciliation.total if total.of == "columns")
+        if not any(match_at_start(label, row.line.text) for label in labels):
+            return False
+        column_kinds: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
+        label = " ".join(word.text for word in row.description_words)
+        labelled_amounts = [
+            LabelledAmount(kind, label, row.amounts_by_column[column_name], row.line.box)
+            for column_name, kind in column_kinds
+            if column_name in row.amounts_by_column
+        ]
+        for labelled_amount in labelled_amounts:
+            self._add_printed_sum(labelled_amount, row.line)
+        return bool(labelled_amounts)
+
+    def _consume_balance_row(self, row: TableRow) -> bool:
+        """Whether a row with a date only tells a balance: "1 May Opening balance 1,200.00"."""
+        text = " ".join(word.text for word in row.description_words)
+        kinds = (
+            kind
+            for kind in ("opening", "closing")
+            if any(match_at_start(pattern, text) for pattern in self._sum_patterns[kind])
+        )
+        kind, amount = (
+            next(kinds, None),
+            row.amounts_by_column.get("balance") or next(iter(row.amounts_by_column.values()), None),
+        )
+        if kind is None or amount is None:
+            return False
+        self._add_printed_sum(LabelledAmount(kind, text, amount, row.line.box), row.line)
+        return True
+
+    def _consume_furniture_line(self, row: TableRow) -> bool:
+        # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
+        text = " ".join(word.text for word in row.description_words) if row.day else row.line.text
+        if (row.day and row.has_money_movement) or not any(
+            match_at_start(pattern, text) for pattern in self._template.rows.furniture
+        ):
+            return False
+        if balance := row.amounts_by_column.get("balance"):
+            self._add_printed_sum(LabelledAmount("carried", row.line.text, balance, row.line.box), row.line)
+        return True
+
+    def _consume_transaction(self, row: TableRow) -> bool:
+        if row.day is None and not row.has_money_movement:
+            return False
+        if row.day is None and "date" in row.words_by_column:
+            return self._add_leftover(row.line, "its date cannot be read")
+        if row.has_date_after_amount:
+            return self._add_leftover(row.line, "it has dates behind its amounts")
+        signed_amount = row.compute_signed_amount(self._direction)
+        if row.has_money_movement and signed_amount is None:
+            return self._add_leftover(row.line, "no heading says which way the money went")
+        if row.day is None and self._open_transaction and self._open_transaction.amount is None:
+            open_transaction = self._open_transaction
+        else:
+            if row.day is None and not (self._template.rows.date_once and self._last_day):
+                return self._add_leftover(row.line, "it has an amount and no date")
+            self._close_transaction()
+            self._last_day = row.day or self._last_day
+            assert self._last_day is not None  # noqa: S101 - one of the two is
+            open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
+        open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
+        open_transaction.check_number, open_transaction.is_ocr_corrected = (
+            row.get_column_text("check_number") or open_transaction.check_number,
+            row.is_ocr_corrected,
+        )
+        open_transaction.append_line(row.line, row.description_words)
+        if unplaced_words := row.words_by_column.get(None):
+            self._add_leftover(
+                TextLine(row.line.page, unplaced_words, row.line.is_recognised), "it stands in no column"
+            )
+        return True
+
+    def _consume_continuation(self, row: TableRow) -> bool:
+        open_transaction, row_rules = self._open_transaction, self._template.rows
+        if (
+            open_transaction is None
+            or row_rules.continuation == "none"
+            or row.line.page != open_transaction.first_line.page
+        ):
+            return False
+        if (
+            row.line.level_y - open_transaction.last_line_y > row_rules.gap * open_transaction.first_line.height
+            or not set(row.words_by_column) <= {"description", "other"}
+        ):
+            return False
+        open_transaction.append_line(row.line, row.description_words)
+        return True
+
+    def _looks_like_transaction(self, row: TableRow) -> bool:
+        return row.day is not None and row.has_money_movement
+
+    def _has_trailing_amount(self, line: TextLine) -> bool:
+        return any(
+            parse_trailing_amount(cell, self._template.amounts.decimal, cents_optional=False) for cell in line.cells
+        )
+
+    # What becomes of it
+
+    def _close_transaction(self) -> None:
+        open_transaction, self._open_transaction = self._open_transaction, None
+        if open_transaction is None:
+            return
+        resolved_date: date | None = resolve_date(open_transaction.day, self._period)
+        reason: LeftoverReason | None = None
+        if open_transaction.amount is None:
+            reason = "it has a date and no amount"
+        elif not open_transaction.description_lines and self._template.find_column("description"):
+            reason = "it does not say what it was"
+        elif resolved_date is None:
+            reason = "its year is not known"
+        if reason or open_transaction.amount is None or resolved_date is None:
+            self._leftovers.append(_build_leftover(open_transaction.first_line, reason or "its year is not known"))
+            return
+        self._transactions.append(
+            Transaction(
+                date=resolved_date.isoformat(),
+                description=self._template.rows.joint.join(open_transaction.description_lines),
+                amount=open_transaction.amount,
+                balance=open_transaction.balance,
+                check_number=open_transaction.check_number,
+                page=open_transaction.first_line.page,
+                boxes=tuple(open_transaction.boxes),
+                account=self._account,
+                section=open_transaction.section,
+                is_mended=open_transaction.is_ocr_corrected,
+            )
+        )
+
+    def _add_leftover(self, line: TextLine, reason: LeftoverReason) -> bool:
+        self._leftovers.append(_build_leftover(line, reason))
+        return True
+
+    def _add_printed_sum(self, labelled_amount: LabelledAmount, line: TextLine) -> None:
+        self._close_transaction()
+        kind: SumKind
+        is_part = False
+        is_debt_balance = self._template.amounts.balance == "owed"
+        if labelled_amount.kind.startswith("total "):
+            total = self._template.reconciliation.total[int(labelled_amount.kind.split()[1])]
+            kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
+        else:
+            kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
+            # Where both are called "Balance on …", the first is the opening one.
+            matches_both_labels = kind == "opening" and any(
+                match_at_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
+            )
+            if matches_both_labels and any(
+                candidate.kind == "opening" and candidate.account == self._account for candidate in self._printed_sums
+            ):
+                kind = "closing"
+        self._printed_sums.append(
+            PrintedSum(
+                kind=kind,
+                value=labelled_amount.amount.magnitude
+                if kind in ("deposits", "withdrawals")
+                else labelled_amount.amount.compute_signed_balance(is_debt_if_unmarked=is_debt_balance),
+                label=labelled_amount.label,
+                page=line.page,
+                box=labelled_amount.box,
+                account=self._account,
+                section=self._section if self._is_inside_region else "",
+                after=sum(candidate.account == self._account for candidate in self._transactions),
+                is_part=is_part,
+            )
+        )
+
+
+def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
+    return LeftoverText(
+        page=line.page, text=line.text, box=compute_bounding_box(word.box for word in line.words), reason=reason
+    )
+
+
+def _strip_continued_suffix(text: str) -> str:
+    return _CONTINUED_SUFFIX.sub("", text).strip()

@@ -1,0 +1,146 @@
+"""What stands in one line of a table: its words by columns, read as date, amounts and text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Literal
+
+from evalkit.statements.amounts import Amount, parse_amount
+from evalkit.statements.dates import PartialDate, parse_partial_date
+from evalkit.statements.printed_sums import parse_trailing_amount
+from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
+from evalkit.statements.text_lines import PageWord, TextLine
+
+_MONEY_COLUMNS: tuple[ColumnName, ...] = ("debit", "credit", "amount")
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A line, as the template parts it into columns."""
+
+    template: StatementTemplate
+    line: TextLine
+
+    @cached_property
+    def words_by_column(self) -> dict[ColumnName | None, tuple[PageWord, ...]]:
+        """The words by the columns that their middles are in; None: in none."""
+        words_by_column: dict[ColumnName | None, tuple[PageWord, ...]] = {}
+        for word in self.line.words:
+            column_name = next(
+                (column.name for column in self.template.columns if column.x[0] <= word.middle_x < column.x[1]), None
+            )
+            words_by_column[column_name] = (*words_by_column.get(column_name, ()), word)
+        return words_by_column
+
+    def get_column_text(self, column_name: ColumnName) -> str:
+        """What stands in the column."""
+        return " ".join(word.text for word in self.words_by_column.get(column_name, ()))
+
+    @cached_property
+    def date_and_rest(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
+        """The date at the beginning of its cell, and the words behind it."""
+        words = self.words_by_column.get("date", ())
+        for end in range(len(words), 0, -1):
+            text = " ".join(word.text for word in words[:end])
+            if day := parse_partial_date(text, self.template.dates.formats, is_recognised=self.line.is_recognised):
+                return day, words[end:]
+        return None, ()
+
+    @property
+    def date_words(self) -> tuple[PageWord, ...]:
+        """The words of its cell that are the date; none where there is none."""
+        cell = self.words_by_column.get("date", ())
+        return cell[: len(cell) - len(self.date_and_rest[1])] if self.day else ()
+
+    @property
+    def day(self) -> PartialDate | None:
+        """The date."""
+        return self.date_and_rest[0]
+
+    @cached_property
+    def amounts_by_column(self) -> dict[ColumnName, Amount]:
+        """The amounts by their columns, the balance too."""
+        return {
+            column_name: trailing_amount[0]
+            for column_name, trailing_amount in self._cell_end_amounts.items()
+            if trailing_amount
+        }
+
+    @property
+    def has_money_movement(self) -> bool:
+        """Whether money moved: any amount but a balance."""
+        return any(column_name in self.amounts_by_column for column_name in _MONEY_COLUMNS)
+
+    @property
+    def has_date_after_amount(self) -> bool:
+        """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
+        date_formats, decimal_separator = self.template.dates.formats, self.template.amounts.decimal
+        texts = [word.text for word in self.line.words]
+        first_amount_position = next(
+            (position for position, text in enumerate(texts) if parse_amount(text, decimal_separator)), len(texts)
+        )
+        return any(parse_partial_date(text, date_formats) for text in texts[first_amount_position + 1 :])
+
+    @property
+    def is_ocr_corrected(self) -> bool:
+        """Whether a misread sign of an amount was taken for another."""
+        return any(amount.is_ocr_corrected for amount in self.amounts_by_column.values())
+
+    def compute_signed_amount(self, section_direction: Direction | None) -> Decimal | None:
+        """The row's amount, deposits above zero; None where it has none, or nobody knows which way the money went.
+
+        ``section_direction``: what the heading above the row says.
+        """
+        debit, credit, amount = (self.amounts_by_column.get(column_name) for column_name in _MONEY_COLUMNS)
+        if debit or credit:
+            return (credit.magnitude if credit else Decimal(0)) - (debit.magnitude if debit else Decimal(0))
+        if amount is None or (resolved_direction := self._resolve_direction(amount, section_direction)) is None:
+            return None
+        return -amount.magnitude if resolved_direction == "withdrawal" else amount.magnitude
+
+    def get_signed_balance(self) -> Decimal | None:
+        """The balance beside the row, debts below zero."""
+        balance_amount = self.amounts_by_column.get("balance")
+        return balance_amount and balance_amount.compute_signed_balance(
+            is_debt_if_unmarked=self.template.amounts.balance == "owed"
+        )
+
+    @cached_property
+    def description_words(self) -> tuple[PageWord, ...]:
+        """The words that say what it was, those too that reach over into the columns beside theirs."""
+        overflow_words: tuple[PageWord, ...] = ()
+        for column_name, trailing_amount in self._cell_end_amounts.items():
+            overflow_words += (
+                self.words_by_column[column_name][: trailing_amount[1]]
+                if trailing_amount
+                else self.words_by_column[column_name]
+            )
+        words = (*self.date_and_rest[1], *self.words_by_column.get("description", ()), *overflow_words)
+        return tuple(sorted(words, key=lambda word: word.box[0]))
+
+    @cached_property
+    def _cell_end_amounts(self) -> dict[ColumnName, tuple[Amount, int] | None]:
+        """The amount at the end of each column's cell, and how many words stand before it."""
+        amount_rules = self.template.amounts
+        return {
+            column_name: parse_trailing_amount(
+                TextLine(self.line.page, self.words_by_column[column_name], self.line.is_recognised),
+                amount_rules.decimal,
+                cents_optional=amount_rules.whole,
+                is_in_column=True,
+            )
+            for column_name in (*_MONEY_COLUMNS, "balance")
+            if column_name in self.words_by_column
+        }
+
+    def _resolve_direction(
+        self, amount: Amount, section_direction: Direction | None
+    ) -> Literal["deposit", "withdrawal"] | None:
+        amount_rules = self.template.amounts
+        if amount.sign_mark in amount_rules.deposit:
+            return "deposit"
+        if amount.sign_mark in amount_rules.withdrawal:
+            return "withdrawal"
+        return section_direction if amount_rules.unmarked == "section" else amount_rules.unmarked

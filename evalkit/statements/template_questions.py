@@ -1,0 +1,362 @@
+"""What language models are asked about a template: two reviewers, an arbitrator, a builder.
+
+Specification 004, "Review Protocol". A model's issues come on top of what is measured and take none of it back. Offline
+there is no opinion: the embedded review is the measured one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evalkit.llm.model import A, Question
+from evalkit.llm.prompts import fenced_json, render
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
+from evalkit.statements.reconciliation import ReconciliationReport
+from evalkit.statements.reviewer_report import (
+    Evidence,
+    ReviewerReport,
+    SeverityRank,
+    TemplateIssue,
+    TemplateIssueCategory,
+    TemplateIssueSeverity,
+)
+from evalkit.statements.rule_based_review import TemplateReviewer
+from evalkit.statements.statement_parser import ParsedStatement, Transaction
+from evalkit.statements.statement_template import render_template_toml
+
+#: So many rows, sums and left-over lines of a statement are put into a prompt: a sample, whose size is told.
+_MAX_FIRST_ROWS, _MAX_LAST_ROWS, _MAX_CHECKS, _MAX_LEFTOVERS = 100, 50, 60, 40
+#: Characters of a model's sentence that are kept, and issues that it may have.
+_MAX_SENTENCE_LENGTH, _MAX_MODEL_ISSUES = 500, 60
+_PROMPT_BY_REVIEWER: Mapping[TemplateReviewer, str] = {
+    "layout_geometry": "Layout_Geometry_Reviewer",
+    "semantic_financial": "Semantic_Financial_Reviewer",
+}
+
+
+class PageImage(NamedTuple):
+    """A page as it is displayed."""
+
+    page_number: int
+    """From 1."""
+    png: bytes
+
+
+class SaidIssue(BaseModel):
+    """An issue in a model's words."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    message: str
+    category: TemplateIssueCategory
+    severity: TemplateIssueSeverity
+    page: int | None = None
+    expected: str = ""
+    actual: str = ""
+    location: str = ""
+    suggested_fix: str = ""
+    confidence: float = Field(1.0, ge=0, le=1)
+
+
+class ReviewerAnswer(BaseModel):
+    """What a model says about a template; the reasoning comes first. Whether it passes, the pass criteria say."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reasoning: str = ""
+    issues: tuple[SaidIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
+    strengths: tuple[str, ...] = Field((), max_length=_MAX_MODEL_ISSUES)
+    weaknesses: tuple[str, ...] = Field((), max_length=_MAX_MODEL_ISSUES)
+    overall_quality_score: float = Field(1.0, ge=0, le=1)
+
+
+class BuilderAnswer(BaseModel):
+    """The template that a model proposes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reasoning: str = ""
+    template: str | None
+    """As TOML; None where it has no better one."""
+
+
+@dataclass(frozen=True)
+class QuestionContext:
+    """The statement that all questions of an attempt are about: the same for both reviewers."""
+
+    document_sha256: str
+    """Of the document."""
+    applied_template: AppliedTemplate
+    page_images: tuple[PageImage, ...] = ()
+    prior_issues: tuple[TemplateIssue, ...] = ()
+    """Of the attempt before, as far as they are shown."""
+
+    @property
+    def image_captions(self) -> str:
+        """Which picture is which page."""
+        return ", ".join(f"page {page_image.page_number}" for page_image in self.page_images) or "none"
+
+    @property
+    def pages_without_image(self) -> tuple[int, ...]:
+        """The pages of which there is no picture."""
+        shown_pages = {page_image.page_number for page_image in self.page_images}
+        return tuple(
+            page_number
+            for page_number in range(1, len(self.applied_template.lines_by_page) + 1)
+            if page_number not in shown_pages
+        )
+
+    @property
+    def png_images(self) -> tuple[bytes, ...]:
+        """The pictures alone."""
+        return tuple(page_image.png for page_image in self.page_images)
+
+    def build_extraction_sample(self) -> dict[str, Any]:
+        """What the template read, as far as it is shown."""
+        return sample_extraction(self.applied_template.statement, self.applied_template.reconciliation)
+
+    def render_inputs(self, **extra_inputs: Any) -> str:
+        """The template with ``extra_inputs``, between marks that it cannot forge."""
+        template = self.applied_template.template
+        inputs = {
+            "template_id": template.template_id,
+            "template_content": render_template_toml(template),
+            **extra_inputs,
+        }
+        return fenced_json(inputs, "review-inputs", self.document_sha256)
+
+
+@dataclass(frozen=True)
+class _TemplateQuestion(Question[A]):
+    """What is asked about a template, with the statement's pages."""
+
+    context: QuestionContext
+    temperature: float = field(default=0.0, kw_only=True)
+    seconds: float | None = field(default=None, kw_only=True)
+    images: tuple[bytes, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "images", self.context.png_images)
+
+    @property
+    def document(self) -> str:
+        """The statement's."""
+        return self.context.document_sha256
+
+
+@dataclass(frozen=True)
+class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
+    """One reviewer's look at a template. Neither knows what the other one says."""
+
+    role: TemplateReviewer = field(kw_only=True)
+    answer_type: type[ReviewerAnswer] = ReviewerAnswer
+
+    def render_prompt(self) -> str:
+        """Inputs first, instructions last."""
+        return render(
+            _PROMPT_BY_REVIEWER[self.role],
+            inputs=self.context.render_inputs(
+                statement_renders=[{"page": input_part.page_number} for input_part in self.context.page_images],
+                sample_extraction=self.context.build_extraction_sample(),
+                prior_issues=[input_part.to_json() for input_part in self.context.prior_issues],
+            ),
+            pictures=self.context.image_captions,
+        )
+
+    def offline(self) -> ReviewerAnswer:
+        """No opinion beyond what is measured."""
+        return ReviewerAnswer(issues=())
+
+
+@dataclass(frozen=True)
+class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
+    """Who is right where the reviewers disagree."""
+
+    layout_report: ReviewerReport = field(kw_only=True)
+    semantic_report: ReviewerReport = field(kw_only=True)
+    disputed_issues: tuple[tuple[TemplateIssue, WinningReviewer], ...] = field(kw_only=True)
+    """The disagreements, with who reported each."""
+    report_by_rules: ArbitrationReport = field(kw_only=True)
+    """What the rules alone say."""
+    measured_ids: frozenset[str] = field(kw_only=True)
+    """Ids of issues that are no opinions."""
+    role: str = "arbitrator"
+    answer_type: type[ArbitratorAnswer] = ArbitratorAnswer
+
+    def render_prompt(self) -> str:
+        """Inputs first, instructions last. Clocks are left out: equal prompts are the same question."""
+        return render(
+            "Template_Arbitrator",
+            inputs=self.context.render_inputs(
+                reviewer_1_report=_dump_without_times(self.layout_report),
+                reviewer_2_report=_dump_without_times(self.semantic_report),
+                disagreement_points=[
+                    self._describe_disagreement(issue, reviewer) for issue, reviewer in self.disputed_issues
+                ],
+            ),
+            pictures=self.context.image_captions,
+        )
+
+    def _describe_disagreement(self, issue: TemplateIssue, reviewer: WinningReviewer) -> dict[str, Any]:
+        is_layout_reviewer = reviewer == "layout_geometry"
+        return {
+            "issue_id": issue.issue_id,
+            "is_measured": issue.issue_id in self.measured_ids,
+            "r1_assessment": "fail" if is_layout_reviewer else "pass",
+            "r2_assessment": "pass" if is_layout_reviewer else "fail",
+            "r1_reasoning": issue.message if is_layout_reviewer else "it was not reported",
+            "r2_reasoning": "it was not reported" if is_layout_reviewer else issue.message,
+        }
+
+    def offline(self) -> ArbitratorAnswer:
+        """What the rules say."""
+        resolutions = [resolution.model_dump() for resolution in self.report_by_rules.resolutions]
+        return ArbitratorAnswer.model_validate(
+            {"resolutions": resolutions, "final_decision": self.report_by_rules.final_decision}
+        )
+
+
+@dataclass(frozen=True)
+class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
+    """A better template than the measured one."""
+
+    retry: Mapping[str, Any] | None = field(kw_only=True)
+    """Specification 004, "Retry Input"."""
+    role: str = "builder"
+    answer_type: type[BuilderAnswer] = BuilderAnswer
+
+    def render_prompt(self) -> str:
+        """Inputs first, instructions last."""
+        inputs = {
+            "measured_template": render_template_toml(self.context.applied_template.template),
+            "sample_extraction": self.context.build_extraction_sample(),
+            "retry": self.retry,
+        }
+        return render(
+            "Template_Builder",
+            inputs=fenced_json(inputs, "builder-inputs", self.context.document_sha256),
+            pictures=self.context.image_captions,
+        )
+
+    def offline(self) -> BuilderAnswer:
+        """None beside the measured one."""
+        return BuilderAnswer(template=None)
+
+
+def add_model_opinion(
+    report: ReviewerReport,
+    answer: ReviewerAnswer,
+    *,
+    model_name: str,
+    total_pages: int,
+    unseen_pages: Sequence[int] = (),
+    carried_issues: Sequence[TemplateIssue] = (),
+    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+) -> ReviewerReport:
+    """A measured report with a model's issues behind the measured ones; what is measured stays.
+
+    ``carried_issues``: issues that the model told of the very same template before: asking again does not settle them.
+    ``total_pages``: of the statement; an issue on another page is on none. ``unseen_pages``: those that the model was not shown.
+    """
+    issues = list(report.issues)
+    for issue in (
+        *carried_issues,
+        *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
+        *_build_unseen_pages_issue(unseen_pages),
+    ):
+        # Told again in other words, it is no further issue; told to be worse, it is.
+        if not any(
+            are_duplicates(issue, known_issue) and SeverityRank[issue.severity] <= SeverityRank[known_issue.severity]
+            for known_issue in issues
+        ):
+            number = len(issues) - len(report.issues) + 1
+            issues.append(issue.model_copy(update={"issue_id": f"{report.reviewer_role}_said_{number:03}"}))
+    quality_score = min(report.summary["overall_quality_score"], answer.overall_quality_score)
+    return report.model_copy(
+        update={
+            "reviewer_model": f"{report.reviewer_model}, {model_name}",
+            "is_passed": is_passing(issues, max_issues),
+            "issues": tuple(issues),
+            "summary": {
+                "strengths": [*report.summary["strengths"], *map(_truncate_sentence, answer.strengths)],
+                "weaknesses": [*report.summary["weaknesses"], *map(_truncate_sentence, answer.weaknesses)],
+                "overall_quality_score": quality_score,
+            },
+        }
+    )
+
+
+def select_model_issues(report: ReviewerReport) -> list[TemplateIssue]:
+    """The issues of a report that are a model's opinion."""
+    return [issue for issue in report.issues if issue.issue_id.startswith(f"{report.reviewer_role}_said_")]
+
+
+def collect_measured_ids(*reports: ReviewerReport) -> frozenset[str]:
+    """The ids of those that are not."""
+    model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
+    return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
+
+
+def sample_extraction(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
+    """What was read, as far as a prompt holds it."""
+    transactions = statement.transactions
+    sampled_transactions = (
+        transactions
+        if len(transactions) <= _MAX_FIRST_ROWS + _MAX_LAST_ROWS
+        else (*transactions[:_MAX_FIRST_ROWS], *transactions[-_MAX_LAST_ROWS:])
+    )
+    return {
+        "transactions_read": len(transactions),
+        "transactions": [_dump_transaction(record) for record in sampled_transactions],
+        "reconciliation": {
+            "is_met": reconciliation.is_met,
+            "checks": [record.model_dump(mode="json") for record in reconciliation.checks[:_MAX_CHECKS]],
+        },
+        "left_over": [record.model_dump(mode="json") for record in statement.left_over[:_MAX_LEFTOVERS]],
+        "rows_outside_of_all_regions": [
+            record.model_dump(mode="json") for record in statement.outside[:_MAX_LEFTOVERS]
+        ],
+    }
+
+
+def _dump_transaction(transaction: Transaction) -> dict[str, Any]:
+    dumped_fields = {"date", "description", "amount", "balance", "check_number", "page", "account"}
+    return transaction.model_dump(mode="json", include=dumped_fields, exclude_defaults=True)
+
+
+def _build_unseen_pages_issue(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
+    """What a model has not seen, it has not passed."""
+    if unseen_pages:
+        message = f"{len(unseen_pages)} pages from page {unseen_pages[0]} on were not shown to the model"
+        yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)
+
+
+def _convert_model_issue(model_issue: SaidIssue, total_pages: int) -> TemplateIssue:
+    return TemplateIssue(
+        issue_id="said",
+        severity=model_issue.severity,
+        category=model_issue.category,
+        message=_truncate_sentence(model_issue.message) or "the model named no reason",
+        page=model_issue.page if model_issue.page is not None and 1 <= model_issue.page <= total_pages else None,
+        evidence=Evidence(
+            expected=_truncate_sentence(model_issue.expected),
+            actual=_truncate_sentence(model_issue.actual),
+            location=_truncate_sentence(model_issue.location),
+        ),
+        suggested_fix=_truncate_sentence(model_issue.suggested_fix),
+        confidence=model_issue.confidence,
+    )
+
+
+def _truncate_sentence(text: str) -> str:
+    return text.strip()[:_MAX_SENTENCE_LENGTH]
+
+
+def _dump_without_times(report: ReviewerReport) -> dict[str, Any]:
+    return {name: value for name, value in report.to_json().items() if name not in ("reviewed_at", "tokens_used")}

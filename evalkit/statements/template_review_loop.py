@@ -1,0 +1,705 @@
+"""The review of a template: two reviewers side by side, consensus, arbitration, another attempt, approval or a person.
+
+Specification 004, contract ruling 18. What follows from what stands in the tables of :mod:`consensus`,
+:mod:`arbitration` and :mod:`convergence`; here it is put in order, and in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import StoreError
+from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.ledger import total
+from evalkit.llm.model import Model, Usage
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.arbitration import (
+    ArbitrationReport,
+    arbitrate_reports,
+    find_disputed_issues,
+    has_critical_issue,
+)
+from evalkit.statements.consensus import (
+    MAX_ISSUES_BY_SEVERITY,
+    SHOWN_ISSUE_CAPS,
+    are_duplicates,
+    cap_issues,
+    decide_consensus,
+    merge_issues,
+)
+from evalkit.statements.convergence import (
+    DIVERGING_BELOW,
+    MAX_RETRIES_BY_SCENARIO,
+    EscalationReason,
+    EscalationSituation,
+    RetryScenario,
+    decide_escalation,
+    measure_convergence,
+    select_band,
+)
+from evalkit.statements.llm_proposal import build_best_template
+from evalkit.statements.review_cycles import (
+    ConvergencePoint,
+    Cost,
+    Cycle,
+    Escalation,
+    PersistentIssue,
+    TemplateCase,
+    ToldIssue,
+)
+from evalkit.statements.reviewer_report import (
+    ReviewerReport,
+    ReviewerRole,
+    TemplateIssue,
+    TemplateIssueCategory,
+    TemplateIssueSeverity,
+)
+from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
+from evalkit.statements.statement_template import StatementTemplate, render_template_toml
+from evalkit.statements.statement_template import Status as TemplateStatus
+from evalkit.statements.template_builder import ConsolidatedIssue, RetryInput
+from evalkit.statements.template_questions import (
+    ArbitratorQuestion,
+    PageImage,
+    QuestionContext,
+    ReviewerQuestion,
+    add_model_opinion,
+    collect_measured_ids,
+    select_model_issues,
+)
+from evalkit.store import hash_canonical_json
+
+T = TypeVar("T")
+
+_BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
+#: Who looks where ``[vllm_review] enabled`` is false: whether sums meet is what a person sees last.
+_SINGLE_REVIEWER: tuple[TemplateReviewer, ...] = ("semantic_financial",)
+#: What retry inputs and people call them.
+_FEEDBACK_NAME_BY_ROLE: Mapping[str, str] = {
+    "layout_geometry": "layout_reviewer",
+    "semantic_financial": "semantic_reviewer",
+}
+
+
+@dataclass(frozen=True)
+class ReviewLoopConfig:
+    """What may be set: specification 004, "Configuration"."""
+
+    is_dual_review_enabled: bool = True
+    max_issues: Mapping[TemplateIssueSeverity, int] = field(default_factory=lambda: MAX_ISSUES_BY_SEVERITY)
+    shown_issue_caps: Mapping[TemplateIssueCategory, int] = field(default_factory=lambda: SHOWN_ISSUE_CAPS)
+    max_retries: Mapping[RetryScenario, int] = field(default_factory=lambda: MAX_RETRIES_BY_SCENARIO)
+    diverging_below: float = DIVERGING_BELOW
+    temperature_by_role: Mapping[ReviewerRole, float] = field(
+        default_factory=lambda: {"layout_geometry": 0.1, "semantic_financial": 0.2, "arbitrator": 0.0}
+    )
+    reviewer_seconds: float = 60
+    both_reviewers_seconds: float = 90
+    arbitration_seconds: float = 45
+    cycle_seconds: float = 180
+    """One attempt's review; the building of another one has as long again."""
+
+
+@dataclass(frozen=True)
+class TemplateReviewResult:
+    """What became of a template."""
+
+    template: StatementTemplate
+    """The last attempt's; stable where it was approved, else a draft."""
+    cycles: tuple[Cycle, ...]
+    cost: Cost
+    case: TemplateCase | None
+    """What a person is asked; None where it was approved."""
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether nobody has to be asked."""
+        return self.case is None
+
+
+class TemplateReviewLoop:
+    """Reviews templates; keeps nothing between them."""
+
+    def __init__(
+        self, get_model: Callable[[str], Model], config: ReviewLoopConfig | None = None, *, clock: Callable[[], str]
+    ) -> None:
+        """``get_model``: who answers ``layout_geometry``, ``semantic_financial``, ``arbitrator`` and ``builder``.
+
+        ``clock``: ISO 8601, UTC.
+        """
+        self._get_model = get_model
+        self._config = config or ReviewLoopConfig()
+        self._clock = clock
+
+    async def review_template(
+        self,
+        template: StatementTemplate,
+        bundle: DocumentBundle,
+        *,
+        page_images: Sequence[PageImage] = (),
+        first_cycle_number: int = 1,
+        on_cycle: Callable[[Cycle, int], None] = lambda cycle, number: None,
+    ) -> TemplateReviewResult:
+        """Review a template against a statement, and build others until one is approved or a person has to decide.
+
+        ``page_images``: of the statement's pages, for models that see; ``first_cycle_number``: of the first cycle, where earlier
+        reviews of the template have left some; ``on_cycle`` is told each one with its number when it has ended.
+        StoreError where an answer could not be kept.
+        """
+        identity_hash = hash_canonical_json(
+            [template.template_id, render_template_toml(template), bundle.sha256, first_cycle_number]
+        )[:12]
+        history = _ReviewHistory(f"rc_{identity_hash}", template.template_id, bundle.sha256)
+        template = template.model_copy(update={"status": TemplateStatus.DRAFT})
+        while True:
+            attempt = _ReviewAttempt(len(history.cycles) + 1, template, times={})
+            cycle = await self._run_attempt(attempt, bundle, tuple(page_images), history)
+            next_template: StatementTemplate | None = None
+            if cycle.outcome == "retry":
+                next_template, usage = await self._build_next_template(attempt, cycle, bundle, tuple(page_images))
+                attempt.usage.append(usage)
+                cycle = cycle.model_copy(update={"times": attempt.times})
+                if next_template is None:
+                    cycle = cycle.model_copy(
+                        update={"outcome": "escalated", "escalation_reason": "max_retries_exceeded"}
+                    )
+            history.add_cycle(attempt, cycle)
+            on_cycle(history.cycles[-1], first_cycle_number + len(history.cycles) - 1)
+            if next_template is None:
+                return history.build_review_result(template)
+            template = next_template
+
+    async def _run_attempt(
+        self,
+        attempt: _ReviewAttempt,
+        bundle: DocumentBundle,
+        page_images: tuple[PageImage, ...],
+        history: _ReviewHistory,
+    ) -> Cycle:
+        """One attempt, reviewed and decided, whatever happens to it."""
+        attempt.times["began_at"] = self._clock()
+        roles = _BOTH_REVIEWERS if self._config.is_dual_review_enabled else _SINGLE_REVIEWER
+        try:
+            async with asyncio.timeout(self._config.cycle_seconds):
+                context = await self._run_reviewers(attempt, roles, bundle, page_images, history)
+                if context is not None and not attempt.failure_by_role and len(roles) > 1:
+                    await self._run_arbitration(attempt, context, history)
+        except TimeoutError:
+            attempt.record_timeout(
+                (*roles, "arbitrator") if attempt.has_all_reports(roles) else roles, self._config.cycle_seconds
+            )
+        attempt.times["ended_at"] = self._clock()
+        return self._decide_outcome(attempt, history)
+
+    # Looking
+
+    async def _run_reviewers(
+        self,
+        attempt: _ReviewAttempt,
+        roles: Sequence[TemplateReviewer],
+        bundle: DocumentBundle,
+        page_images: tuple[PageImage, ...],
+        history: _ReviewHistory,
+    ) -> QuestionContext | None:
+        """What the reviewers were asked about; None where there was no time to read it."""
+        try:
+            async with asyncio.timeout(self._config.both_reviewers_seconds):
+                applied_template = await run_in_thread(lambda: AppliedTemplate.create(attempt.template, bundle))
+                prior_issues = tuple(
+                    cap_issues(
+                        [reported_issue.issue for reported_issue in history.previous_issues],
+                        self._config.shown_issue_caps,
+                    )
+                )
+                context = QuestionContext(bundle.sha256, applied_template, page_images, prior_issues)
+                carried_issues = history.find_earlier_model_issues(attempt.template)
+                reviewer_tasks = (
+                    self._run_reviewer(role, attempt, context, carried_issues.get(role, ()), history) for role in roles
+                )
+                await asyncio.gather(*reviewer_tasks)
+                return context
+        except TimeoutError:
+            attempt.record_timeout(roles, self._config.both_reviewers_seconds)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a defect here must escalate the template, not end the command
+            attempt.failure_by_role |= {
+                role: f"the statement could not be read ({type(error).__name__})" for role in roles
+            }
+        return None
+
+    async def _run_reviewer(
+        self,
+        role: TemplateReviewer,
+        attempt: _ReviewAttempt,
+        context: QuestionContext,
+        carried_issues: Sequence[TemplateIssue],
+        history: _ReviewHistory,
+    ) -> None:
+        """One reviewer's report, or why there is none. It sees nothing of the other one's."""
+        config, model = self._config, self._get_model(role)
+        times = attempt.times[role] = {"began_at": self._clock()}
+        question = ReviewerQuestion(
+            context, role=role, temperature=config.temperature_by_role[role], seconds=config.reviewer_seconds
+        )
+        reviewer_id = f"{role}_{history.review_cycle_id}_{attempt.number}"
+
+        def build_measured_report() -> ReviewerReport:
+            return review_by_rules(
+                context.applied_template,
+                role,
+                reviewer_id=reviewer_id,
+                reviewed_at=self._clock(),
+                max_issues=config.max_issues,
+            )
+
+        try:
+            async with asyncio.timeout(config.reviewer_seconds):
+                report, answer = await asyncio.gather(run_in_thread(build_measured_report), model.ask(question))
+        except TimeoutError:
+            attempt.record_timeout([role], config.reviewer_seconds)
+            return
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            attempt.failure_by_role[role] = f"it failed ({type(error).__name__})"
+            return
+        finally:
+            times["ended_at"] = self._clock()
+        attempt.usage.append(answer.usage)
+        if answer.value is None:
+            attempt.failure_by_role[role] = answer.failure or "it gave no answer"
+            return
+        if model.name != EmbeddedModel.name:
+            report = add_model_opinion(
+                report,
+                answer.value,
+                model_name=model.name,
+                total_pages=len(context.applied_template.lines_by_page),
+                unseen_pages=context.pages_without_image,
+                carried_issues=carried_issues,
+                max_issues=config.max_issues,
+            )
+        tokens_used = {"input": answer.usage.input_tokens, "output": answer.usage.output_tokens}
+        attempt.report_by_role[role] = report.model_copy(
+            update={"tokens_used": tokens_used, "reviewed_at": times["ended_at"]}
+        )
+
+    async def _run_arbitration(
+        self, attempt: _ReviewAttempt, context: QuestionContext, history: _ReviewHistory
+    ) -> None:
+        """Settle what the reviewers disagree on, unless a person has to."""
+        config = self._config
+        layout_report, semantic_report = attempt.both_reports
+        disputed_issues = tuple(find_disputed_issues(layout_report, semantic_report))
+        if decide_consensus(
+            layout_report.is_passed, semantic_report.is_passed
+        ).outcome != "arbitration" or has_critical_issue(disputed_issues):
+            return
+        times = attempt.times["arbitrator"] = {"began_at": self._clock()}
+        arbitration_id = f"arb_{hash_canonical_json([history.review_cycle_id, attempt.number])[:12]}"
+        measured_ids = collect_measured_ids(layout_report, semantic_report)
+        report_by_rules = arbitrate_reports(
+            layout_report,
+            semantic_report,
+            arbitration_id=arbitration_id,
+            arbitrated_at=self._clock(),
+            measured_ids=measured_ids,
+            max_issues=config.max_issues,
+        )
+        model = self._get_model("arbitrator")
+        question = ArbitratorQuestion(
+            context,
+            layout_report=layout_report,
+            semantic_report=semantic_report,
+            disputed_issues=disputed_issues,
+            report_by_rules=report_by_rules,
+            measured_ids=measured_ids,
+            temperature=config.temperature_by_role["arbitrator"],
+            seconds=config.arbitration_seconds,
+        )
+        try:
+            async with asyncio.timeout(config.arbitration_seconds):
+                answer = await model.ask(question)
+        except TimeoutError:
+            attempt.record_timeout(["arbitrator"], config.arbitration_seconds)
+            return
+        finally:
+            times["ended_at"] = self._clock()
+        attempt.usage.append(answer.usage)
+        if answer.value is None:
+            attempt.failure_by_role["arbitrator"] = answer.failure or "it gave no answer"
+            return
+        model_answer = answer.value if model.name != EmbeddedModel.name else None
+        attempt.arbitration = arbitrate_reports(
+            layout_report,
+            semantic_report,
+            arbitration_id=arbitration_id,
+            arbitrated_at=times["ended_at"],
+            measured_ids=measured_ids,
+            max_issues=config.max_issues,
+            model_answer=model_answer,
+        )
+
+    # Deciding
+
+    def _decide_outcome(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> Cycle:
+        """What follows, by the tables."""
+        config, arbitration = self._config, attempt.arbitration
+        reported_issues = _merge_reported_issues(attempt)
+        convergence = measure_convergence(
+            attempt.number,
+            [candidate.issue for candidate in reported_issues],
+            [candidate.issue for candidate in history.previous_issues],
+        )
+        status = select_band(convergence, config.diverging_below).status
+        consensus_rule = (
+            decide_consensus(*(candidate.is_passed for candidate in attempt.both_reports))
+            if len(attempt.report_by_role) > 1
+            else None
+        )
+        # Where a reviewer gave no report there is no row, and without an arbitrator's there is no arbitration.
+        is_approved = consensus_rule is not None and (
+            consensus_rule.outcome == "approved"
+            or (arbitration is not None and arbitration.final_decision == "approve")
+        )
+        is_disputed = consensus_rule is not None and consensus_rule.outcome == "arbitration"
+        situation = EscalationSituation(
+            attempt=attempt.number,
+            scenario="arbitration" if is_disputed else "both_fail",
+            status=status,
+            has_failed_reviewer=bool(attempt.failure_by_role),
+            has_critical_disagreement=is_disputed and has_critical_issue(find_disputed_issues(*attempt.both_reports)),
+            uncertain_share=arbitration.uncertain_share if arbitration else 0.0,
+            is_review_enabled=config.is_dual_review_enabled,
+        )
+        attempt.scenario = situation.scenario
+        reason = decide_escalation(situation, config.max_retries)
+        # Of a template that passes, only what was uncertain about it speaks against that.
+        if is_approved and reason != "arbitration_uncertain":
+            reason = None
+        return Cycle(
+            review_cycle_id=history.review_cycle_id,
+            template_id=history.template_id,
+            statement_sha256=history.statement_sha256,
+            attempt=attempt.number,
+            template=render_template_toml(attempt.template),
+            reports=tuple(attempt.report_by_role[role] for role in _BOTH_REVIEWERS if role in attempt.report_by_role),
+            failures=attempt.failure_by_role,
+            consensus=consensus_rule.outcome if consensus_rule else None,
+            because=_explain_outcome(
+                attempt,
+                consensus_rule.because if consensus_rule else None,
+                is_dual_review_enabled=config.is_dual_review_enabled,
+            ),
+            arbitration=arbitration,
+            convergence={**asdict(convergence), "score": convergence.convergence_score, "status": status},
+            issues=reported_issues,
+            outcome="escalated" if reason else "approved" if is_approved else "retry",
+            escalation_reason=reason,
+            times=attempt.times,
+        )
+
+    # Building another one
+
+    async def _build_next_template(
+        self, attempt: _ReviewAttempt, cycle: Cycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
+    ) -> tuple[StatementTemplate | None, Usage]:
+        """The next attempt's template, and what it cost; None where there is none."""
+        retry = build_retry_input(attempt.number, cycle, attempt.both_reports, self._config, attempt.scenario)
+        times = attempt.times["builder"] = {"began_at": self._clock()}
+        try:
+            async with asyncio.timeout(self._config.cycle_seconds):
+                proposal_result = await build_best_template(
+                    self._get_model("builder"),
+                    bundle,
+                    page_images=page_images,
+                    retry=retry,
+                    timeout_seconds=self._config.reviewer_seconds,
+                    run_in_thread=run_in_thread,
+                )
+                return proposal_result.build_result.template, proposal_result.usage
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - without another template a person decides about this one
+            times["failure"] = type(error).__name__
+            return None, Usage()
+        finally:
+            times["ended_at"] = self._clock()
+
+
+def build_retry_input(
+    attempt_number: int,
+    cycle: Cycle,
+    reports: Sequence[ReviewerReport],
+    config: ReviewLoopConfig,
+    scenario: RetryScenario,
+) -> RetryInput:
+    """What the builder is told: specification 004, "Retry Input to Template Builder Agent"."""
+    upheld_issues = [
+        reported_issue
+        for reported_issue in cycle.issues
+        if reported_issue.resolution is None or reported_issue.resolution.final_severity != "dismissed"
+    ]
+    shown_issue_ids = {
+        id(reported_issue)
+        for reported_issue in cap_issues(
+            [reported_issue.issue for reported_issue in upheld_issues], config.shown_issue_caps
+        )
+    }
+    return RetryInput(
+        retry_attempt=attempt_number + 1,
+        prior_template=cycle.template,
+        reviewer_feedback={
+            _FEEDBACK_NAME_BY_ROLE[report.reviewer_role]: {
+                "pass": report.is_passed,
+                "issues": [reported_issue.to_json() for reported_issue in report.issues],
+            }
+            for report in reports
+        },
+        consolidated_issues=tuple(
+            ConsolidatedIssue(
+                issue_id=reported_issue.issue.issue_id,
+                severity=reported_issue.issue.severity,
+                category=reported_issue.issue.category,
+                message=reported_issue.issue.message,
+                suggested_fix=reported_issue.issue.suggested_fix,
+                reported_by=tuple(_FEEDBACK_NAME_BY_ROLE[role] for role in reported_issue.reported_by),
+            )
+            for reported_issue in upheld_issues
+            if id(reported_issue.issue) in shown_issue_ids
+        ),
+        convergence_status=cycle.convergence["status"],
+        max_attempts_remaining=max(config.max_retries[scenario] - attempt_number, 0),
+    )
+
+
+@dataclass
+class _ReviewAttempt:
+    """One attempt under way."""
+
+    number: int
+    template: StatementTemplate
+    times: dict[str, Any]
+    report_by_role: dict[TemplateReviewer, ReviewerReport] = field(default_factory=dict)
+    failure_by_role: dict[str, str] = field(default_factory=dict)
+    usage: list[Usage] = field(default_factory=list)
+    arbitration: ArbitrationReport | None = None
+    scenario: RetryScenario = "both_fail"
+
+    @property
+    def both_reports(self) -> tuple[ReviewerReport, ReviewerReport]:
+        """Both reports. KeyError where one is missing."""
+        return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
+
+    def has_all_reports(self, roles: Iterable[TemplateReviewer]) -> bool:
+        """Whether all of these have reported."""
+        return all(role in self.report_by_role for role in roles)
+
+    def record_timeout(self, roles: Sequence[str], seconds: float) -> None:
+        """Their time is over, unless they have said something."""
+        for role in roles:
+            if role not in self.report_by_role and role not in self.failure_by_role:
+                self.failure_by_role[role] = f"it took longer than {seconds:g} seconds"
+
+
+class _ReviewHistory:
+    """The cycles of one review."""
+
+    def __init__(self, review_cycle_id: str, template_id: str, statement_sha256: str) -> None:
+        self.review_cycle_id = review_cycle_id
+        self.template_id = template_id
+        self.statement_sha256 = statement_sha256
+        self.cycles: list[Cycle] = []
+        self._model_issues_by_attempt: list[tuple[StatementTemplate, dict[TemplateReviewer, list[TemplateIssue]]]] = []
+        self._usage = Usage()
+
+    @property
+    def previous_issues(self) -> Sequence[ToldIssue]:
+        """The issues of the attempt before."""
+        return self.cycles[-1].issues if self.cycles else ()
+
+    def find_earlier_model_issues(self, template: StatementTemplate) -> dict[TemplateReviewer, list[TemplateIssue]]:
+        """What models said of the very same template before, however it is numbered."""
+        matching_issues = (
+            model_issues
+            for earlier_template, model_issues in reversed(self._model_issues_by_attempt)
+            if earlier_template == _copy_with_version_of(template, earlier_template)
+        )
+        return next(matching_issues, {})
+
+    def add_cycle(self, attempt: _ReviewAttempt, cycle: Cycle) -> None:
+        """An attempt has ended."""
+        self._usage = total([self._usage, *attempt.usage])
+        self._model_issues_by_attempt.append(
+            (attempt.template, {role: select_model_issues(report) for role, report in attempt.report_by_role.items()})
+        )
+        cost = Cost(
+            review_cycle_id=self.review_cycle_id,
+            template_id=self.template_id,
+            attempts=attempt.number,
+            total_tokens={"input": self._usage.input_tokens, "output": self._usage.output_tokens},
+            estimated_cost_usd=None if self._usage.cost_usd is None else Decimal(self._usage.cost_usd),
+            final_outcome="rejected" if cycle.outcome == "retry" else cycle.outcome,
+        )
+        self.cycles.append(cycle.model_copy(update={"cost": cost}))
+
+    def build_review_result(self, template: StatementTemplate) -> TemplateReviewResult:
+        """What became of it."""
+        last_cycle = self.cycles[-1]
+        assert last_cycle.cost is not None  # noqa: S101 - add gives each cycle one
+        if last_cycle.outcome == "approved":
+            stable_template = template.model_copy(update={"status": TemplateStatus.STABLE})
+            return TemplateReviewResult(stable_template, tuple(self.cycles), last_cycle.cost, None)
+        case = TemplateCase(
+            template_id=self.template_id,
+            template=last_cycle.template,
+            issues=last_cycle.issues,
+            escalation=_build_escalation(self.cycles),
+        )
+        return TemplateReviewResult(template, tuple(self.cycles), last_cycle.cost, case)
+
+
+def _copy_with_version_of(template: StatementTemplate, version_source: StatementTemplate) -> StatementTemplate:
+    return template.model_copy(update={"version": version_source.version})
+
+
+def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
+    """Each fault once."""
+    resolution_by_issue_id = (
+        {candidate.issue_id: candidate for candidate in attempt.arbitration.resolutions} if attempt.arbitration else {}
+    )
+    issues_by_reviewer = [
+        (role, attempt.report_by_role[role].issues) for role in _BOTH_REVIEWERS if role in attempt.report_by_role
+    ]
+    return tuple(
+        ToldIssue.model_validate(
+            {
+                "issue": candidate.issue,
+                "reported_by": candidate.reported_by,
+                "resolution": resolution_by_issue_id.get(candidate.issue.issue_id),
+            }
+        )
+        for candidate in merge_issues(issues_by_reviewer)
+    )
+
+
+def _explain_outcome(attempt: _ReviewAttempt, consensus_reason: str | None, *, is_dual_review_enabled: bool) -> str:
+    if attempt.failure_by_role:
+        return f"no report of {', '.join(sorted(attempt.failure_by_role))}"
+    if not is_dual_review_enabled:
+        return "the review by two is switched off: a person decides"
+    if attempt.arbitration:
+        return f"{consensus_reason}: the arbitrator's decision is to {attempt.arbitration.final_decision}"
+    return consensus_reason or "nobody has reviewed it"
+
+
+# What a person is told
+
+
+def _build_escalation(cycles: Sequence[Cycle]) -> Escalation:
+    reason = cycles[-1].escalation_reason
+    assert reason is not None  # noqa: S101 - only escalated reviews come here
+    persistent_issues = _find_persistent_issues(cycles)
+    return Escalation(
+        escalation_reason=reason,
+        attempt_count=len(cycles),
+        all_reviewer_reports=tuple(report for cycle in cycles for report in cycle.reports),
+        arbitration_reports=tuple(cycle.arbitration for cycle in cycles if cycle.arbitration),
+        convergence_history=tuple(
+            ConvergencePoint(attempt=cycle.attempt, issues=len(cycle.issues), score=cycle.convergence["score"])
+            for cycle in cycles
+        ),
+        persistent_issues=persistent_issues,
+        recommendation=_recommend_next_step(reason, cycles[-1], persistent_issues),
+    )
+
+
+def _find_persistent_issues(cycles: Sequence[Cycle]) -> tuple[PersistentIssue, ...]:
+    """The last cycle's issues that earlier ones had as well."""
+    persistent_issues: list[PersistentIssue] = []
+    for last_issue in cycles[-1].issues:
+        occurrences = [
+            (cycle.attempt, occurrence.issue)
+            for cycle in cycles
+            for occurrence in cycle.issues
+            if are_duplicates(last_issue.issue, occurrence.issue)
+        ]
+        attempt_numbers = tuple(dict.fromkeys(attempt for attempt, _ in occurrences))
+        if len(attempt_numbers) > 1:
+            suggested_fixes = dict.fromkeys(
+                occurrence.suggested_fix for _, occurrence in occurrences if occurrence.suggested_fix
+            )
+            persistent_issues.append(
+                PersistentIssue(
+                    issue_id=last_issue.issue.issue_id,
+                    reported_in_attempts=attempt_numbers,
+                    suggested_fixes_tried=tuple(suggested_fixes),
+                )
+            )
+    return tuple(persistent_issues)
+
+
+class _AdviceRule(NamedTuple):
+    when: Callable[[EscalationReason, TemplateIssueCategory | None], bool]
+    advice: str
+
+
+#: What a person is advised, by the reason and by the category of the worst standing issue; the first that holds.
+_ADVICE_RULES = (
+    _AdviceRule(lambda reason, category: reason == "reviewer_failed", "Look at the template yourself, or run the review again: a reviewer gave no report"),
+    _AdviceRule(lambda reason, category: reason == "review_disabled" and category is None, "The one reviewer found no fault: compare boxes and rows with the pages"),
+    _AdviceRule(lambda reason, category: category == "bbox_accuracy", "Manual bounding box adjustment may be required"),
+    _AdviceRule(lambda reason, category: category == "column_mapping", "Compare what each column is taken for with the titles above it"),
+    _AdviceRule(lambda reason, category: category == "sign_logic", "Check on the page which amounts came in and which went out"),
+    _AdviceRule(lambda reason, category: category == "date_format", "Check the order of day, month and year, and where the year is printed"),
+    _AdviceRule(lambda reason, category: category == "multiline_handling", "Check which lines belong to one row"),
+    _AdviceRule(lambda reason, category: category == "reconciliation_strategy", "Check whether the printed sums add up at all, and that no row is missing"),
+    _AdviceRule(lambda reason, category: True, "Compare boxes, columns and rows with the pages"),
+)  # fmt: skip
+
+
+def _recommend_next_step(
+    reason: EscalationReason, last_cycle: Cycle, persistent_issues: Sequence[PersistentIssue]
+) -> str:
+    persistent_ids = {reported_issue.issue_id for reported_issue in persistent_issues}
+    severity_order: tuple[TemplateIssueSeverity, ...] = ("low", "medium", "high", "critical")
+    worst_issue = max(
+        (reported_issue.issue for reported_issue in last_cycle.issues),
+        key=lambda issue: (severity_order.index(issue.severity), issue.issue_id in persistent_ids),
+        default=None,
+    )
+    category = worst_issue.category if worst_issue else None
+    return next(advice_rule.advice for advice_rule in _ADVICE_RULES if advice_rule.when(reason, category))
+
+
+# Beside the event loop
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """What ``work`` gives, in a thread of its own: one that does not end holds up nobody, not even the process's end."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def notify_loop(callback: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop has ended: nobody waits for it any more
+            loop.call_soon_threadsafe(lambda: None if future.done() else callback())
+
+    def run_work() -> None:
+        try:
+            value = work()
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            failure = error
+            notify_loop(lambda: future.set_exception(failure))
+        else:
+            notify_loop(lambda: future.set_result(value))
+
+    threading.Thread(target=run_work, name="reviewer", daemon=True).start()
+    return await future

@@ -1,0 +1,76 @@
+"""Calls: what language models were asked and answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from evalkit.store import database_tables
+from evalkit.store.database import Database
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One call of a language model."""
+
+    question: str
+    """SHA-256 of all that the model was sent, and of its name: equal ones are the same question."""
+    document: str
+    """SHA-256 of the document that it was about."""
+    role: str
+    model: str
+    asked_at: str
+    seconds: float
+    answer: str | None
+    """What the model wrote, whole; it quotes the document. None where no whole answer came."""
+    failure: str | None
+    """The code of what went wrong; None where the answer could be used."""
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    thought_tokens: int
+    cost_usd: str | None
+    """A decimal number; None where nobody knows the price."""
+
+
+class CallJournal:
+    """The journal of calls: what was asked is on disk before its answer is used."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, call: ModelCall) -> None:
+        """Append it."""
+        with self._database.single_statement() as connection:
+            connection.execute(sa.insert(database_tables.model_calls).values(**vars(call)))
+
+    def of(self, question: str, *, after: int = 0) -> list[ModelCall]:
+        """The calls of that question, oldest first; only those behind number ``after``."""
+        row = database_tables.model_calls.c
+        query = (
+            sa.select(database_tables.model_calls)
+            .where(row.question == question, row.number > after)
+            .order_by(row.number)
+        )
+        with self._database.single_statement() as connection:
+            call_rows = connection.execute(query).mappings().all()
+        return [
+            ModelCall(**{name: value for name, value in call_row.items() if name != "number"}) for call_row in call_rows
+        ]
+
+    def begin_fresh(self) -> int:
+        """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
+        with self._database.transaction() as connection:
+            start_number = connection.execute(sa.select(database_tables.fresh_runs.c.after)).scalar()
+            if start_number is None:
+                start_number = (
+                    connection.execute(sa.select(sa.func.max(database_tables.model_calls.c.number))).scalar() or 0
+                )
+                connection.execute(sa.insert(database_tables.fresh_runs).values(after=start_number))
+            return int(start_number)
+
+    def end_fresh(self) -> None:
+        """No fresh run is under way any more."""
+        with self._database.single_statement() as connection:
+            connection.execute(sa.delete(database_tables.fresh_runs))

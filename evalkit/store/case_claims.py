@@ -1,0 +1,78 @@
+"""Claims: who has which case open."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from evalkit.store import database_tables
+from evalkit.store.database import Database, build_insert
+
+
+@dataclass(frozen=True)
+class CaseClaim:
+    """Who has a case open: one reviewer in one browser tab."""
+
+    case_id: str
+    reviewer: str
+    session: str
+    """The tab's id; it survives a reload of the tab."""
+    since: str
+    expires_at: str
+    """From this moment on anybody may take the case."""
+
+
+class CaseClaims:
+    """Who has which case open. At most one claim per case lives; one whose time is up counts for nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def acquire_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
+        """The claim on the case that stands afterwards: the wanted one, unless another's lives.
+
+        One statement compares and takes, so of several threads or processes exactly one gets a free case. Its own tab
+        renews a claim, which keeps its ``since``; ``take_over`` takes it from whoever has it.
+        """
+        row = database_tables.claims.c
+        is_live = row.expires_at > now
+        is_own = sa.and_(row.reviewer == wanted_claim.reviewer, row.session == wanted_claim.session)
+        since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted_claim.since)
+        with self._database.transaction() as connection:
+            upsert = build_insert(connection, database_tables.claims).values(**asdict(wanted_claim))
+            conditional_upsert = upsert.on_conflict_do_update(
+                index_elements=[row.case_id],
+                set_={**asdict(wanted_claim), "since": since},
+                where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
+            ).returning(database_tables.claims)
+            # Where the statement took nothing, the transaction still holds a lock (SQLite the only writer's, PostgreSQL
+            # that of the row, which it takes before it compares): the other stays.
+            claim_row = (
+                connection.execute(conditional_upsert).mappings().first()
+                or connection.execute(sa.select(database_tables.claims).where(row.case_id == wanted_claim.case_id))
+                .mappings()
+                .one()
+            )
+            return CaseClaim(**claim_row)
+
+    def list_live_claims(self, now: str, case_id: str | None = None) -> dict[str, CaseClaim]:
+        """The claims that live, by case_id; of one case, if it is named."""
+        query = sa.select(database_tables.claims).where(database_tables.claims.c.expires_at > now)
+        if case_id is not None:
+            query = query.where(database_tables.claims.c.case_id == case_id)
+        with self._database.single_statement() as connection:
+            return {row["case_id"]: CaseClaim(**row) for row in connection.execute(query).mappings()}
+
+    def remove_claim(self, case_id: str) -> None:
+        """End whatever claim there is on a case."""
+        with self._database.single_statement() as connection:
+            connection.execute(sa.delete(database_tables.claims).where(database_tables.claims.c.case_id == case_id))
+
+    def release_claim(self, claim: CaseClaim) -> bool:
+        """End this very claim; whether it still stood: one that was renewed or taken in a later second is another."""
+        query = sa.delete(database_tables.claims).where(
+            *(column == getattr(claim, column.name) for column in database_tables.claims.columns)
+        )
+        with self._database.single_statement() as connection:
+            return connection.execute(query).rowcount > 0

@@ -1,0 +1,67 @@
+"""Erasure: what the database knows of a document goes, and no page of its file remembers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sqlalchemy as sa
+
+from evalkit.store import database_tables
+from evalkit.store.database import Database
+
+#: The tables whose rows are about a case.
+_CASE_TABLES = (
+    database_tables.cases,
+    database_tables.closings,
+    database_tables.claims,
+    database_tables.drafts,
+    database_tables.deferrals,
+    database_tables.review_heads,
+)
+
+
+class DocumentErasure:
+    """Removes a document's rows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list_seeded_cases(self, doc_id: str) -> list[str]:
+        """The seeded cases that show the document's pages, as far as the index knows them."""
+        query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
+        with self._database.single_statement() as connection:
+            return list(connection.execute(query).scalars())
+
+    def erase_document(
+        self, doc_id: str, case_ids: Iterable[str], sha256: str | None, case_pseudonyms: Mapping[str, str]
+    ) -> dict[str, int]:
+        """Remove the rows of a document and its cases; how many, by table.
+
+        ``case_pseudonyms`` has for each case what stands for it in the view log from now on.
+        """
+        all_case_ids = sorted({*case_ids, *case_pseudonyms})
+        conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
+            (table, table.c.case_id.in_(all_case_ids)) for table in _CASE_TABLES
+        ]
+        conditions.append((database_tables.documents, database_tables.documents.c.doc_id == doc_id))
+        if sha256 is not None:
+            conditions.append((database_tables.model_calls, database_tables.model_calls.c.document == sha256))
+        with self._database.transaction() as connection:
+            removed_counts = {
+                table.name: connection.execute(sa.delete(table).where(condition)).rowcount
+                for table, condition in conditions
+            }
+            for case_id, name in case_pseudonyms.items():
+                connection.execute(
+                    sa.update(database_tables.case_views)
+                    .where(database_tables.case_views.c.case_id == case_id)
+                    .values(case_id=name)
+                )
+        return {name: count for name, count in removed_counts.items() if count}
+
+    def vacuum(self) -> bool:
+        """Write the database's file anew, so that no free page has what was removed; whether nothing of it is left.
+
+        False where somebody else was reading all the time: what was removed may still stand in the write-ahead log then.
+        """
+        return self._database.vacuum()

@@ -1,0 +1,67 @@
+"""Heads: the newest review of each case, by its digest. No later review vouches for it, so the database does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import islice
+
+import sqlalchemy as sa
+
+from evalkit.store import database_tables
+from evalkit.store.database import Database, build_insert, replace_row
+
+_HEADS_PER_BATCH = 1000
+"""Heads that are noted in one transaction."""
+
+
+@dataclass(frozen=True)
+class ReviewHead:
+    """A case's newest review, as it was when it was saved."""
+
+    case_id: str
+    revision: int
+    sha256: str
+    """Of the bytes of its file."""
+
+
+class ReviewHeads:
+    """Noted beside each review, or by the next rebuild of the index where a crash came between."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save_head(self, head: ReviewHead) -> None:
+        """Insert or replace a case's head."""
+        with self._database.single_statement() as connection:
+            replace_row(connection, database_tables.review_heads, asdict(head))
+
+    def backfill_heads(self, heads: Iterable[ReviewHead]) -> None:
+        """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
+        head_iterator = iter(heads)
+        # In portions: they may be read from files as they come, and nobody else could write all that time.
+        while batch := [asdict(head) for head in islice(head_iterator, _HEADS_PER_BATCH)]:
+            with self._database.transaction() as connection:
+                upsert = build_insert(connection, database_tables.review_heads)
+                updated_columns = {"revision": upsert.excluded.revision, "sha256": upsert.excluded.sha256}
+                connection.execute(
+                    upsert.on_conflict_do_update(
+                        index_elements=["case_id"],
+                        set_=updated_columns,
+                        where=database_tables.review_heads.c.revision < upsert.excluded.revision,
+                    ),
+                    batch,
+                )
+
+    def find_head(self, case_id: str) -> ReviewHead | None:
+        """A case's head; None where none was noted."""
+        query = sa.select(database_tables.review_heads).where(database_tables.review_heads.c.case_id == case_id)
+        with self._database.single_statement() as connection:
+            head_row = connection.execute(query).mappings().first()
+        return None if head_row is None else ReviewHead(**head_row)
+
+    def list_heads(self) -> list[ReviewHead]:
+        """Every head, by case_id."""
+        query = sa.select(database_tables.review_heads).order_by(database_tables.review_heads.c.case_id)
+        with self._database.single_statement() as connection:
+            return [ReviewHead(**row) for row in connection.execute(query).mappings()]

@@ -1,0 +1,48 @@
+"""The schema of a database: its tables are those of ``tables``, made at once, and a number says which they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from evalkit.errors import StoreError
+from evalkit.store import database_tables
+
+SCHEMA_NUMBER = 1
+"""Nothing was released with another one; a later evalkit that changes a table counts on, and brings older ones along."""
+
+
+def prepare_schema(engine: sa.Engine, begin_exclusive: Callable[[sa.Connection], object]) -> None:
+    """Make the tables where there are none; a database that has them is only asked for its number.
+
+    ``begin_exclusive`` begins what only one process at a time may do, in the connection's transaction. StoreError where
+    the database is another evalkit's; SQLAlchemyError.
+    """
+    with engine.connect() as connection:
+        if _read_schema_number(connection) == SCHEMA_NUMBER:
+            return
+    with engine.begin() as connection:
+        begin_exclusive(connection)
+        if require_known_schema(connection) is None:
+            database_tables.metadata.create_all(connection)
+            database_tables.schema_number.create(connection)
+            connection.execute(sa.insert(database_tables.schema_number).values(number=SCHEMA_NUMBER))
+
+
+def require_known_schema(connection: sa.Connection) -> int | None:
+    """The schema's number, None of an empty database. StoreError where another evalkit has made it; SQLAlchemyError."""
+    number = _read_schema_number(connection)
+    if number not in (SCHEMA_NUMBER, None):
+        raise StoreError(
+            f"the database has schema {number}; this evalkit knows schema {SCHEMA_NUMBER}",
+            code="STORE-NEWER",
+            remedy="Install the evalkit that made it.",
+        )
+    return number
+
+
+def _read_schema_number(connection: sa.Connection) -> int | None:
+    if not sa.inspect(connection).has_table(database_tables.schema_number.name):
+        return None
+    return int(connection.execute(sa.select(database_tables.schema_number.c.number)).scalar_one())

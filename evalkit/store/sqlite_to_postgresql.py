@@ -1,0 +1,97 @@
+"""From ``evalkit.sqlite`` to PostgreSQL: all database_tables, in one transaction, row by row as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from evalkit.errors import StoreError, UsageError
+from evalkit.store import database_tables, postgresql, sqlite
+from evalkit.store.database import build_connection_error
+from evalkit.store.file_names import DATABASE_SCHEMA_FILE, MOVED_SQLITE_FILE, SQLITE_FILE
+from evalkit.store.output_folder import OutputFolder
+
+_ROWS_PER_BATCH = 1000
+
+
+def migrate_sqlite_to_postgresql(root: Path | str, url: str) -> dict[str, int]:
+    """Move the folder's database to the one at ``url``; how many rows of each table.
+
+    The caller holds the run's lock and the lock of ``review``. UsageError where the folder has no ``evalkit.sqlite``;
+    StoreError where somebody has it open, or the server cannot be reached: everything is as it was then.
+    """
+    output_folder = OutputFolder(root)
+    if not output_folder.has_file(SQLITE_FILE):
+        database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
+        raise UsageError(
+            f"the database of this output folder is {database_state}", code="DATABASE", remedy="Nothing is to be moved."
+        )
+    sqlite_path = output_folder.local_path(SQLITE_FILE)
+    folder = sqlite_path.parent
+    row_counts: dict[str, int] = {}
+    if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # else a move ended just before its last step
+        source_engine = sqlite.open_engine(folder)
+        try:
+            row_counts = _copy_database(source_engine, folder, url)
+        except sa.exc.SQLAlchemyError as error:
+            raise build_connection_error(url, error) from None
+        finally:
+            source_engine.dispose()
+    sqlite_path.rename(folder / MOVED_SQLITE_FILE)
+    return row_counts
+
+
+def _copy_database(source_engine: sa.Engine, folder: Path, url: str) -> dict[str, int]:
+    with source_engine.connect() as source_connection:
+        _lock_sqlite_exclusively(source_connection)
+        schema = postgresql.generate_schema_name()
+        target_engine = postgresql.open_schema_engine(schema, url, create_missing=True)
+        try:
+            with target_engine.begin() as target_connection:
+                row_counts = {
+                    table.name: _copy_table(source_connection, target_connection, table)
+                    for table in database_tables.metadata.sorted_tables
+                }
+                for table in database_tables.AUTONUMBERED_TABLES:
+                    _continue_numbering(target_connection, table)
+                target_connection.exec_driver_sql(f"ANALYZE {', '.join(row_counts)}")
+            postgresql.claim_schema(folder, schema)
+        except BaseException:
+            postgresql.drop_schema(target_engine, schema)
+            raise
+        finally:
+            target_engine.dispose()
+    return row_counts
+
+
+def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
+    """All of it in the one file, and nobody else in it: SQLite leaves WAL only for its last user."""
+    try:
+        connection.exec_driver_sql("PRAGMA busy_timeout=1000")
+        connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
+        connection.exec_driver_sql("BEGIN EXCLUSIVE")
+    except sa.exc.OperationalError:
+        raise StoreError(
+            f"somebody has {SQLITE_FILE} open",
+            code="STORE-BUSY",
+            remedy="End `evalkit review` and what else works on the folder, then move it.",
+        ) from None
+
+
+def _continue_numbering(target_connection: sa.Connection, table: sa.Table) -> None:
+    """The next row gets the number after the last one that was moved: the server counts by itself, and began at 1."""
+    last_number = sa.select(sa.func.max(table.c.number)).scalar_subquery()
+    sequence = sa.func.pg_get_serial_sequence(table.name, "number")
+    target_connection.execute(
+        sa.select(sa.func.setval(sequence, sa.func.coalesce(last_number, 1), last_number.is_not(None)))
+    )
+
+
+def _copy_table(source_connection: sa.Connection, target_connection: sa.Connection, table: sa.Table) -> int:
+    columns = [column for column in table.columns if column.computed is None]
+    count = 0
+    for rows in source_connection.execute(sa.select(*columns)).mappings().partitions(_ROWS_PER_BATCH):
+        target_connection.execute(sa.insert(table), [dict(row) for row in rows])
+        count += len(rows)
+    return count

@@ -1,0 +1,40 @@
+"""Views: who opened which case, and when."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from evalkit.store import database_tables
+from evalkit.store.database import Database
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """One opening of one case."""
+
+    case_id: str
+    """The case; of a purged document its SHA-256 and what the case was called behind the document's name."""
+    reviewer: str
+    opened_at: str
+    """When (ISO 8601, UTC)."""
+
+
+class ViewLog:
+    """The view log: it is only added to, and a purge takes the names out of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_view(self, case_view: CaseView) -> None:
+        """Append it."""
+        with self._database.single_statement() as connection:
+            connection.execute(sa.insert(database_tables.case_views).values(**asdict(case_view)))
+
+    def list_views(self) -> list[CaseView]:
+        """Every opening, oldest first."""
+        row = database_tables.case_views.c
+        query = sa.select(row.case_id, row.reviewer, row.opened_at).order_by(row.number)
+        with self._database.single_statement() as connection:
+            return [CaseView(**view_row) for view_row in connection.execute(query).mappings()]

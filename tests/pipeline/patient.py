@@ -1,0 +1,97 @@
+"""An output folder in which everything that evalkit keeps of a document is kept of one patient's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import evalkit
+from evalkit.evaluation.sampling import sample
+from evalkit.evaluation.seeding import sample_seeded
+from evalkit.review import ReviewSession, SMEReviewHelper
+from evalkit.store import Deferral, ModelCall, OutputFolder, OutputIndex, result_file_name, sample_draw_file_name
+from evalkit.store.file_names import TEMP_FOLDER
+from evalkit.store.temp_files import generate_temp_name
+
+#: The patient's file, and what evalkit makes of its name.
+FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
+OTHER = "tumor_board"
+NOW = "2026-02-02T00:00:00+00:00"
+
+
+def worked_on(samples: Path, folder: Path) -> Path:
+    """``folder/output``: two documents run, reviewed, doubted, adjudicated, drawn, seeded, drafted, put off, billed."""
+    records, output = folder / "records", folder / "output"
+    records.mkdir()
+    shutil.copy(samples / "altered_quotes.pdf", records / FILE)
+    for name in (OTHER, "quest_cbc", "requisition"):
+        shutil.copy(samples / f"{'fabricated_quote' if name == OTHER else name}.pdf", records / f"{name}.pdf")
+    answers = records / "answers"
+    answers.mkdir()
+    for name, source in ((DOC, "altered_quotes"), (OTHER, "fabricated_quote")):
+        shutil.copy(samples / f"classifications/{source}.json", answers / f"{name}.json")
+    labels = records / "labels.csv"
+    labels.write_text(f"doc_id,dominant_type\n{DOC},Zebulonic Report\n{OTHER},Clinical Note\n")
+    evalkit.run([records], output=output, workers=1, classifications=answers, production=labels, extract=True)
+    _review(output)
+    sample(output, 1, "type", seed="one", drawn_at=NOW)
+    sample_seeded(output, 4, seed="one", drawn_at=NOW)
+    _leave_traces(output)
+    others = [records / f"{name}.pdf" for name in (OTHER, "quest_cbc", "requisition")]
+    evalkit.run(others, output=folder / "control", workers=1, extract=True)
+    sample(folder / "control", 1, "type", seed="one", drawn_at=NOW)
+    return output
+
+
+def _review(output: Path) -> None:
+    words = "Zebulon Quagmire, as his sister told me"
+    pages = [{"start_page": 1, "end_page": 2, "dominant_type": "Genomic Report"}]
+    first = SMEReviewHelper(output, "dr_first")
+    for case_id in (DOC, OTHER):
+        said = {"corrected_segments": pages} if case_id == DOC else {"corrected_dominant_type": "Clinical Note"}
+        first.save_review(case_id, agrees=False, correction_notes=words if case_id == DOC else "a note", **said)
+    first.reopen(DOC, "I was wrong about Quagmire")
+    first.close()
+    desk = ReviewSession(output, "dr_first", "tab")
+    case = desk.open_case(DOC)
+    draft = case.draft.set_notes(words)
+    desk.request_second_opinion(DOC, seen(case, draft), "what is Zebulon's?")
+    desk.close()
+    second = ReviewSession(output, "dr_second", "tab")
+    case = second.open_case(f"{DOC}.second")
+    second.submit(f"{DOC}.second", seen(case, case.draft.set_notes(words)), undeterminable=words)
+    second.close()
+    third = ReviewSession(output, "dr_third", "tab")
+    case = third.open_case(f"{DOC}.adjudication")
+    answer = case.opinions[0].draft.set_notes(words)
+    third.save_draft(f"{DOC}.adjudication", answer)
+    third.close()
+    decided = SMEReviewHelper(output, "dr_third")
+    decided.save_review(f"{DOC}.adjudication", corrected_segments=pages, correction_notes=words)
+    decided.close()
+
+
+def seen(case, draft):
+    for page in case.viewing_requirements.page_numbers:
+        draft = draft.mark_page_seen(page)
+    for issue_id in case.viewing_requirements.issue_ids:
+        draft = draft.mark_evidence_seen(issue_id)
+    return draft
+
+
+def _leave_traces(output: Path) -> None:
+    files = OutputFolder(output)
+    sha256 = files.read_json(result_file_name(DOC))["sha256"]
+    index = OutputIndex(output)
+    for document, answer in ((sha256, "Zebulon Quagmire"), ("ff" * 32, "somebody else")):
+        index.call_journal.add(
+            ModelCall("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01")
+        )
+    index.deferrals.save_deferral(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
+    index.close()
+    drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
+    files.create_json(sample_draw_file_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
+    (output / TEMP_FOLDER).mkdir(exist_ok=True)
+    killed = generate_temp_name().replace(f".{os.getpid()}-", ".999999999-")
+    (output / TEMP_FOLDER / killed).write_text("half a page of Zebulon Quagmire")

@@ -1,0 +1,848 @@
+"""A purged document is gone: every file, every row, every byte; its digests stay, and being killed midway loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from click.testing import Result
+from demo.outputs import contents, without_clocks
+from patience import SECONDS
+from pipeline.patient import DOC, FILE, NOW, OTHER, seen
+from places import in_bucket
+from statements.spoilt import put, spoilt
+from tables import trying
+from typer.testing import CliRunner
+
+import evalkit
+from evalkit.cli import app
+from evalkit.errors import NotFound, UsageError
+from evalkit.evaluation.study import read_study
+from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.extract import extract
+from evalkit.pipeline.purge import (
+    ExpiredDocuments,
+    PurgeRecord,
+    find_expired_documents,
+    find_restored_documents,
+    list_removable_files,
+    purge,
+    read_purge_records,
+)
+from evalkit.pipeline.reindex import reindex
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_draw_probabilities
+from evalkit.pipeline.supplied_labels import read_stored_labels, store_production_labels
+from evalkit.review import ReviewSession, SMEReviewHelper
+from evalkit.review.packet import withdraw_packet
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.store import (
+    MOVED_SQLITE_FILE,
+    OutputFolder,
+    OutputIndex,
+    StoredDraft,
+    extraction_file_name,
+    result_file_name,
+    sample_draw_file_name,
+    template_review_file_name,
+)
+
+if TYPE_CHECKING:
+    from servers.buckets import S3Server
+    from servers.postgresql import PostgreSQLServer
+
+LATER = "2027-01-01T00:00:00+00:00"
+
+
+def words_of(output: Path, doc_id: str) -> set[bytes]:
+    text = (output / f"document_bundles/{doc_id}.json").read_text()
+    pages = json.loads(text)["pages"]
+    return {word.encode() for page in pages for word in re.findall(r"[A-Za-z]{5,}|\d{4,}", page["text"])}
+
+
+def own_words(output: Path, control: Path) -> set[bytes]:
+    """The words that stand in the patient's document alone: in no other one, and in nothing that evalkit says itself."""
+    files = [path for path in [*output.rglob("*.json"), *control.rglob("*")] if path.is_file() and is_of_others(path)]
+    ours = json.dumps(PurgeRecord.model_json_schema()).encode()
+    others = b"".join([*(path.read_bytes() for path in files), ours]).lower()
+    return {word for word in words_of(output, DOC) if word.lower() not in others}
+
+
+def is_of_others(path: Path) -> bool:
+    return DOC not in str(path) and path.name != "production.json"
+
+
+def remembering(output: Path, words: set[bytes]) -> dict[str, bytes]:
+    """The files, the database's among them, that still have one of the words, in their name or their bytes."""
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    found = {}
+    for path in output.rglob("*"):
+        name = str(path.relative_to(output))
+        where = sought.search(name.encode()) or (path.is_file() and sought.search(path.read_bytes()))
+        if where:
+            found[name] = where[0]
+    return found
+
+
+NAMES = {b"Quagmire", b"Zebulon", DOC.encode(), FILE.encode()}
+
+
+def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> None:
+    words = own_words(output, made.parent / "control") | NAMES
+    assert len(words) > 15
+    shutil.copy(output / "evalkit.sqlite", output / MOVED_SQLITE_FILE)  # as after a move to PostgreSQL
+    assert {"evalkit.sqlite", MOVED_SQLITE_FILE} <= remembering(output, words).keys()
+    screen = ReviewSession(
+        output, "dr_lee", "a tab that is open meanwhile"
+    )  # its connection keeps the write-ahead log alive
+    screen.load_queue_page()
+    (done,) = purge(output, [DOC], purged_at=LATER)
+    assert (output / "evalkit.sqlite-wal").exists()
+    assert remembering(output, words) == {}
+    screen.close()
+    assert remembering(output, words) == {}
+    assert {name.partition("/")[0] for name in done.removed_files} == {
+        *(
+            "document_bundles",
+            "results",
+            "extractions",
+            "sme_packets",
+            "reviews",
+            "ground_truth",
+            "seeded",
+            MOVED_SQLITE_FILE,
+        ),
+    }
+    assert done.deleted_rows.keys() >= {
+        "documents",
+        "cases",
+        "closings",
+        "drafts",
+        "deferrals",
+        "calls",
+        "production",
+        "draws",
+    }
+    assert done.digested_reviews == 5
+    assert any(FILE in line for line in done.remaining_traces)
+
+
+def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
+    before = contents(output)
+    purge(output, [DOC], purged_at=LATER)
+    after = contents(output)
+    shared = {"production.json", "draws/0002.json"}
+    gone = before.keys() - after.keys()
+    assert all(DOC in name for name in gone)
+    assert after.keys() - before.keys() == {"purged/0001.json"}
+    assert {name for name in after.keys() & before.keys() if after[name] != before[name]} == shared
+    assert after["production.json"]["labels"].keys() == {OTHER}
+    assert read_draw_probabilities(OutputFolder(output))["quest_cbc"] == 0.75
+    index = OutputIndex(output)
+    assert [call.answer for call in index.call_journal.of("q" + "ff" * 32)] == ["somebody else"]
+    index.close()
+    assert {one.doc_id for one in read_study(output).documents} == {OTHER, "quest_cbc", "requisition"}
+
+
+def test_the_record_has_the_digests_of_every_review_and_no_name(output: Path) -> None:
+    files = OutputFolder(output)
+    digests = {path.read_bytes() for path in (output / "reviews").rglob("*.json") if DOC in str(path)}
+    sha256 = files.read_json(f"results/{DOC}.json")["sha256"]
+    purge(output, [DOC], purged_at=LATER)
+    (record,) = read_purge_records(files)
+    kept = {review.sha256 for chain in record.chains for review in chain.reviews}
+    assert kept == {hashlib.sha256(one).hexdigest() for one in digests}
+    assert {chain.case for chain in record.chains} == {"", ".second", ".adjudication"}
+    assert [one.reviewer for one in record.chains[0].reviews] == ["dr_first"] * 3
+    assert (record.sha256, record.purged_at) == (sha256, LATER)
+    assert [(one.draw, one.probability, one.was_drawn) for one in record.draws] == [(2, 0.5, True)]
+    index = OutputIndex(output)
+    assert {one.case_id for one in index.view_log.list_views()} == {
+        f"{sha256}{end}" for end in ("", ".second", ".adjudication")
+    }
+    index.close()
+
+
+def test_records_are_chained(output: Path) -> None:
+    purge(output, [DOC, OTHER], purged_at=LATER)
+    first, second = read_purge_records(OutputFolder(output))
+    assert first.prev_sha256 is None
+    assert second.prev_sha256 == hashlib.sha256((output / "purged/0001.json").read_bytes()).hexdigest()
+
+
+def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
+    before = contents(output)
+    would = list_removable_files(output, [DOC])
+    assert contents(output) == before
+    (done,) = purge(output, [DOC], purged_at=LATER)
+    assert would == {DOC: list(done.removed_files)}
+
+
+@pytest.mark.parametrize("doc_id", ["nobody", "../reviews", "", f"{DOC}.second", "quest"])
+def test_what_is_not_there_is_told_before_anything_goes(output: Path, doc_id: str) -> None:
+    before = contents(output)
+    with pytest.raises(NotFound):
+        purge(output, [DOC, doc_id], purged_at=LATER)
+    assert contents(output) == before
+
+
+def test_another_document_whose_name_begins_alike_stays(output: Path) -> None:
+    files = OutputFolder(output)
+    for folder in ("results", "document_bundles"):
+        stored = files.read_json(f"{folder}/quest_cbc.json") | {"doc_id": f"{DOC}-1a2b3c4d", "sha256": "ab" * 32}
+        files.write_json(f"{folder}/{DOC}-1a2b3c4d.json", stored)
+    purge(output, [DOC], purged_at=LATER)
+    assert files.has_file(f"results/{DOC}-1a2b3c4d.json")
+
+
+@pytest.mark.parametrize("notes", [f"see {FILE}", f"not as in:\n{DOC}"])
+def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: str) -> None:
+    helper = SMEReviewHelper(output, "dr_nine")
+    helper.save_review("requisition", agrees=True, correction_notes=notes)
+    helper.close()
+    named, other = purge(output, [DOC, OTHER], purged_at=LATER)
+    assert any("reviews/requisition/0001.json" in line for line in named.remaining_traces)
+    assert not any("names the document" in line for line in other.remaining_traces)
+
+
+# ------------------------------------------------------------------------------------------------ people at work
+
+
+def test_who_has_the_case_open_is_named_and_can_bring_nothing_back(output: Path) -> None:
+    case_id = "requisition"
+    desk = ReviewSession(output, "dr_lee", "tab")
+    case = desk.open_case(case_id)
+    (done,) = purge(output, [case_id], purged_at=NOW)
+    assert done.open_cases == (f"dr_lee had {case_id} open",)
+    for act in (
+        lambda: desk.save_draft(case_id, case.draft.set_notes("unpurgeable")),
+        lambda: desk.submit(case_id, case.draft, undeterminable="unpurgeable"),
+        lambda: desk.defer_case(case_id, case.draft, "unpurgeable"),
+        lambda: desk.renew_claim(case_id),
+    ):
+        with pytest.raises(NotFound):
+            act()
+    desk.close()
+    assert remembering(output, {b"unpurgeable", case_id.encode()}) == {}
+
+
+def test_an_undo_brings_no_draft_back(output: Path) -> None:
+    desk = ReviewSession(output, "dr_lee", "tab")
+    case = desk.open_case("requisition")
+    desk.submit("requisition", case.draft.set_notes("unpurgeable"), undeterminable="unpurgeable")
+    purge(output, ["requisition"], purged_at=NOW)
+    with pytest.raises(NotFound):
+        desk.undo_last_submission()
+    desk.close()
+    assert b"unpurgeable" not in (output / "evalkit.sqlite").read_bytes()
+
+
+# ---------------------------------------------------------------------------------------------- killed midway
+
+
+def killed_at(number: int, output: Path) -> bool:
+    """Purge in a process that kills itself at its ``number``-th change of a file or row; whether it came that far."""
+    child = os.fork()
+    if child == 0:
+        steps = iter(range(number))
+
+        def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+            def step(*args: Any, **given: Any) -> Any:
+                if next(steps, None) is None:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*args, **given)
+
+            return step
+
+        os.unlink, os.rename = counted(os.unlink), counted(os.rename)
+        os.replace, os.link, os.rmdir = counted(os.replace), counted(os.link), counted(os.rmdir)
+        index = OutputIndex(output)
+        kind = type(index.document_erasure)
+        kind.erase_document, kind.vacuum = counted(kind.erase_document), counted(kind.vacuum)
+        purge(output, [DOC], purged_at=LATER)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+@pytest.mark.stress
+def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) -> None:
+    words = own_words(made, made.parent / "control") | NAMES
+    whole = tmp_path / "whole"
+    shutil.copytree(made, whole)
+    purge(whole, [DOC], purged_at=LATER)
+    with trying("a purge, killed") as tried:
+        for number in range(200):
+            output = tmp_path / f"killed{number}"
+            shutil.copytree(made, output)
+            if not killed_at(number, output):
+                break
+            tried.times += 1
+            # Nobody has to know what it was that was killed: once its intent is written, any purge finishes it.
+            begun = (output / "purging.json").exists()
+            purge(output, [] if begun else [DOC], purged_at=LATER)
+            assert contents(output) == contents(whole), number
+            assert remembering(output, words) == {}, number
+            shutil.rmtree(output)
+        assert tried.times > 10
+
+
+def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review that is saved between a purge that was killed and the next would be erased without a trace."""
+    create, packets = OutputFolder.create_json, []
+
+    def noting(files: OutputFolder, name: str, value: Any) -> bool:
+        packets.append([*(output / "sme_packets").glob(f"*{DOC}*")])
+        return create(files, name, value)
+
+    assert list((output / "sme_packets").glob(f"*{DOC}*"))
+    monkeypatch.setattr(OutputFolder, "create_json", noting)
+    purge(output, [DOC], purged_at=LATER)
+    assert packets == [[]]
+
+
+def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_killed_too(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(before: str, named: Sequence[str]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(f"evalkit.pipeline.purge.{before}", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                purge(output, named, purged_at=LATER)
+
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again")
+    helper.close()
+    killed("_execute_purge", [OTHER])
+    desk = ReviewSession(output, "dr_first", "tab")
+    case = desk.open_case(OTHER)
+    desk.request_second_opinion(OTHER, seen(case, case.draft), "is it unpurgeable?")
+    desk.close()
+    killed("DocumentRegistries.count_entries", [])
+    assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
+    purge(output, [], purged_at=LATER)
+    assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
+
+
+def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(output: Path) -> None:
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again")
+    helper.close()
+    first = ReviewSession(output, "dr_first", "tab")
+    case = first.open_case(OTHER)
+    first.request_second_opinion(OTHER, seen(case, case.draft), "is it?")
+    second = ReviewSession(output, "dr_second", "tab 2")
+    case = second.open_case(f"{OTHER}.second")
+    second.save_draft(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
+    second.release_case(f"{OTHER}.second")
+    second.close()
+    first.undo_last_submission()
+    first.close()
+    assert not (output / f"sme_packets/sme_packet_{OTHER}.second.json").exists()
+    assert remembering(output, {b"unpurgeable words"})
+    purge(output, [OTHER], purged_at=LATER)
+    assert remembering(output, {b"unpurgeable words", OTHER.encode()}) == {}
+
+
+@pytest.mark.parametrize("is_withdrawn", [True, False])
+def test_drafts_go_with_the_statement_that_a_template_was_tried_on(tmp_path: Path, is_withdrawn: bool) -> None:
+    """The case bears the template's name: who purges the statement later would not find them."""
+    output, one = tmp_path / "output", spoilt(tmp_path, "first_patient", template_id="bank")
+    files, index = OutputFolder(output), OutputIndex(output)
+    put(files, index, one)
+    index.drafts.save_draft(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
+    assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab")
+    if is_withdrawn:
+        assert withdraw_packet(files, index, one.case_id)
+    else:
+        other = spoilt(tmp_path, "second_patient", seed=4, template_id="bank")
+        assert other.case_id == one.case_id
+        put(files, index, other)
+    assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab") is None
+    index.close()
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("killed", ["DocumentRegistries.remove_documents", "_add_remaining_traces"])
+def test_several_that_were_purged_are_out_of_the_lists_though_it_was_killed_before(
+    output: Path, killed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = OutputFolder(output)
+    store_production_labels(files, {one: {"dominant_type": "Other"} for one in (DOC, OTHER, "a_third")})
+    shares = {DOC: 0.5, OTHER: 0.25, "a_third": 0.125}
+    stratum = Stratum(value="x", probability=shares, drawn=(OTHER,))
+    number = len(read_all_draws(files)) + 1
+    draw = Draw(by="type", drawn_at=NOW, strata=(stratum, Stratum(value="y", probability={DOC: 1.0}, drawn=())))
+    files.create_json(sample_draw_file_name(number), draw.model_dump(mode="json"))
+    with monkeypatch.context() as patch:
+        patch.setattr(f"evalkit.pipeline.purge.{killed}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            purge(output, [DOC, OTHER], purged_at=LATER)
+    purge(output, [], purged_at=LATER)
+    assert not {DOC, OTHER} & read_stored_labels(files).keys()
+    assert "a_third" in read_stored_labels(files)
+    (left,) = read_all_draws(files)[number - 1].strata
+    assert (dict(left.probability), left.drawn) == ({"a_third": 0.125}, ())
+    drawn = {
+        one.draw: one.was_drawn
+        for record in read_purge_records(files)[-2:]
+        for one in record.draws
+        if one.draw == number
+    }
+    assert drawn == {number: True}
+    assert [one.probability for one in read_purge_records(files)[-2].draws if one.draw == number] == [0.5, 1.0]
+
+
+def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
+    assert killed_at(8, output)
+    assert (output / "purging.json").exists()
+    run = evalkit.run([made.parent / "records" / FILE], output=output, even_purged=True)
+    assert run.documents == ()
+    assert "purged" in run.problems[0]
+
+
+# ------------------------------------------------------------------------------------------------- afterwards
+
+
+def test_a_later_run_says_that_it_was_purged_and_takes_it_in_only_when_told(output: Path, made: Path) -> None:
+    pdf = made.parent / "records" / FILE
+    purge(output, [DOC], purged_at=LATER)
+    copy = output.parent / "another name.pdf"
+    shutil.copy(pdf, copy)
+    for run in (evalkit.run([copy], output=output), extract([copy], output=output)):
+        assert run.documents == ()
+        assert run.exit_status == 1
+        assert "another name.pdf was purged on 2027-01-01" in run.problems[0]
+    assert remembering(output, {b"another"}) == {}
+    again = evalkit.run([copy], output=output, even_purged=True)
+    assert [one.doc_id for one in again.documents] == ["another_name"]
+    assert evalkit.run([copy], output=output).documents[0].resumed  # it was let in: nobody asks twice
+    assert find_restored_documents(output) == ["another_name"]  # the test's purge lies in the future
+
+
+def test_a_restored_backup_is_purged_again(output: Path, made: Path, tmp_path: Path) -> None:
+    purge(output, [DOC], purged_at=LATER)
+    restored = tmp_path / "restored"
+    shutil.copytree(made, restored)
+    shutil.copytree(output / "purged", restored / "purged")
+    assert find_restored_documents(restored) == [DOC]
+    purge(restored, find_restored_documents(restored), purged_at=LATER)
+    assert remembering(restored, own_words(made, made.parent / "control") | NAMES) == {}
+    assert find_restored_documents(restored) == []
+
+
+def test_what_a_restored_backup_has_of_a_document_that_could_not_be_read_is_purged_again(tmp_path: Path) -> None:
+    files = OutputFolder(tmp_path / "output")
+    failed = {"code": "READER-DAMAGED", "message": "Zebulon.pdf is damaged", "remedy": "Print it."}
+    result = {"schema_version": 1, "doc_id": "Zebulon", "sha256": "ab" * 32, "error": failed}
+    files.write_json(result_file_name("Zebulon"), result)
+    purge(files.root, ["Zebulon"], purged_at=LATER)
+    files.write_json(result_file_name("Zebulon"), result)  # of an evalkit that noted no times there
+    assert find_restored_documents(files.root) == ["Zebulon"]
+    files.write_json(
+        result_file_name("Zebulon"), result | {"times": {"finished_at": "2027-02-02T00:00:00Z"}}
+    )  # let in again
+    assert find_restored_documents(files.root) == []
+
+
+def test_who_reviewed_a_restored_document_does_not_keep_it_from_being_purged_again(output: Path, made: Path) -> None:
+    purge(output, [OTHER], purged_at="2027-01-01T00:00:00+00:00")
+    shutil.copytree(made, output, dirs_exist_ok=True)
+    helper = SMEReviewHelper(output, "dr_first", clock=lambda: "2027-02-02T00:00:00+00:00")
+    helper.reopen(OTHER, "to look again")
+    helper.close()
+    assert find_restored_documents(output) == [OTHER]
+
+
+def test_what_an_expert_said_after_a_document_was_let_in_again_is_not_purged_with_an_old_record(output: Path) -> None:
+    purge(output, [DOC], purged_at="2026-02-02T00:00:00+00:00")
+    sha256 = read_purge_records(OutputFolder(output))[0].sha256
+    files = OutputFolder(output)
+    for name in (
+        result_file_name(OTHER),
+        extraction_file_name(OTHER),
+    ):  # as if its bytes were the purged ones, and no clock stood there
+        files.write_json(name, files.read_json(name) | {"sha256": sha256, "times": {}})
+    reindex(output)
+    (output / f"document_bundles/{OTHER}.json").unlink()
+    assert find_restored_documents(output) == []  # for its review is newer
+    shutil.rmtree(output / f"reviews/{OTHER}")
+    assert find_restored_documents(output) == [OTHER]
+
+
+def aged(output: Path, doc_id: str, at: datetime) -> None:
+    """What was made of the document says that it was made then; the files are as young as a restored backup's."""
+    files, said = OutputFolder(output), {"times": {"started_at": at.isoformat(), "finished_at": at.isoformat()}}
+    for name in (result_file_name(doc_id), extraction_file_name(doc_id)):
+        files.write_json(name, files.read_json(name) | said)
+    reindex(output)
+
+
+def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC)
+    assert find_expired_documents(output, expired_before=now - timedelta(days=1)) == ExpiredDocuments((), ())
+    # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
+    listed, names = [], OutputFolder.list_json_files
+    with monkeypatch.context() as counted:
+        counted.setattr(
+            OutputFolder, "list_json_files", lambda files, folder: listed.append(folder) or names(files, folder)
+        )
+        found = find_expired_documents(output, expired_before=now + timedelta(days=1))
+    assert found.finished == ("quest_cbc", OTHER)
+    assert DOC in found.waiting
+    assert listed.count("sme_packets") == 1, "once, however many documents there are"
+    aged(output, "quest_cbc", now - timedelta(days=400))
+    assert find_expired_documents(output, expired_before=now - timedelta(days=365)) == ExpiredDocuments(
+        ("quest_cbc",), ()
+    )
+    aged(output, DOC, now - timedelta(days=400))
+
+    def say(*words: str) -> Result:
+        return CliRunner().invoke(app, ["purge", "--output", str(output), *words])
+
+    monkeypatch.chdir(output.parent)
+    (output.parent / "evalkit.toml").write_text("[retention]\ndays = 365\n")
+    told = say("--expired")
+    assert told.exit_code == 0, told.output
+    assert "1 documents would be purged; nothing was removed; say --yes to remove them" in told.stdout
+    assert (output / "results/quest_cbc.json").exists()
+    assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
+    for beside in (("--older-than", "0"), ("--expired", "--yes"), ("--expired", "--dry-run")):
+        refused = say("requisition", *beside).exception
+        assert isinstance(refused, UsageError)
+        assert refused.code == "PURGE-NAMED"
+    assert (output / "results/requisition.json").exists()
+    assert "36525" in say("--older-than", "800000").output, "the year -165 is none"
+    aged(output, OTHER, now - timedelta(days=400))
+    torn = output / f"reviews/{OTHER}/0001.json"
+    kept = torn.read_bytes()
+    torn.write_bytes(kept[:-9])
+    assert f"{OTHER} may be as old, and stays: a review of it cannot be read" in say("--expired").stderr
+    torn.write_bytes(kept)
+    done = say("--expired", "--yes")
+    assert "1 documents purged" in done.stdout
+    assert not (output / "results/quest_cbc.json").exists()
+    assert (output / f"results/{DOC}.json").exists()
+    assert (
+        say("--older-than", "365").stdout
+        == "0 documents would be purged; nothing was removed; say --yes to remove them\n"
+    )
+    (output.parent / "evalkit.toml").unlink()
+    assert "none are set there" in str(say("--expired").exception)
+
+
+def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: Path) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    old = find_expired_documents(output, expired_before=before).finished
+    assert old == ("quest_cbc", OTHER)
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again", base_revision=1)
+    helper.close()
+    (gone,) = purge(output, ["quest_cbc"], purged_at=LATER, expired_ids=old, expired_before=before)
+    assert gone.doc_id == "quest_cbc"
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.save_review(OTHER, agrees=False, corrected_dominant_type="Clinical Note")
+    helper.close()
+    assert [one.doc_id for one in purge(output, [], purged_at=LATER, expired_ids=old, expired_before=before)] == [OTHER]
+
+
+def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    has_turn, is_asked_for = threading.Event(), threading.Event()
+
+    def clock() -> str:  # the helper looks at it while it has the document's turn, and has written nothing yet
+        has_turn.set()
+        assert is_asked_for.wait(SECONDS)
+        return datetime.now(UTC).isoformat()
+
+    def asking(files: OutputFolder) -> AbstractContextManager[None]:
+        is_asked_for.set()
+        return hold_write_lock(files)
+
+    def come_back() -> None:
+        helper = SMEReviewHelper(output, "dr_first", clock=clock)
+        helper.reopen(OTHER, "I must look again", base_revision=1)
+        helper.close()
+
+    monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", asking)
+    with ThreadPoolExecutor(1) as thread:
+        expert = thread.submit(come_back)
+        assert has_turn.wait(SECONDS)
+        assert purge(output, [], purged_at=LATER, expired_ids=[OTHER], expired_before=before) == []
+        expert.result()
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    assert not (output / "purging.json").exists()
+
+
+def test_an_opinion_that_was_asked_for_after_the_folder_was_read_goes_too(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asking(files: OutputFolder) -> AbstractContextManager[None]:
+        monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", hold_write_lock)
+        desk = ReviewSession(output, "dr_first", "tab")
+        case = desk.open_case(OTHER)
+        desk.request_second_opinion(OTHER, seen(case, case.draft), "is it unpurgeable?")
+        desk.close()
+        return hold_write_lock(files)
+
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again")
+    helper.close()
+    monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", asking)
+    (done,) = purge(output, [OTHER], purged_at=LATER)
+    assert f"sme_packets/sme_packet_{OTHER}.second.json" in done.removed_files
+    assert remembering(output, {b"unpurgeable"}) == {}
+    assert {one.case for one in read_purge_records(OutputFolder(output))[0].chains} == {""}
+
+
+def test_what_names_no_document_is_not_about_one_that_is_called_none(output: Path) -> None:
+    files = OutputFolder(output)
+    for folder in ("results", "document_bundles"):
+        files.write_json(
+            f"{folder}/None.json", files.read_json(f"{folder}/quest_cbc.json") | {"doc_id": "None", "sha256": "ab" * 32}
+        )
+    torn = output / "sme_packets/sme_packet_some_bank.statement_template.json"
+    torn.write_text('{"schema_version": 1, "doc_')
+    (done,) = purge(output, ["None"], purged_at=LATER)
+    assert torn.exists()
+    assert done.removed_files == ("document_bundles/None.json", "results/None.json")
+
+
+def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doc_ids = [DOC, OTHER, "quest_cbc", "requisition"]
+    listed, names, contents_of = [], OutputFolder.list_json_files, OutputFolder.iterate_file_bytes
+
+    def listing(files: OutputFolder, folder: str) -> list[str]:
+        listed.append(folder)
+        return names(files, folder)
+
+    def reading(files: OutputFolder, folder: str) -> Iterator[tuple[str, bytes]]:
+        listed.append(f"all of {folder}")
+        return contents_of(files, folder)
+
+    monkeypatch.setattr(OutputFolder, "list_json_files", listing)
+    monkeypatch.setattr(OutputFolder, "iterate_file_bytes", reading)
+    assert list(list_removable_files(output, doc_ids)) == doc_ids
+    assert listed.count("sme_packets") == 1
+    purge(output, doc_ids, purged_at=LATER)
+    assert (listed.count("sme_packets"), listed.count("ground_truth"), listed.count("all of reviews")) == (2, 2, 1)
+
+
+def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
+    with OutputFolder(output).run_lock(), pytest.raises(UsageError, match="another run"):
+        purge(output, [DOC], purged_at=LATER)
+
+
+def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Path) -> None:
+    """The walk of the README: the database by SQLite's own copy, then the files, then restore and reindex."""
+    import sqlite3
+
+    index = OutputIndex(output)
+    index.drafts.save_draft(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
+    backup = tmp_path / "backup"
+    backup.mkdir(mode=0o700)
+    with sqlite3.connect(output / "evalkit.sqlite") as source, sqlite3.connect(backup / "evalkit.sqlite") as copy:
+        source.backup(copy)
+    helper = SMEReviewHelper(output, "dr_late")
+    helper.save_review("requisition", agrees=True)  # between the two steps
+    helper.close()
+    shutil.copytree(output, backup, dirs_exist_ok=True, ignore=shutil.ignore_patterns("evalkit.sqlite*"))
+    index.close()
+    reindex(backup)
+    assert contents(backup) == contents(output)
+    restored = OutputIndex(backup)
+    assert restored.drafts.find_newest_draft(OTHER, "dr_lee", "tab").draft == '{"notes": "kept"}'
+    assert {row["case_id"]: row["review_status"] for row in restored.list_cases()}["requisition"] == "completed"
+    restored.close()
+
+
+def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: Path) -> None:
+    """A template's case bears the template's name; the template itself, which has a bank's words only, stays."""
+    output, one = tmp_path / "output", spoilt(tmp_path, "secret_name")
+    files, index = OutputFolder(output), OutputIndex(output)
+    put(files, index, one)
+    files.write_json(
+        template_review_file_name(one.case.template_id, 1),
+        {"schema_version": 1, "statement_sha256": one.bundle.sha256, "template": ""},
+    )
+    files.write_json(
+        template_review_file_name(one.case.template_id, 2), {"schema_version": 1, "statement_sha256": "another"}
+    )
+    index.close()
+    SMEReviewHelper(output, reviewer="dr_lee").save_review(one.case_id, undeterminable="another bank's")
+    purge(output, [one.bundle.doc_id], purged_at=LATER)
+    left = {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
+    assert not {
+        name for name in left if name.startswith(("document_bundles/", "sme_packets/", "reviews/", "ground_truth/"))
+    }
+    assert f"template_reviews/{one.case.template_id}/cycle_2.json" in left
+    assert f"template_reviews/{one.case.template_id}/cycle_1.json" not in left
+    assert f"templates/{one.case.template_id}.toml" in left
+
+
+# ------------------------------------------------------------------------------------------------ in a bucket
+
+
+def objects_of(s3: S3Server, bucket: str) -> dict[str, bytes]:
+    name, _, prefix = bucket.removeprefix("s3://").partition("/")
+    client = s3.client
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=f"{prefix}/")
+    keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+    return {key.removeprefix(f"{prefix}/"): client.get_object(Bucket=name, Key=key)["Body"].read() for key in keys}
+
+
+def comparable(objects: dict[str, bytes]) -> dict[str, Any]:
+    """What two folders that were treated alike have in common: not the names of their schemas, nor clocks."""
+    own = ("database.json", "created_once.json", STRAY)
+    return {key: without_clocks(json.loads(content)) for key, content in objects.items() if key not in own} | {
+        key: key for key in objects if key in own
+    }
+
+
+def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
+    """All rows of the folder's schema, as text."""
+    schema = OutputFolder(bucket).read_json("database.json")["schema"]
+    with psycopg.connect(postgresql.url) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
+        rows = [str(connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()) for (table,) in tables]
+    return "\n".join(rows).encode()
+
+
+STRAY = f"reviews/{DOC}/what the sister said.txt"
+
+
+def put_into(bucket: str, made: Path, s3: S3Server) -> None:
+    """The patient's folder as objects, an object that others put there, and the rows that the database has of it."""
+    prefix = bucket.removeprefix("s3://hospital/")
+    given = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.json")}
+    client = s3.client
+    for key, content in {**given, STRAY: b"Zebulon"}.items():
+        client.put_object(Bucket="hospital", Key=f"{prefix}/{key}", Body=content)
+    reindex(bucket)
+    index = OutputIndex(bucket)
+    index.drafts.save_draft(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
+    index.close()
+
+
+def test_no_object_of_the_document_stays_in_a_bucket(
+    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
+    put_into(bucket, made, s3)
+    stray, name = STRAY, bucket.removeprefix("s3://hospital/")
+    others = SMEReviewHelper(bucket, "dr_nine")
+    others.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
+    others.close()
+    words = own_words(made, made.parent / "control") | NAMES
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    assert sought.search(rows_of(postgresql, bucket))
+    assert [one.file for one in verify_integrity(bucket).faults] == [STRAY]
+    before = objects_of(s3, bucket)
+
+    (done,) = purge(bucket, [DOC], purged_at=LATER)
+
+    after = objects_of(s3, bucket)
+    named = {"reviews/requisition/0001.json", "ground_truth/gt_requisition.json"}
+    assert {key for key, content in after.items() if sought.search(key.encode() + content)} == named
+    assert all(any(key in line for line in done.remaining_traces) for key in named)
+    assert any("versions" in line for line in done.remaining_traces)
+    assert stray in done.removed_files
+    assert set(done.removed_files) == before.keys() - after.keys()
+    assert all(DOC in key for key in done.removed_files)
+    assert after.keys() - before.keys() == {"purged/0001.json"}
+    assert not sought.search(rows_of(postgresql, bucket))
+    assert verify_integrity(bucket).faults == ()
+    assert find_expired_documents(bucket, expired_before=datetime.now(UTC) - timedelta(days=1)) == ExpiredDocuments(
+        (), ()
+    )
+    assert "quest_cbc" in find_expired_documents(bucket, expired_before=datetime.now(UTC) + timedelta(days=1)).finished
+    s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
+    assert any("requisition" in fault.file for fault in verify_integrity(bucket).faults)
+
+
+_PURGING = f"""
+import os, signal, sys
+from evalkit.pipeline.purge import purge
+from evalkit.store.bucket import BucketFiles
+from evalkit.store.document_erasure import Erasure
+
+steps = iter(range(int(sys.argv[2])))
+
+def step():
+    if next(steps, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asked, erase, scrub = BucketFiles._asked_at, Erasure.erase, Erasure.scrub
+BucketFiles._asked_at = lambda *args, **given: (
+    step() if args[2] in ("_pipe_file", "_rm_file") else None, asked(*args, **given))[1]
+Erasure.erase = lambda *args: (step(), erase(*args))[1]
+Erasure.scrub = lambda *args: (step(), scrub(*args))[1]
+purge(sys.argv[1], [{DOC!r}], purged_at={LATER!r})
+"""
+"""A purge in a process that kills itself at that change of an object or of rows."""
+
+
+def purged_until(step: int, bucket: str) -> int:
+    """What became of the process that purges until that step."""
+    return subprocess.run([sys.executable, "-c", _PURGING, bucket, str(step)], check=False).returncode
+
+
+@pytest.mark.stress
+def test_killed_at_any_step_in_a_bucket_the_next_purge_finishes(
+    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+) -> None:
+    postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
+    words = own_words(made, made.parent / "control") | NAMES
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    unfinished = 0
+
+    def filled() -> str:
+        place = in_bucket("s3", request, monkeypatch)
+        put_into(place, made, s3)
+        return place
+
+    bucket = filled()
+    assert purged_until(10**6, bucket) == 0
+    whole = comparable(objects_of(s3, bucket))
+    with trying("a purge in a bucket, killed") as tried:
+        while True:
+            bucket = filled()
+            before = comparable(objects_of(s3, bucket))
+            ended = purged_until(tried.times, bucket)
+            if ended == 0:
+                break
+            assert ended == -signal.SIGKILL
+            begun = OutputFolder(bucket).has_file("purging.json")
+            unfinished += begun
+            purge(bucket, [] if begun else [DOC], purged_at=LATER)
+            after = comparable(objects_of(s3, bucket))
+            assert after == whole, tried
+            assert not [key for key, content in after.items() if sought.search(f"{key} {content}".encode())], tried
+            assert not sought.search(rows_of(postgresql, bucket)), tried
+            assert verify_integrity(bucket).faults == (), tried
+            others = {key for key in before if OTHER in key or "quest_cbc" in key or "requisition" in key}
+            assert {key: before[key] for key in others} == {key: after[key] for key in others}, tried
+            tried.times += 1
+        assert unfinished > 10

@@ -1,0 +1,175 @@
+"""The index is what the files say, however it was read and whatever became of a file."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from review.conftest import Build, Desk
+
+from evalkit.errors import StoreError
+from evalkit.pipeline import reindex as rebuilding
+from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.review.loaders import read_document_path
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    ReviewHead,
+    StoredDraft,
+    bundle_file_name,
+    packet_file_name,
+    result_file_name,
+)
+
+CASES = [f"case_{number}" for number in range(5)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Five cases, one of which is decided, and two results; several processes read the cases."""
+    monkeypatch.setattr(rebuilding, "_CHUNK_SIZE", 2)
+    monkeypatch.setattr(rebuilding, "_MIN_PARALLEL_CHUNKS", 2)
+    desk = Desk(tmp_path / "output")
+    for doc_id in CASES:
+        desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=doc_id)
+    for doc_id in CASES[-2:]:
+        result = Build.result(Build.single("Genomic Report"), [Build.issue()], doc_id)
+        at = {"times": {"finished_at": "2025-02-01T10:00:00+00:00"}}
+        desk.files.write_json(result_file_name(doc_id), result.model_copy(update=at).model_dump(mode="json"))
+    desk.helper().save_review(CASES[0], corrected_dominant_type="Other")
+    return desk
+
+
+def test_several_processes_read_what_one_does(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = desk.truth(CASES[0])
+    desk.files.remove_file(f"ground_truth/gt_{CASES[0]}.json")
+    assert rebuilding.reindex(desk.root) == (2, 5)
+    read = desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()
+    assert [row["case_id"] for row in read[0] if row["review_status"] == "completed"] == CASES[:1]
+    assert desk.truth(CASES[0]) == truth
+    monkeypatch.undo()
+    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert (desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()) == read
+
+
+def test_what_vouches_for_the_newest_review_is_made_again_and_never_taken_back(desk: Desk) -> None:
+    noted = desk.index.review_heads.list_heads()
+    assert [(one.case_id, one.revision) for one in noted] == [(CASES[0], 1)]
+    desk.index.review_heads.save_head(ReviewHead(CASES[0], 0, "of the review before"))
+    rebuilding.reindex(desk.root)
+    assert desk.index.review_heads.list_heads() == noted
+    (desk.root / f"reviews/{CASES[0]}/0001.json").unlink()
+    rebuilding.reindex(desk.root)
+    assert desk.index.review_heads.list_heads() == noted
+    assert f"reviews/{CASES[0]}/0001.json" in [one.file for one in verify_integrity(desk.root).faults]
+
+
+@pytest.mark.parametrize(
+    "name", [packet_file_name(CASES[3]), f"reviews/{CASES[0]}/0001.json", result_file_name(CASES[4])]
+)
+def test_a_torn_file_is_named_and_no_row_is_lost(desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    before = desk.index.list_cases()
+    path = desk.root / name
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(StoreError, match=name) as refused:
+        rebuilding.reindex(desk.root)
+    assert refused.value.code == "STORE-TORN"
+    assert desk.index.list_cases() == before
+
+
+def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that fails in the middle leaves no process behind that still makes files from old reviews."""
+
+    def full(_: OutputIndex, documents: Iterable[Any], cases: Iterable[Any], closings: Iterable[Any]) -> None:
+        assert list(islice(cases, 1))
+        assert multiprocessing.active_children()
+        raise StoreError("the disk is full", code="STORE-INDEX", remedy="Free some space.")
+
+    monkeypatch.setattr(OutputIndex, "rebuild", full)
+    with pytest.raises(StoreError) as refused:
+        rebuilding.reindex(desk.root)
+    assert multiprocessing.active_children() == []
+    assert refused.value.code == "STORE-INDEX"
+
+
+def test_drafts_are_saved_while_the_folder_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take longer than SQLite lets another writer wait."""
+    monkeypatch.setattr(rebuilding, "_MIN_PARALLEL_CHUNKS", 9)  # in this process
+    written = []
+
+    def reading(read: Callable[..., Any]) -> Callable[..., Any]:
+        def also_writing(*given: Any) -> Any:
+            other = OutputIndex(desk.root)
+            other.drafts.save_draft(
+                StoredDraft(CASES[1], "dr_lee", "tab", "0" * 64, f"{len(written)}", "2025-01-02T00:00:00")
+            )
+            other.close()
+            written.append(read.__name__)
+            return read(*given)
+
+        return also_writing
+
+    for read in (rebuilding._read_document_rows, rebuilding._reproject_cases, rebuilding.read_result):
+        monkeypatch.setattr(rebuilding, read.__name__, reading(read))
+    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert {"_read_document_rows", "_reproject_cases"} <= set(written)
+    assert desk.index.drafts.find_newest_draft(CASES[1], "dr_lee", "tab").draft == f"{len(written) - 1}"
+
+
+def test_an_index_that_failed_is_rebuilt_by_the_same_process(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def torn(*_: Any) -> Any:
+        raise StoreError("torn", code="STORE-TORN", remedy="none")
+
+    row = {"doc_id": "a", "sha256": None, "file_path": None, "processed_at": None, "fingerprint": None}
+    row |= {"decision": None, "error_code": None, "replaced": False}
+    with pytest.raises(StoreError):
+        desk.index.rebuild([row], map(torn, CASES), [])
+    desk.index.rebuild([row], [], [])
+    assert [one["doc_id"] for one in desk.index.list_documents()] == ["a"]
+    assert desk.index.list_cases() == []
+
+
+def ended(*_: Any) -> list[Any]:
+    os._exit(1)
+
+
+def test_a_process_that_is_ended_from_outside_is_told_and_no_row_is_lost(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = desk.index.list_cases()
+    monkeypatch.setattr(rebuilding, "_reproject_cases", ended)
+    with pytest.raises(StoreError, match="the index is as it was") as refused:
+        rebuilding.reindex(desk.root)
+    assert refused.value.code == "REINDEX-ENDED"
+    assert desk.index.list_cases() == before
+
+
+@pytest.mark.parametrize(
+    "path", ["/in/a.pdf", "/in/" + "\x01" * 4000, *("/in/" + "x" * more + "ü" * 4100 for more in (0, 1))]
+)
+def test_where_a_document_was_read_from_stands_at_its_beginning(tmp_path: Path, path: str) -> None:
+    """Or behind what is looked at first, which may end within a sign of it."""
+    files, name = OutputFolder(tmp_path), bundle_file_name("a")
+    files.write_json(name, Build.bundle().model_copy(update={"file_path": path}).model_dump(mode="json"))
+    assert read_document_path(files, "a") == path
+    files.local_path(name).write_bytes(files.read_bytes(name).partition(b'"pages"')[0])
+    if len(path) < 100:
+        assert read_document_path(files, "a") == path
+    else:
+        with pytest.raises(StoreError, match=name):
+            read_document_path(files, "a")
+
+
+@pytest.mark.parametrize("head", [b"", b"[]", b'{"file_path": 3}', b'{"doc_id": "a", "file_path": "/in/a.p'])
+def test_a_bundle_that_does_not_say_it_is_named(tmp_path: Path, head: bytes) -> None:
+    files, name = OutputFolder(tmp_path), bundle_file_name("a")
+    files.write_json(name, {})
+    files.local_path(name).write_bytes(head)
+    with pytest.raises(StoreError, match=name):
+        read_document_path(files, "a")
