@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from evalkit.classification.document_result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.core.log_events import LogLineFormat
     from evalkit.documents.bundle import DocumentBundle
-    from evalkit.evaluation.challenge import Challenge
-    from evalkit.evaluation.comparison import Comparison
-    from evalkit.evaluation.contrast import Overall, Paired
     from evalkit.evaluation.intervals import Estimate
-    from evalkit.evaluation.report import Report
+    from evalkit.evaluation.mutation_testing import MutationTestReport
+    from evalkit.evaluation.paired_accuracy import OverallAccuracy, PairedAccuracy
+    from evalkit.evaluation.report import EvaluationReport
+    from evalkit.evaluation.run_comparison import RunComparison
     from evalkit.llm.model import Usage
     from evalkit.pipeline.batch_execution import BatchSummary
     from evalkit.pipeline.extract import ExtractedDocument, ExtractSummary
@@ -273,7 +273,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import replacing, write_private
+    from evalkit.evaluation.export import replace_atomically, write_private_file
     from evalkit.pipeline.statement_templates import build_template as build
     from evalkit.pipeline.statement_templates import is_stable_template
     from evalkit.statements.statement_template import render_template_toml
@@ -293,8 +293,8 @@ def build_template(
     else:
         target = str(to)
         try:
-            with replacing(to) as temporary:
-                write_private(temporary, render_template_toml(proposed.template))
+            with replace_atomically(to) as temporary:
+                write_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
                 f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
@@ -706,17 +706,17 @@ def report(
     """
     from datetime import UTC, datetime
 
-    from evalkit.evaluation.report import build, to_json, write_html
+    from evalkit.evaluation.report import build, convert_to_json, write_html
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
     foreign_types = Settings.load().foreign_types
     study = read_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
-    evaluation_report = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), rate=rate)
+    evaluation_report = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), max_error_rate=rate)
     if to is not None:
         write_html(evaluation_report, to)
     if as_json:
-        _print_json(to_json(evaluation_report))
+        _print_json(convert_to_json(evaluation_report))
     else:
         _print_evaluation_report(evaluation_report, to)
     raise typer.Exit(1 if study.problems else 0)
@@ -753,7 +753,7 @@ def sample(
     Example: evalkit sample 50 --by production
     """
     from evalkit.core.clocks import current_timestamp
-    from evalkit.evaluation.sampling import sample as draw
+    from evalkit.evaluation.sampling import draw_sample as draw
     from evalkit.settings import Settings
 
     output_location = _require_output(output)
@@ -789,23 +789,23 @@ def sample(
 
 
 def _sample_seeded(output_location: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
-    from evalkit.evaluation.seeding import sample_seeded
+    from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
     from evalkit.review.seeded_cases import describe_fault
 
-    seeded_sample = sample_seeded(output_location, number, seed=seed, drawn_at=drawn_at)
+    seeded_sample = sample_seeded_cases(output_location, number, seed=seed, drawn_at=drawn_at)
     rows = [
         [seeded_case.packet.case_id, seeded_case.doc_id, seeded_case.fault.kind, describe_fault(seeded_case.fault)]
         for seeded_case in seeded_sample.cases
     ]
     if as_json:
         cases = [dict(zip(("case_id", "doc_id", "kind", "fault"), row, strict=True)) for row in rows]
-        _print_json({"cases": cases, "nobody": list(seeded_sample.nobody)})
+        _print_json({"cases": cases, "nobody": list(seeded_sample.unassignable_case_ids)})
         return
     _print_table(rows, ("case", "document", "kind", "planted fault"))
     shortfall = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
     typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{shortfall}")
     typer.echo("Your experts should know that such cases exist; which they are, the screen tells after each answer.")
-    for case_id in seeded_sample.nobody:
+    for case_id in seeded_sample.unassignable_case_ids:
         _print_to_stderr(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 
 
@@ -822,7 +822,7 @@ def compare(
 
     Example: evalkit compare output output_lean
     """
-    from evalkit.evaluation.comparison import compare as compare_studies
+    from evalkit.evaluation.run_comparison import compare_studies
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
@@ -833,7 +833,7 @@ def compare(
         _print_json(comparison.to_json())
     else:
         _print_comparison(comparison)
-    for line in dict.fromkeys(line for study in studies for line in (*study.problems, *study.remarks)):
+    for line in dict.fromkeys(line for study in studies for line in (*study.problems, *study.label_warnings)):
         _print_to_stderr(line)
     raise typer.Exit(1 if any(study.problems for study in studies) else 0)
 
@@ -864,9 +864,9 @@ def challenge(
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """
-    from evalkit.evaluation.challenge import conduct
+    from evalkit.evaluation.mutation_testing import run_mutation_test
 
-    challenge_outcome = conduct(
+    challenge_outcome = run_mutation_test(
         paths,
         model=model,
         profile=profile,
@@ -1514,87 +1514,88 @@ def _format_repairs(document: DocumentSummary) -> str:
     return f" after {repairs} repair{'s' * (repairs > 1)}" if repairs > 0 else ""
 
 
-def _print_evaluation_report(evaluation_report: Report, to: Path | None) -> None:
-    from evalkit.evaluation.report import cell
+def _print_evaluation_report(evaluation_report: EvaluationReport, to: Path | None) -> None:
+    from evalkit.evaluation.report import format_cell
 
     for warning in evaluation_report.warnings:
         _print_to_stderr(warning)
     for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
-        rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
+        rows = [[format_cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         _print_table(rows, tuple(str(name) for name in table.frame.columns))
     typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
 
 
-def _print_challenge(challenge_outcome: Challenge) -> None:
-    from evalkit.evaluation.challenge import lines
+def _print_challenge(challenge_outcome: MutationTestReport) -> None:
+    from evalkit.evaluation.mutation_testing import format_report_lines
 
-    head, rows, tail = lines(challenge_outcome)
+    head, rows, tail = format_report_lines(challenge_outcome)
     _print_table(rows, head)
     for line in tail:
         typer.echo(line)
-    for agent, usage in challenge_outcome.by_agent.items():
+    for agent, usage in challenge_outcome.usage_by_agent.items():
         typer.echo(f"{agent}: {_format_usage(usage)}")
 
 
-def _print_comparison(comparison: Comparison) -> None:
-    from evalkit.evaluation.comparison import records
-    from evalkit.evaluation.verifiers import LEVELS
+def _print_comparison(comparison: RunComparison) -> None:
+    from evalkit.evaluation.run_comparison import convert_to_records
+    from evalkit.evaluation.verifier_performance import ERROR_LEVELS
 
-    unpaired_text = f"{len(comparison.only_a)} only in A, {len(comparison.only_b)} only in B"
+    unpaired_text = f"{len(comparison.only_in_a)} only in A, {len(comparison.only_in_b)} only in B"
     typer.echo(
-        f"A is {comparison.a}, B is {comparison.b}: {len(comparison.documents)} documents in both, {unpaired_text}"
+        f"A is {comparison.output_a}, B is {comparison.output_b}: {len(comparison.documents_table)} documents in both, {unpaired_text}"
     )
-    for name, doc_ids in (("A", comparison.only_a), ("B", comparison.only_b)):
+    for name, doc_ids in (("A", comparison.only_in_a), ("B", comparison.only_in_b)):
         if doc_ids:
             more = f" and {len(doc_ids) - _MAX_TABLE_ROWS} more" * (len(doc_ids) > _MAX_TABLE_ROWS)
             typer.echo(f"Only in {name}: {', '.join(doc_ids[:_MAX_TABLE_ROWS])}{more}")
-    if not len(comparison.documents):
+    if not len(comparison.documents_table):
         return
-    decisions = [[str(cell) for cell in row] for row in comparison.decisions.reset_index().to_numpy()]
-    _print_table(decisions, ("decision of A, of B →", *comparison.decisions.columns))
-    if len(comparison.types):
-        types = [[str(cell) for cell in row.values()] for row in records(comparison.types)]
+    decisions = [[str(cell) for cell in row] for row in comparison.decision_crosstab.reset_index().to_numpy()]
+    _print_table(decisions, ("decision of A, of B →", *comparison.decision_crosstab.columns))
+    if len(comparison.type_changes):
+        types = [[str(cell) for cell in row.values()] for row in convert_to_records(comparison.type_changes)]
         _print_table(types, ("type by A", "type by B", "documents"))
-    changed = records(comparison.changed)
+    changed = convert_to_records(comparison.changed_documents)
     if changed:
         columns = ("document", "decision", "segments", "issues", "evidence", "type is")
         _print_table([_format_change(change) for change in changed[:_MAX_TABLE_ROWS]], columns)
     omission = f", of which {_MAX_TABLE_ROWS} are shown (--json has all)" * (len(changed) > _MAX_TABLE_ROWS)
     typer.echo(f"{len(changed)} documents changed{omission}")
-    paired_outcomes = (comparison.type, comparison.segments, comparison.segments_merged)
+    paired_outcomes = (comparison.type_accuracy, comparison.segment_accuracy, comparison.merged_segment_accuracy)
     names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
-    for name, level, outcome in zip(names, LEVELS, paired_outcomes, strict=True):
-        typer.echo(f"{name}: {_format_overall(comparison.overall[level], comparison.drawn_by)}")
+    for name, level, outcome in zip(names, ERROR_LEVELS, paired_outcomes, strict=True):
+        typer.echo(f"{name}: {_format_overall(comparison.overall_accuracies[level], comparison.sampling_run)}")
         typer.echo(f"{name}, reviewed only: {_format_paired(outcome)}")
     _print_truth_origins(comparison)
     effort = [
-        [change["measure"], *(_format_amount(change[side]) for side in "ab")] for change in records(comparison.effort)
+        [change["measure"], *(_format_amount(change[side]) for side in "ab")]
+        for change in convert_to_records(comparison.effort_table)
     ]
     _print_table(effort, ("", "A", "B"))
 
 
-def _print_truth_origins(comparison: Comparison) -> None:
+def _print_truth_origins(comparison: RunComparison) -> None:
     if origins := ", ".join(
-        f"{count} {_TRUTH_ORIGIN_LABELS[name]}" for name, count in comparison.known_from.items() if count
+        f"{count} {_TRUTH_ORIGIN_LABELS[name]}" for name, count in comparison.truth_origin_counts.items() if count
     ):
         typer.echo(f"Truths: {origins}")
-    if comparison.leaning:
-        typer.echo(comparison.leaning)
-    if comparison.disputed:
-        typer.echo(f"The folders know different truths of {', '.join(comparison.disputed)}: left out")
-    if comparison.simulated:
-        typer.echo(f"{comparison.simulated} of the truths are those of simulated reviewers")
+    if comparison.comparability_warning:
+        typer.echo(comparison.comparability_warning)
+    if comparison.disputed_doc_ids:
+        typer.echo(f"The folders know different truths of {', '.join(comparison.disputed_doc_ids)}: left out")
+    if comparison.simulated_truth_count:
+        typer.echo(f"{comparison.simulated_truth_count} of the truths are those of simulated reviewers")
 
 
 def _format_change(row: dict[str, Any]) -> list[str]:
     """A document's line: what it was in A, and in B where that is something else."""
-    from evalkit.evaluation.comparison import CANNOT_TELL
+    from evalkit.evaluation.run_comparison import CANNOT_TELL_LABEL
 
     scores = ("none" if (score := row[f"score_{side}"]) is None else f"{score:.2f}" for side in "ab")
     return [
         row["doc_id"],
         _format_transition(*(f"{row[f'decision_{side}']} {row[f'rule_{side}'] or ''}".strip() for side in "ab")),
-        _format_transition(*(row[f"segments_{side}"] or CANNOT_TELL for side in "ab")),
+        _format_transition(*(row[f"segments_{side}"] or CANNOT_TELL_LABEL for side in "ab")),
         ", ".join(filter(None, [_format_codes("+", row["appeared"]), _format_codes("−", row["disappeared"])])),
         _format_transition(*scores),
         _format_transition(*({None: "", True: "right", False: "wrong"}[row[f"right_{side}"]] for side in "ab")),
@@ -1611,9 +1612,9 @@ def _format_codes(prefix: str, count_by_code: dict[str, int]) -> str:
     )
 
 
-def _format_overall(estimates: Overall, drawn_by: str) -> str:
+def _format_overall(estimates: OverallAccuracy, drawn_by: str) -> str:
     return (
-        f"of all {estimates.population} documents in both, estimated from {estimates.documents} by the draws of {drawn_by}: "
+        f"of all {estimates.population_size} documents in both, estimated from {estimates.observed_count} by the draws of {drawn_by}: "
         f"A right {_format_interval(estimates.a, '.3f')}, B {_format_interval(estimates.b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
     )
 
@@ -1623,12 +1624,12 @@ def _format_interval(estimate: Estimate, number_format: str) -> str:
     return f"{estimate_text} (95 % interval {estimate.low:{number_format}} to {estimate.high:{number_format}})"
 
 
-def _format_paired(paired_result: Paired) -> str:
-    if not paired_result.documents:
+def _format_paired(paired_result: PairedAccuracy) -> str:
+    if not paired_result.document_count:
         return "nobody knows the truth of any document in both"
     return (
-        f"{paired_result.documents} documents with a known truth: both right {paired_result.both}, "
-        f"only A {paired_result.only_a}, only B {paired_result.only_b}, none {paired_result.neither}; "
+        f"{paired_result.document_count} documents with a known truth: both right {paired_result.both_right}, "
+        f"only A {paired_result.only_a_right}, only B {paired_result.only_b_right}, none {paired_result.neither_right}; "
         f"B − A {_format_interval(paired_result.difference, '+.3f')}; "
         + (f"exact McNemar p {paired_result.p_value:.3g}; " if paired_result.p_value is not None else "")
         + paired_result.verdict

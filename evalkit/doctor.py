@@ -19,8 +19,8 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
-from evalkit.llm.prompts import prompt_names
-from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
+from evalkit.llm.prompts import list_prompt_names
+from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, draw_test_image, find_model_capabilities
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import OutputFolder, parse_output_location
 
@@ -154,25 +154,25 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
     check_name, remedy = "template reviewer", "Name a model that sees pictures in the section [vllm_review.reviewers]."
     if model_name == EMBEDDED_MODEL_NAME:
         return DoctorCheck(check_name, True, "embedded: measured checks alone, without pictures")
-    capabilities = known_of(model_name)
-    if answer_text is not None and SHOWN not in answer_text:
+    capabilities = find_model_capabilities(model_name)
+    if answer_text is not None and TEST_IMAGE_TEXT not in answer_text:
         return DoctorCheck(
             check_name, False, f"{model_name} was shown a picture and did not read the number on it", remedy
         )
-    if answer_text is None and capabilities and not capabilities.sees:
+    if answer_text is None and capabilities and not capabilities.has_vision:
         return DoctorCheck(check_name, False, f"{model_name} sees no pictures", remedy)
     picture_note = "sees pictures" if answer_text or capabilities else "pictures: not known (--live shows it one)"
-    if capabilities is None or capabilities.context is None:
-        context_note = f"how much it reads at once is not known: {LEAST_CONTEXT:,} tokens are needed"
-    elif capabilities.context < LEAST_CONTEXT:
+    if capabilities is None or capabilities.context_tokens is None:
+        context_note = f"how much it reads at once is not known: {MIN_CONTEXT_TOKENS:,} tokens are needed"
+    elif capabilities.context_tokens < MIN_CONTEXT_TOKENS:
         return DoctorCheck(
             check_name,
             False,
-            f"{model_name} reads {capabilities.context:,} tokens at once, {LEAST_CONTEXT:,} are needed",
+            f"{model_name} reads {capabilities.context_tokens:,} tokens at once, {MIN_CONTEXT_TOKENS:,} are needed",
             remedy,
         )
     else:
-        context_note = f"reads {capabilities.context:,} tokens at once"
+        context_note = f"reads {capabilities.context_tokens:,} tokens at once"
     return DoctorCheck(check_name, True, f"{model_name} {picture_note}; {context_note}")
 
 
@@ -185,7 +185,7 @@ async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer:
         prompt = 'Which number stands on the picture? Answer with JSON: {"ready": true, "number": ...}, null if you see none.'
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     try:
-        reply = await provider.send(Request(prompt, schema, seconds, (picture(),) if is_reviewer else ()))
+        reply = await provider.send(Request(prompt, schema, seconds, (draw_test_image(),) if is_reviewer else ()))
         return reply.text
     finally:
         await provider.close()
@@ -194,10 +194,10 @@ async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer:
 def _check_prompts_and_tables() -> DoctorCheck:
     try:
         versions = (
-            f"{len(prompt_names())} prompts, types {load_type_definitions()['version']}, "
+            f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
             f"lexicon {load_lexicon().version}, weights {load_model_weights().version}, traps {load_shipped_traps().version}"
         )
-        return DoctorCheck("prompts and tables", bool(prompt_names()), versions, "Install evalkit again.")
+        return DoctorCheck("prompts and tables", bool(list_prompt_names()), versions, "Install evalkit again.")
     except EvalkitError as error:
         return DoctorCheck("prompts and tables", False, error.message, error.remedy)
 

@@ -16,7 +16,7 @@ from evalkit.classification.findings import Finding, Findings
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import Issue, IssueSeverity
-from evalkit.llm.model import A, Answer, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Question, Usage
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = (
     "Clinical Note",
@@ -281,13 +281,13 @@ class CountingModel:
         """The roles that were asked, sorted; one entry per call."""
         return sorted(role for role, _ in self.prompts)
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         self.prompts.append((question.role, question.prompt()))
         usage = Usage(calls=1, input_tokens=100, output_tokens=10, cost_usd="0.01")
         if question.role in self._failing:
             return Answer(question, None, failure="it timed out", usage=usage)
         if question.role in self._unparseable:
-            return Answer(question, None, failure="segments: Field required", unparseable=True, usage=usage)
+            return Answer(question, None, failure="segments: Field required", is_unparseable=True, usage=usage)
         if question.role == "classifier":
             assert self._classification is not None, "the classifier was asked without need"
             value: Any = question.answer_type.model_validate(self._classification)

@@ -27,8 +27,8 @@ from evalkit.documents.render import PageImages
 from evalkit.documents.search import search_document
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
-from evalkit.grounding import Locator
-from evalkit.grounding.words import english
+from evalkit.grounding import QuoteLocator
+from evalkit.grounding.vocabulary import load_english_words
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import check_field_text, find_template_field, split_field_key
 from evalkit.review.field_case import FieldReviewCase
@@ -523,8 +523,8 @@ class Workbench:
     def show_evidence(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
         page, snippet = int(message["page"]), str(message["snippet"])
-        quote_location = Locator(self.case.bundle).locate(snippet, page)
-        shown_page = quote_location.page or page
+        quote_location = QuoteLocator(self.case.bundle).locate(snippet, page)
+        shown_page = quote_location.page_number or page
         if 1 <= shown_page <= self.case.packet.total_pages:
             self._show_page(
                 shown_page,
@@ -533,7 +533,7 @@ class Workbench:
                 is_cached=False,
             )
             self.save_draft(self.draft)
-        if quote_location.page is None:
+        if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
     def send_thumbnails(self, message: Message) -> None:
@@ -1194,7 +1194,7 @@ def _open_page_images(pdf_path: str, sha256: str) -> tuple[PageImages | None, st
 def _preload_libraries() -> None:
     """Load what the first case needs and the queue does not: half a second, while the expert chooses a case."""
     load_pymupdf()
-    english()
+    load_english_words()
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:

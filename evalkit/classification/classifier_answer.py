@@ -11,8 +11,8 @@ from typing import Any
 
 from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.grounding.cut import cut
-from evalkit.llm.wire import lean_schema
+from evalkit.grounding.quote_extraction import extract_quote
+from evalkit.llm.json_schema import flatten_schema
 
 
 class _LocatedEvidence(Evidence):
@@ -40,7 +40,7 @@ class _RequestedAnswer(_LocatedAnswer):
 
 def build_answer_schema() -> Mapping[str, Any]:
     """The JSON Schema that a language model is sent."""
-    return lean_schema(_RequestedAnswer)
+    return flatten_schema(_RequestedAnswer)
 
 
 def parse_classifier_answer(text: str, bundle: DocumentBundle) -> ClassificationOutput:
@@ -66,7 +66,9 @@ def _resolve_snippet(evidence: _LocatedEvidence, bundle: DocumentBundle) -> str:
     if evidence.snippet or not 1 <= evidence.page <= bundle.total_pages:
         return evidence.snippet or _join_location_words(evidence)
     page = bundle.page(evidence.page)
-    return cut(page, evidence.paragraph, evidence.first_words, evidence.last_words) or _join_location_words(evidence)
+    return extract_quote(page, evidence.paragraph, evidence.first_words, evidence.last_words) or _join_location_words(
+        evidence
+    )
 
 
 def _join_location_words(evidence: _LocatedEvidence) -> str:

@@ -11,7 +11,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.core.timings import Times
 from evalkit.issue import Issue
-from evalkit.llm.ledger import total
+from evalkit.llm.ledger import sum_usages
 from evalkit.llm.model import Usage
 
 SCHEMA_VERSION = 1
@@ -44,7 +44,7 @@ class UsageTotal(StrictRecord):
     @classmethod
     def sum_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
         """All of them together."""
-        total_usage = total(usages)
+        total_usage = sum_usages(usages)
         return cls(
             calls=total_usage.calls,
             input_tokens=total_usage.input_tokens,

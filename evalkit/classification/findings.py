@@ -25,7 +25,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion, Question
-from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
+from evalkit.llm.prompts import dump_compact_json, fence_claims, fence_document, fill_prompt_template
 
 log = logging.getLogger(__name__)
 
@@ -113,17 +113,17 @@ def render_verifier_prompt(
     prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
 ) -> str:
     """The prompt of that name about a classification, or about these of its pages."""
-    return render(
+    return fill_prompt_template(
         prompt_name,
-        document=fenced(bundle, bundle.iter_pages(*pages) if pages else None),
+        document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
         types=_render_type_definitions(),
-        classification=fenced_claims(bundle, extract_claims(classification, pages)),
+        classification=fence_claims(bundle, extract_claims(classification, pages)),
     )
 
 
 @cache
 def _render_type_definitions() -> str:
-    return as_json(load_type_definitions())
+    return dump_compact_json(load_type_definitions())
 
 
 def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:

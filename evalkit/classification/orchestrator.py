@@ -36,7 +36,7 @@ from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.store import encode_canonical_json
 
 MAX_RETRIES = 2
@@ -144,7 +144,7 @@ class RetryOrchestrator:
             window_answers = list(zip(page_ranges, classifications, strict=True))
             return join_answers(window_answers), find_window_faults(bundle, window_answers)
         failed_answer = next(answer for answer in model_answers if answer.value is None)
-        if failed_answer.unparseable:
+        if failed_answer.is_unparseable:
             return None, [build_unparseable_issue(failed_answer.failure or "it is not JSON")]
         return None, number_issues("classifier", [build_agent_failure("classifier", failed_answer.failure)])
 
@@ -314,7 +314,7 @@ class _QuestionCache:
         self.unanswered_agents: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         key = question.role, question.prompt()
         if key not in self._answers_by_key:
             answer = await self._model.ask(question)
@@ -324,7 +324,7 @@ class _QuestionCache:
             self._answers_by_key[key] = answer
         return self._answers_by_key[key]
 
-    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Answer[A]]:
+    async def ask_all(self, questions: Iterable[Question[AnswerT]]) -> list[Answer[AnswerT]]:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
 
     def report_usage(self) -> UsageReport:

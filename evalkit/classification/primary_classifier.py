@@ -40,9 +40,9 @@ from evalkit.classification.type_scoring import (
 )
 from evalkit.classification.v2_consistency import DOUBTS_KEY, SUMMARY_KEY, choose_tie_winner, find_largest_types
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.grounding.locate import whole_words
+from evalkit.grounding.locate import widen_to_whole_words
 from evalkit.llm.model import DocumentQuestion
-from evalkit.llm.prompts import fenced, render
+from evalkit.llm.prompts import fence_document, fill_prompt_template
 
 ScoreByType = Mapping[DocumentType, float]
 
@@ -94,9 +94,9 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
     def render_prompt(self) -> str:
         """The document, the types and the rules of the answer."""
-        return render(
+        return fill_prompt_template(
             "primary_classifier_agent_prompt",
-            document=fenced(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
+            document=fence_document(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
             first_page=str(self._first_page),
             last_page=str(self._last_page),
             types=render_types(),
@@ -106,7 +106,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
         """The lexicon's answer."""
         return classify(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
-    def schema(self) -> Mapping[str, Any]:
+    def get_answer_schema(self) -> Mapping[str, Any]:
         """A classification's, with quotes by their place."""
         return build_answer_schema()
 
@@ -449,9 +449,9 @@ def _choose_evidence(
 def _build_evidence(quote: _QuoteCandidate) -> Evidence:
     text = quote.page.text
     sorted_cues = sorted(quote.cues, key=lambda cue: -cue.weight)
-    anchors = dict.fromkeys(text[slice(*whole_words(text, cue.start, cue.end))] for cue in sorted_cues)
+    anchors = dict.fromkeys(text[slice(*widen_to_whole_words(text, cue.start, cue.end))] for cue in sorted_cues)
     return Evidence(
-        snippet=text[slice(*whole_words(text, quote.start, quote.end))],
+        snippet=text[slice(*widen_to_whole_words(text, quote.start, quote.end))],
         page=quote.page.page_num,
         anchors_found=tuple(islice(anchors, MAX_ANCHORS)),
     )

@@ -23,7 +23,7 @@ from evalkit.classification.schema import (
     Segment,
 )
 from evalkit.documents.bundle import Block, DocumentBundle, Page
-from evalkit.grounding.normalise import canonical_text
+from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import IssueSeverity
 
 MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
@@ -484,10 +484,10 @@ def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
         return False
     blocks = bundle.page(evidence.page).visible_blocks
     furniture = [block for block in blocks if block.furniture]
-    if not furniture or not (canonical_quote := canonical_text(evidence.snippet)):
+    if not furniture or not (canonical_quote := canonicalise(evidence.snippet)):
         return False
 
     def has_quote(block: Block) -> bool:
-        return canonical_quote in canonical_text(block.text)
+        return canonical_quote in canonicalise(block.text)
 
     return any(map(has_quote, furniture)) and not any(has_quote(block) for block in blocks if not block.furniture)

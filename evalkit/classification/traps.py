@@ -17,7 +17,7 @@ from evalkit.classification.bounded_regex import check_pattern_speed, compile_pa
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import UsageError
-from evalkit.grounding.normalise import canonical_text
+from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import IssueSeverity
 
 TrapScope = Literal["evidence", "page", "segment", "document"]
@@ -153,7 +153,7 @@ def normalise_name(text: str) -> str:
 
 @lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
 def _normalise_cached_name(text: str) -> str:
-    return "".join(filter(str.isalnum, canonical_text(text)))
+    return "".join(filter(str.isalnum, canonicalise(text)))
 
 
 class RoutineVendor(Trap):

@@ -20,7 +20,7 @@ from evalkit.classification.findings import (
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
 from evalkit.classification.second_opinion_types import find_weak_evidence
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.grounding.locate import Located, Locator
+from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
 from evalkit.llm.model import Answer, Question
 
@@ -51,7 +51,7 @@ class V4EvidenceQualityAssessor:
         self, classification: ClassificationOutput, bundle: DocumentBundle
     ) -> tuple[EvidenceAssessment, float | None]:
         """The computed part, and quotes found on the page they claim / quotes claimed; None where none is claimed."""
-        locator = Locator(bundle)
+        locator = QuoteLocator(bundle)
         located_quotes = [
             (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
             for claimed_quote in _list_claimed_quotes(classification)
@@ -127,8 +127,8 @@ def _list_claimed_quotes(answer: ClassificationOutput) -> Iterator[_ClaimedQuote
 def _find_faults(
     answer: ClassificationOutput,
     bundle: DocumentBundle,
-    located_quotes: Iterable[tuple[_ClaimedQuote, Located]],
-    locator: Locator,
+    located_quotes: Iterable[tuple[_ClaimedQuote, QuoteLocation]],
+    locator: QuoteLocator,
 ) -> Iterator[Issue]:
     yield from _check_primary_evidence(answer)
     for claimed_quote, quote_location in located_quotes:
@@ -180,18 +180,18 @@ def _check_segment_pages(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
         )
 
 
-def _check_quote(claimed_quote: _ClaimedQuote, quote_location: Located) -> Iterator[Issue]:
+def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) -> Iterator[Issue]:
     if quote_location.is_found:
         return
     page, snippet = claimed_quote.evidence.page, _shorten_text(claimed_quote.evidence.snippet)
     absent_text = f"Evidence snippet '{snippet}' not found in actual PDF text on page {page}"
-    where_text = "there" if quote_location.page == page else f"on page {quote_location.page}"
-    present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page}"
-    is_whole = quote_location.score >= 100  # its words are all there, and what is beside them matters
+    where_text = "there" if quote_location.page_number == page else f"on page {quote_location.page_number}"
+    present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page_number}"
+    is_whole = quote_location.similarity >= 100  # its words are all there, and what is beside them matters
     issue_fields = {
         "verdict": quote_location.verdict,
-        "difference": quote_location.difference,
-        "found_page": quote_location.page,
+        "difference": quote_location.difference_text,
+        "found_page": quote_location.page_number,
         "boxes": quote_location.boxes,
     }
     match quote_location.verdict:
@@ -201,8 +201,8 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: Located) -> Itera
                 BLOCKER,
                 f"{absent_text}. Possible hallucination."
                 + (
-                    f" On page {quote_location.nearest} is the passage most like it, {quote_location.score:.0f} %."
-                    if quote_location.nearest
+                    f" On page {quote_location.closest_page} is the passage most like it, {quote_location.similarity:.0f} %."
+                    if quote_location.closest_page
                     else ""
                 ),
                 suggested_fix="Check the page; if nothing there says it, the claim has no support",
@@ -212,10 +212,10 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: Located) -> Itera
             yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",
                 BLOCKER,
-                f"{present_text}, but the document turns it: {quote_location.difference}"
+                f"{present_text}, but the document turns it: {quote_location.difference_text}"
                 if is_whole
-                else f"{absent_text}; the nearest passage {where_text} ({quote_location.score:.0f} % alike) says something else: "
-                f"{quote_location.difference}",
+                else f"{absent_text}; the nearest passage {where_text} ({quote_location.similarity:.0f} % alike) says something else: "
+                f"{quote_location.difference_text}",
                 suggested_fix="Read the passage: what it says decides, not the quote",
                 **issue_fields,
             )
@@ -223,28 +223,28 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: Located) -> Itera
             yield claimed_quote.build_issue(
                 "V4-QUOTE-WRONG-PAGE",
                 MAJOR,
-                f"Evidence snippet '{snippet}' is not on page {page} but on page {quote_location.page}",
-                suggested_fix=f"Look at page {quote_location.page}",
+                f"Evidence snippet '{snippet}' is not on page {page} but on page {quote_location.page_number}",
+                suggested_fix=f"Look at page {quote_location.page_number}",
                 **issue_fields,
             )
         case QuoteVerdict.UNCERTAIN:
-            if quote_location.page is None:
+            if quote_location.page_number is None:
                 message = f"Page {page} has no readable text, so evidence snippet '{snippet}' cannot be checked"
             elif is_whole:
-                message = f"{present_text}, but it may not say so there: {quote_location.difference}"
+                message = f"{present_text}, but it may not say so there: {quote_location.difference_text}"
             else:
                 message = (
                     f"Evidence snippet '{snippet}' is not on page {page} as quoted; the nearest passage {where_text} "
-                    f"({quote_location.score:.0f} % alike) may say something else: {quote_location.difference}"
+                    f"({quote_location.similarity:.0f} % alike) may say something else: {quote_location.difference_text}"
                 )
             yield claimed_quote.build_issue(
                 "V4-QUOTE-UNCERTAIN", MAJOR, message, suggested_fix="Compare the quote with the page", **issue_fields
             )
 
 
-def _check_anchors(claimed_quote: _ClaimedQuote, locator: Locator) -> Iterator[Issue]:
+def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Iterator[Issue]:
     for anchor in claimed_quote.evidence.anchors_found:
-        if not locator.has(anchor, claimed_quote.evidence.page):
+        if not locator.has_quote(anchor, claimed_quote.evidence.page):
             yield claimed_quote.build_issue(
                 "V4-ANCHOR-ABSENT",
                 MAJOR,

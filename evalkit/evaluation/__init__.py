@@ -5,7 +5,7 @@ Who makes such cases (``alterations``) knows nothing of what is measured with th
 
 from evalkit.evaluation.alterations import Kind, Noised, NoiseKind, Planted, noise, plant, planted_pages
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.evaluation.ground_truth import load_ground_truth
+from evalkit.evaluation.ground_truth_table import load_ground_truth
 
 __all__ = [
     "Kind",

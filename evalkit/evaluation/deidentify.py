@@ -4,7 +4,7 @@ Three things are done to a text. Values behind labels are masked ("Patient: …"
 label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
 document is masked wherever else it stands, on other pages and in what people and machines wrote about it. And what any
 document or reviewer of the output folder is called gets another name, the words of these names a mask. What is missed is
-measured by ``misses`` on invented identifiers, and what is masked needlessly by ``harm``.
+measured by ``measure_missed_identifiers`` on invented identifiers, and what is masked needlessly by ``measure_needless_masking``.
 
 Kept on purpose: years alone, ages up to 89, times of the day, names of hospitals and laboratories.
 """
@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.evaluation.ground_truth import Truth
-from evalkit.evaluation.intervals import exact
+from evalkit.evaluation.ground_truth_table import GroundTruthDocument
+from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.review.ground_truth import SIMULATED_PREFIX, is_simulated
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 # --- what identifiers look like -------------------------------------------------------------------------------------
 
-_UPPER = "A-ZÀ-ÖØ-Þ"
+_CAPITALS = "A-ZÀ-ÖØ-Þ"
 #: One word of a name: a capital first, or particles before it. "O'Neill", "Smith-Jones", "McKay", "J.".
-_WORD = rf"(?-i:[{_UPPER}](?:[\w'’-]*\w)?\.?)"
-_PARTICLE = r"(?:(?:de|del|della|der|den|di|da|dos|du|la|le|van|von|ter|ten|al|el|bin|ibn|st\.?)[ ]){0,3}"
+_NAME_WORD = rf"(?-i:[{_CAPITALS}](?:[\w'’-]*\w)?\.?)"
+_NAME_PARTICLES = r"(?:(?:de|del|della|der|den|di|da|dos|du|la|le|van|von|ter|ten|al|el|bin|ibn|st\.?)[ ]){0,3}"
 #: What is no name, though it has a capital and stands where names do: the next label, a heading, a unit of a form.
-_NO_NAME = (
+_NOT_A_NAME = (
     r"(?!(?:D\.?O\.?B|MRN|SSN|Sex|Age|Date|Birth|Born|Gender|Ref|Acc|Accession|Account|Visit|Exam|Reports?|Reported|Provider|Physician"
     r"|Phone|Tel|Telephone|Fax|ID|Male|Female|Name|Patients?|Address|Room|Page|Status|History|Information|Signature|Signed|Organi[sz]ation"
     r"|Specimen|Record|Number|No|Department|Hospital|Clinic|Center|Centre|Laboratory|Laboratories|Medical|Health|Order|Ordered|Ordering"
@@ -50,18 +50,18 @@ _NO_NAME = (
     r"|She|He|They|It|I(?!\.)|We|You|Her|His|When|There|That|Which|Who|Also|Then|But"
     r"|January|February|March|April|June|July|August|September|October|November|December)\b(?!['’]))"
 )
-_PART = rf"{_NO_NAME}{_PARTICLE}{_WORD}"
-_NAME = rf"{_PART}(?:(?:,[ ]?|[ ]|(?<=\.)){_PART}){{0,4}}"
-_FULL_NAME = rf"{_PART}(?:[ ]{_PART}){{1,3}}"
+_NAME_PART = rf"{_NOT_A_NAME}{_NAME_PARTICLES}{_NAME_WORD}"
+_PERSON_NAME = rf"{_NAME_PART}(?:(?:,[ ]?|[ ]|(?<=\.)){_NAME_PART}){{0,4}}"
+_FULL_NAME = rf"{_NAME_PART}(?:[ ]{_NAME_PART}){{1,3}}"
 _DEGREE = (
     r"(?-i:M\.?D\b\.?|D\.?O\b\.?|Ph\.?D\b\.?|R\.?N\b\.?|N\.?P\b\.?|PA(?:-C)?\b|P\.A\.|APRN|CRNA|LPN|DNP|FNP(?:-[A-Z]+)?|MSN?\b|MPH|CGC|LCGC|LCSW"
     r"|FACP|FACS|FACMG|FCAP|FRCP\w*|MBBS|MBChB|DDS|DMD|DPM|OD\b|PharmD|PT\b|OT\b|RD\b|Esq)"
 )
 #: Possessive: in the long gaps of a form there is nothing to try again.
-_TO_VALUE = r"[ \t]*+(?:\([^)\n]{0,20}\)[ \t]*+)?[:#.=–-]?[ \t]*+[:#]?[ \t]*+\n?[ \t]*+"
+_LABEL_SEPARATOR = r"[ \t]*+(?:\([^)\n]{0,20}\)[ \t]*+)?[:#.=–-]?[ \t]*+[:#]?[ \t]*+\n?[ \t]*+"
 #: Engines take O for 0, and l or I for 1.
-_READ = "[\\dOoIl]"
-_SOMEBODY = (
+_OCR_DIGIT = "[\\dOoIl]"
+_PERSON_ROLE = (
     r"(?:pat[i1l]ent|pt|client|physician|provider|doctor|surgeon|assistant|nurse|pathologist|radiologist|oncologist|cardiologist"
     r"|ge?net?i?cist|genetic counsell?or|clinician|practitioner|technologist|technician|interpreter|caregiver|dentist|pharmacist"
     r"|guarantor|subscriber|insured|policy ?holder|member|beneficiary|guardian|witness|sender|recipient|author|requestor|requester|employer|employee|contact|contact person|director|applicant|donor)"
@@ -72,13 +72,13 @@ _RELATIVE = (
     r"|friend|neighbor)"
 )
 _NAME_LABEL = (
-    rf"(?:{_RELATIVE}['’]?s (?:full |first |last |maiden )?name|{_SOMEBODY}(?:['’]?s)?(?:[ ](?:full |legal |first |last |maiden )?name)?|name of (?:the )?{_SOMEBODY}"
+    rf"(?:{_RELATIVE}['’]?s (?:full |first |last |maiden )?name|{_PERSON_ROLE}(?:['’]?s)?(?:[ ](?:full |legal |first |last |maiden )?name)?|name of (?:the )?{_PERSON_ROLE}"
     rf"|(?:attending|ordering|referring|requesting|reporting|treating|primary care|admitting|consulting|supervising|interpreting|family|submitting|signing"
-    rf"|responsible|operating|copy to)(?: (?:{_SOMEBODY}|md|by))?(?: name)?|(?:full|first|last|middle|maiden|legal|given|family|print(?:ed)?|preferred|sur)[ ]?name"
+    rf"|responsible|operating|copy to)(?: (?:{_PERSON_ROLE}|md|by))?(?: name)?|(?:full|first|last|middle|maiden|legal|given|family|print(?:ed)?|preferred|sur)[ ]?name"
     r"|(?<!\w )name|names?|pcp|attn\.?|attention|cc|c\.c\.|bcc|re|regarding|from|to|dear|emergency contact|next of kin|nok|copies to|copy to"
     r"|(?:specimen )?submitted by|a\.?k\.?a\.?|alias|on behalf of)"
 )
-_BY = (
+_SIGNED_BY = (
     r"(?:(?:electronically |digitally |e-?)?(?:signed|authenticated|verified|approved|reviewed|finali[sz]ed|dictated|transcribed|reported|interpreted|read"
     r"|performed|prepared|written|completed|ordered|requested|referred|collected|released|validated|authori[sz]ed|supervised|assisted|entered|edited"
     r"|attested|witnessed|cosigned|co-signed|seen|examined|drawn|accompanied|sent|received|submitted|diagnosed)(?: out)?(?: electronically)?"
@@ -90,35 +90,35 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
     r"|dec(?:ember)?)\b\.?"
 )
-_MON = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_MONTH_ABBREVIATION = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _YEAR = r"(?:1[89]|2[0O])[\dOoIl]{2}"
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
-_M, _D = r"(?:1[0-2]|0?[1-9])", r"(?:3[01]|[12]\d|0?[1-9])"
+_MONTH_NUMBER, _DAY_NUMBER = r"(?:1[0-2]|0?[1-9])", r"(?:3[01]|[12]\d|0?[1-9])"
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?[ ])?"
 #: Before a date in part, which alone could be a blood pressure or a fraction.
-_WHEN = (
+_DATE_CONTEXT = (
     r"(?:on|in|since|until|till|from|by|dated?|of|before|after|through|thru|due|seen|done|placed|begun|began|last|past|early|late|mid|next"
     r"|during|visit|exam|scan|study|colonoscopy|mammogram|surgery|biopsy|lmp|dos|admitted|discharged|collected|received|reported)"
 )
-_STATE = (
+_US_STATE = (
     r"(?:(?-i:AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VT"
     r"|VA|WA|WV|WI|WY|DC)|Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois|Indiana|Iowa"
     r"|Kansas|Kentucky|Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Mississippi|Missouri|Montana|Nebraska|Nevada|New (?:Hampshire|Jersey"
     r"|Mexico|York)|(?:North|South) (?:Carolina|Dakota)|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|Tennessee|Texas|Utah|Vermont|(?:West )?Virginia"
     r"|Washington|Wisconsin|Wyoming)"
 )
-_ROAD = (
+_STREET_SUFFIX = (
     r"(?:street|str|road|rd|avenue|ave|av|boulevard|blvd|lane|ln|drive|court|place|parkway|pkwy|highway|hwy|terrace|ter|circle|cir|square|sq|trail|trl|way"
     r"|walk|row|crescent|close|alley|turnpike|pike|plaza|broadway|route|expressway|(?-i:St|Dr|Ct|Pl|ST|DR))"
 )
-_PLACE_WORD = r"(?-i:[A-ZÀ-Þ0-9][\w.'’-]*)"
+_STREET_WORD = r"(?-i:[A-ZÀ-Þ0-9][\w.'’-]*)"
 _CITY = r"(?-i:[A-ZÀ-Þ][\w'’-]*\.?(?:[ ][A-ZÀ-Þ][\w'’-]*\.?){0,3})"
 _ZIP = r"\d{5}(?:-\d{4})?(?!\d)"
-_CITY_STATE = rf"{_CITY},?[ ]+{_STATE}\b\.?,?(?:[ ]+{_ZIP})?"
+_CITY_STATE = rf"{_CITY},?[ ]+{_US_STATE}\b\.?,?(?:[ ]+{_ZIP})?"
 _UNIT = r"(?:,?[ ]*(?:apt|apartment|suite|ste|unit|floor|fl|room|rm|bldg|building|#)\.?[ ]*#?[\w-]+)?"
 
 #: A value behind the label of a number: with a digit, or in groups; it ends where words begin.
-_ID = r"(?=[\w/.-]*\d|[A-Z]{2,5}[ -]\d)[A-Za-z0-9][\w/.-]*(?:[ ]\d[\w-]*){0,3}(?<![.,/-])"
+_ID_NUMBER = r"(?=[\w/.-]*\d|[A-Z]{2,5}[ -]\d)[A-Za-z0-9][\w/.-]*(?:[ ]\d[\w-]*){0,3}(?<![.,/-])"
 _ID_LABEL = (
     r"(?:mrn|mr ?#|m\.r\.n\.?|(?:medical |med\.? ?|health |hospital |patient |clinic )?rec(?:ord)?\.? ?(?:no\.?|number|num\.?|id|#)|medical rec(?:ord)?\.?"
     r"|(?:hospital|unit|chart|patient|pt|client|member|subscriber|insurance|insured|policy|group|plan|payer|claim|account|acct|accession|acc|specimen|sample"
@@ -129,7 +129,7 @@ _ID_LABEL = (
     r"|acc(?:ession)?\.? ?#|accn|csn|fin|har|npi|dea|clia|ssn|s\.s\.n\.?|social security|acct\.?|guid|uid|vin|upin|(?<!\w )id|(?<!\w )no\.)(?![^\W\d_])"
 )
 #: Labels that are words as well: only with four digits behind them.
-_WEAK_LABEL = (
+_WEAK_ID_LABEL = (
     r"(?:acc(?:ession)?|medicare|medicaid|account|requisition|specimen|order|chart|sample|report|case|visit|encounter|(?:group|policy|claim)(?:/(?:claim|policy|group))?"
     r"|subscriber|member|lab|record)\b\.?"
 )
@@ -137,73 +137,73 @@ _PHONE_LABEL = r"(?:tel(?:ephone)?|phone|ph|fax|facsimile|cell(?:ular)?|mobile|p
 
 #: What is masked, by its mask. Of two that overlap the union is masked, by the mask of the row that stands first.
 #: ``v`` is the part that is masked; without it, all of it.
-_ROWS: tuple[tuple[str, str], ...] = (
+_MASK_PATTERN_ROWS: tuple[tuple[str, str], ...] = (
     ("EMAIL", r"(?<![\w.+'’-])[\w.+'’-]++[ ]?@[ ]?[\w-]+(?:\.[\w-]+)+"),
     ("URL", r"(?:https?://|www\.)[^\s<>\"]+"),
     ("ID", r"(?<![\w.-])\d{3}-\d{2}-\d{4}(?![\w-])|(?<![\w.-])\d{3} \d{2} \d{4}(?![\w-])|(?:[X*]{3}-[X*]{2}-\d{4})"),
-    ("ID", rf"(?<![\w-]){_ID_LABEL}(?:[ ]is)?{_TO_VALUE}(?-i:(?P<v>{_ID}))"),
-    ("ID", rf"(?<![\w-]){_WEAK_LABEL}{_TO_VALUE}(?=(?:[A-Z/.-]*\d){{4}})(?-i:(?P<v>{_ID}))"),
+    ("ID", rf"(?<![\w-]){_ID_LABEL}(?:[ ]is)?{_LABEL_SEPARATOR}(?-i:(?P<v>{_ID_NUMBER}))"),
+    ("ID", rf"(?<![\w-]){_WEAK_ID_LABEL}{_LABEL_SEPARATOR}(?=(?:[A-Z/.-]*\d){{4}})(?-i:(?P<v>{_ID_NUMBER}))"),
     ("PHONE", rf"(?<!\w){_PHONE_LABEL}(?: (?:no\.?|number|#))?[ \t]*[:.#]?[ \t]*(?P<v>(?:\+?\d{{1,3}}[ .-]?)?\(?\d{{3}}\)?(?:[ .-]?\d){{4,10}}(?:[ ]?(?:x|ext\.?)[ ]?\d+)?)"),
     ("PHONE", r"(?<![\w.-])(?:\+?1[ .-]?)?(?:\(\d{3}\)[ ]?|\d{3}[ .–-])\d{3}[ .–-]\d{4}(?:,?[ ]?(?:x|ext\.?|extension)[ ]?\d+)?(?![\w-])"),
     ("PHONE", r"(?<![\w.-])\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,5}(?![\w])"),
     ("PHONE", r"(?<![\w.,/-])\d{3}-\d{4}(?![\w.-]\w)(?![ ]?(?:mg|ml|mcg|g|IU|units?)\b)"),
-    ("DATE", rf"(?<![\w.-])\d{{4}}[ ]?[-/.][ ]?{_M}[ ]?[-/.][ ]?{_D}(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?![\w/-])"),
+    ("DATE", rf"(?<![\w.-])\d{{4}}[ ]?[-/.][ ]?{_MONTH_NUMBER}[ ]?[-/.][ ]?{_DAY_NUMBER}(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?![\w/-])"),
     ("DATE", r"(?<![\w./-])\d{1,2}[ ]?([-/.])[ ]?\d{1,2}[ ]?\1[ ]?(?:\d{4}|\d{2})(?![\d/-])(?!\.\d)"),
-    ("DATE", rf"(?<![\w./-])(?=(?:[^\d\s]{{0,4}}\d){{4}}){_READ}{{1,2}}([-/.]){_READ}{{1,2}}\1(?:{_READ}{{4}}|{_READ}{{2}})(?![\w/-])"),
-    ("PHONE", rf"(?<![\w.-])\(?(?=(?:\D?\d){{4}}|\d){_READ}{{3}}(?:\)[ ]?|[-. ]){_READ}{{3}}[-. ]{_READ}{{4}}(?![\w-])"),
+    ("DATE", rf"(?<![\w./-])(?=(?:[^\d\s]{{0,4}}\d){{4}}){_OCR_DIGIT}{{1,2}}([-/.]){_OCR_DIGIT}{{1,2}}\1(?:{_OCR_DIGIT}{{4}}|{_OCR_DIGIT}{{2}})(?![\w/-])"),
+    ("PHONE", rf"(?<![\w.-])\(?(?=(?:\D?\d){{4}}|\d){_OCR_DIGIT}{{3}}(?:\)[ ]?|[-. ]){_OCR_DIGIT}{{3}}[-. ]{_OCR_DIGIT}{{4}}(?![\w-])"),
     ("DATE", r"(?<![\w.-])(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\w-])"),
     ("DATE", rf"(?<!\w){_WEEKDAY}(?:the[ ])?{_DAY}[ ,.-]*(?:day )?(?:of[ ])?{_MONTH}[ ,.-]*(?:of[ ])?(?:'?\d{{2}}(?!\d)|{_YEAR})(?!\w)"),
     ("DATE", rf"(?<!\w){_WEEKDAY}{_MONTH}[ ,.-]*(?:the[ ])?{_DAY}(?:[ ,.-]+'?(?:\d{{4}}|\d{{2}}(?!\d)))?(?![\w:/]|\.\d)"),
-    ("DATE", rf"(?<!\w){_WEEKDAY}(?:the[ ])?{_DAY}[ -]+(?:of[ ])?(?-i:[A-Z]{{3}}\b|[A-Z][a-z]{{2,8}}\b)(?<={_MON})(?!\w)"),
+    ("DATE", rf"(?<!\w){_WEEKDAY}(?:the[ ])?{_DAY}[ -]+(?:of[ ])?(?-i:[A-Z]{{3}}\b|[A-Z][a-z]{{2,8}}\b)(?<={_MONTH_ABBREVIATION})(?!\w)"),
     ("DATE", rf"(?<!\w){_DAY} (?:of )?{_MONTH}(?!\w)"),
-    ("DATE", rf"(?<!\w)\d{{1,2}}{_MON}(?:{_YEAR}|\d{{2}})(?!\w)"),
+    ("DATE", rf"(?<!\w)\d{{1,2}}{_MONTH_ABBREVIATION}(?:{_YEAR}|\d{{2}})(?!\w)"),
     ("DATE", rf"(?<!\w){_MONTH}(?:[ ,/-]+(?:of[ ])?){_YEAR}(?!\w)"),
-    ("DATE", rf"(?<!\w)(?-i:[A-Z][a-z]{{2}}|[A-Z]{{3}})(?<={_MON})[ ]'?\d{{2}}(?![\w%/]|\.\d|[ ](?:mg|ml|mm|cm))"),
-    ("DATE", rf"(?<![\w./])(?:{_M})[/-]{_YEAR}(?![\w/])"),
-    ("DATE", rf"(?<!\w){_WHEN}:?[ ](?P<v>{_M}[/-](?:{_D}|\d{{2}}))(?![\w/%-]|\.\d)(?![ ](?:mmhg|lymph|nodes?|mg|strength|pain))"),
-    ("DATE", rf"(?<!\w){_WHEN}[ ](?P<v>(?-i:January|February|March|April|May|June|July|August|September|October|November|December))(?!\w)"),
-    ("DATE", rf"(?<!\w)(?:d\.?o\.?b\.?|date of birth|birth ?date|born|birthday){_TO_VALUE}(?P<v>[\w/.,' -]{{4,18}}?\d)(?!\w)"),
+    ("DATE", rf"(?<!\w)(?-i:[A-Z][a-z]{{2}}|[A-Z]{{3}})(?<={_MONTH_ABBREVIATION})[ ]'?\d{{2}}(?![\w%/]|\.\d|[ ](?:mg|ml|mm|cm))"),
+    ("DATE", rf"(?<![\w./])(?:{_MONTH_NUMBER})[/-]{_YEAR}(?![\w/])"),
+    ("DATE", rf"(?<!\w){_DATE_CONTEXT}:?[ ](?P<v>{_MONTH_NUMBER}[/-](?:{_DAY_NUMBER}|\d{{2}}))(?![\w/%-]|\.\d)(?![ ](?:mmhg|lymph|nodes?|mg|strength|pain))"),
+    ("DATE", rf"(?<!\w){_DATE_CONTEXT}[ ](?P<v>(?-i:January|February|March|April|May|June|July|August|September|October|November|December))(?!\w)"),
+    ("DATE", rf"(?<!\w)(?:d\.?o\.?b\.?|date of birth|birth ?date|born|birthday){_LABEL_SEPARATOR}(?P<v>[\w/.,' -]{{4,18}}?\d)(?!\w)"),
     ("DATE", rf"(?<!\w)(?:(?:twenty|thirty)[- ])?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+teenth|twentieth|thirtieth)[ ](?:of[ ])?{_MONTH}(?:,?[ ]{_YEAR})?"),
     ("AGE", r"(?<![\w.-])(?P<v>9\d|1[0-2]\d)[- ]?(?:years?|yrs?|y\.?[ /]?o\.?|y/o|yo)\b"),
     ("AGE", r"(?<!\w)(?:aged?|age/sex|age & sex|sex/age)[ ]*[:=]?[ ]*(?:of )?(?P<v>9\d|1[0-2]\d)(?![\d.%])"),
     ("AGE", r"(?<!\w)(?P<v>ninety(?:[- ]\w+)?|(?:one|a) hundred(?: and \w+)?)[- ]years?[- ]old"),
     ("AGE", r"(?<!\w)(?:his|her|their) (?P<v>nineties|90['’]?s)\b"),
-    ("ADDRESS", rf"(?<![\w./-])\d{{1,6}}[A-Z]?[ ](?:{_PLACE_WORD}[ ]){{1,4}}{_ROAD}\b\.?(?:[ ](?-i:[NSEW]{{1,2}})\b)?{_UNIT}(?:,?[ \n]+{_CITY_STATE})?(?:,[ ]{_CITY}(?=[\n.,;]|$))?"),
+    ("ADDRESS", rf"(?<![\w./-])\d{{1,6}}[A-Z]?[ ](?:{_STREET_WORD}[ ]){{1,4}}{_STREET_SUFFIX}\b\.?(?:[ ](?-i:[NSEW]{{1,2}})\b)?{_UNIT}(?:,?[ \n]+{_CITY_STATE})?(?:,[ ]{_CITY}(?=[\n.,;]|$))?"),
     ("ADDRESS", rf"(?<!\w)p\.?[ ]?o\.?[ ]?box[ ]\d+(?:,?[ \n]+{_CITY_STATE})?"),
-    ("ADDRESS", rf"(?<![\w'’-]){_CITY},?[ ]+{_STATE}\.?,?[ ]+{_ZIP}"),
+    ("ADDRESS", rf"(?<![\w'’-]){_CITY},?[ ]+{_US_STATE}\.?,?[ ]+{_ZIP}"),
     # Without a ZIP code these are degrees, words and examinations.
-    ("ADDRESS", rf"(?<!\w)(?-i:[A-ZÀ-Þ][a-zà-ÿ'’-]+\.?(?:[ ][A-ZÀ-Þ][a-zà-ÿ'’-]+\.?){{0,3}}),[ ](?!(?:MD|PA|MS|MA|OR|IN|ME|HI|OK|ID|CT)\b){_STATE}(?![\w])"),
-    ("ADDRESS", rf"(?<!\w)(?:zip(?: ?code)?|postal code|postcode){_TO_VALUE}(?P<v>[A-Z0-9][A-Z0-9 -]{{2,9}})\b"),
+    ("ADDRESS", rf"(?<!\w)(?-i:[A-ZÀ-Þ][a-zà-ÿ'’-]+\.?(?:[ ][A-ZÀ-Þ][a-zà-ÿ'’-]+\.?){{0,3}}),[ ](?!(?:MD|PA|MS|MA|OR|IN|ME|HI|OK|ID|CT)\b){_US_STATE}(?![\w])"),
+    ("ADDRESS", rf"(?<!\w)(?:zip(?: ?code)?|postal code|postcode){_LABEL_SEPARATOR}(?P<v>[A-Z0-9][A-Z0-9 -]{{2,9}})\b"),
     ("ADDRESS", r"(?<!\w)(?:(?:home|street|mailing|postal|billing|e-?mail)?[ ]?address|residence|resides at|lives at|mail to)[ ]*[:\n][ ]*(?P<v>[^\n\t]{4,80})"),
     ("ADDRESS", rf"(?<!\w)(?:city|town|county)(?:/state)?[ ]*:[ ]*(?P<v>{_CITY})"),
-    ("NAME", rf"(?<![\w-]){_BY}[ ]*:?[ \n]*(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_NAME})"),
+    ("NAME", rf"(?<![\w-]){_SIGNED_BY}[ ]*:?[ \n]*(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_PERSON_NAME})"),
     ("NAME", rf"(?m:^)(?-i:From|FROM|To|TO|Attn|ATTN|Re|RE)[ ](?P<v>{_FULL_NAME})"),
-    ("NAME", rf"(?m:^)[ ]*(?P<v>{_FULL_NAME})(?:[ ,]+[\d/.:-]{{6,10}}(?:[ ,]+[\d:]+)?)?[ ]*\n(?=[^\n]{{0,40}}\b(?:{_SOMEBODY}|signed|signature|chief|fellow|resident)\b)"),
-    ("NAME", rf"/s/[ ]*(?P<v>{_NAME})"),
+    ("NAME", rf"(?m:^)[ ]*(?P<v>{_FULL_NAME})(?:[ ,]+[\d/.:-]{{6,10}}(?:[ ,]+[\d:]+)?)?[ ]*\n(?=[^\n]{{0,40}}\b(?:{_PERSON_ROLE}|signed|signature|chief|fellow|resident)\b)"),
+    ("NAME", rf"/s/[ ]*(?P<v>{_PERSON_NAME})"),
     ("NAME", rf"(?<!\w)(?-i:X)[ _]{{1,20}}(?P<v>{_FULL_NAME})"),
-    ("NAME", rf"(?<!\w)(?:signed|signature|e-signed|sign here|initials)[ ]*:[ ]*(?P<v>{_NAME})"),
-    ("NAME", rf"(?<!\w)(?:sincerely|regards|respectfully|yours truly|thank you|faithfully|cordially)(?: yours)?,?\s+(?P<v>{_NAME})"),
-    ("NAME", rf"(?<![\w-]){_NAME_LABEL}[ ]*+(?:\([^)\n]{{0,20}}\)[ ]*+)?(?::|\t|[–-][ ])[ \t]*+\n?(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_NAME})"),
-    ("NAME", rf"(?<![\w-])(?:{_SOMEBODY}(?:['’]?s)?[ ]?name|name of (?:the )?{_SOMEBODY}|(?:attending|ordering|referring|requesting) (?:physician|provider)|guarantor|pcp|attn)[ ]*[:\n]?[ ]*(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_NAME})"),
+    ("NAME", rf"(?<!\w)(?:signed|signature|e-signed|sign here|initials)[ ]*:[ ]*(?P<v>{_PERSON_NAME})"),
+    ("NAME", rf"(?<!\w)(?:sincerely|regards|respectfully|yours truly|thank you|faithfully|cordially)(?: yours)?,?\s+(?P<v>{_PERSON_NAME})"),
+    ("NAME", rf"(?<![\w-]){_NAME_LABEL}[ ]*+(?:\([^)\n]{{0,20}}\)[ ]*+)?(?::|\t|[–-][ ])[ \t]*+\n?(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_PERSON_NAME})"),
+    ("NAME", rf"(?<![\w-])(?:{_PERSON_ROLE}(?:['’]?s)?[ ]?name|name of (?:the )?{_PERSON_ROLE}|(?:attending|ordering|referring|requesting) (?:physician|provider)|guarantor|pcp|attn)[ ]*[:\n]?[ ]*(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_PERSON_NAME})"),
     ("NAME", r"(?<![\w-])(?:(?:patient|client|pt|physician|provider|first|last|full)(?:['’]?s)? name|surname|maiden name)[ ]*[:\t][ ]*(?P<v>[^\W\d_][\w'’-]+(?:,?[ ][^\W\d_][\w'’.-]*){0,2})"),
     ("NAME", r"(?m:^)[ ]*(?:patient|name)[ ]*:[ ]*(?P<v>[^\W\d_][\w'’-]+(?:[ ][^\W\d_][\w'’.-]*){1,3})[ ]*(?m:$)"),
-    ("NAME", rf"(?<!\w){_TITLE}(?:[ ]?\.[ ]?|[ ])(?P<v>(?:(?-i:[{_UPPER}]\.)[ ]?)*{_NAME})"),
+    ("NAME", rf"(?<!\w){_TITLE}(?:[ ]?\.[ ]?|[ ])(?P<v>(?:(?-i:[{_CAPITALS}]\.)[ ]?)*{_PERSON_NAME})"),
     ("NAME", r"(?<!\w)(?:dr|mr|mrs|ms)\.[ ](?P<v>(?-i:[a-zà-ÿ])[\w'’-]{2,})"),
     ("NAME", r"(?<![^\W_])(?:dr|mr|mrs|ms|prof)_(?P<v>[^\W\d_][\w-]*+)"),
     ("NAME", r"(?<![\w-])(?P<v>[\w-]++)\.pdf(?![^\W_])"),
-    ("NAME", rf"(?<![\w'’-])(?P<v>{_PART}(?:[ ]{_PART}){{0,3}}),?[ ]{_DEGREE}(?!\w)"),
+    ("NAME", rf"(?<![\w'’-])(?P<v>{_NAME_PART}(?:[ ]{_NAME_PART}){{0,3}}),?[ ]{_DEGREE}(?!\w)"),
     ("NAME", rf"(?<![\w'’-])(?P<v>{_FULL_NAME})(?=,?[ ](?:is|was|has|had)[ ]an?[ ]|,?[ ]an?[ ]\d{{1,3}}[ -]?y)"),
     ("NAME", rf"(?<!\w){_RELATIVE}[ ]*:[ ]*(?P<v>{_FULL_NAME})"),
     ("NAME", rf"(?<!\w)(?:the )?(?:patient|pt\.?|{_RELATIVE}|caregiver|named|called|concerns|saw|spoke (?:with|to)|discussed with|met with|thank you for (?:referring|seeing)|call(?:ed)?|met|greet(?:ed)?)(?:,[ ]|[ ])(?P<v>{_FULL_NAME})"),
     ("ID", r"(?<![\w.:/_>+-])(?-i:[A-Z]{1,4}(?:-[A-Z]{1,4})?-\d{4,}|[A-Z]{1,3}\d{2}-\d{3,}(?:-\d+)?|\d{2}[A-Z]{1,3}-?\d{4,}|[A-Z]{2}-[A-Z]{2}-\d{3,})(?![\w.]\w)"),
     ("ID", r"(?<![\w.:/_>,$+-])\d{7,}(?![\w:_>-]|[.,]\d)|(?<![\w.:/_>,$+-])\d{2,4}-\d{3,}-\d{4,}(?![\w-])"),
 )  # fmt: skip
-_PATTERNS = tuple((mask, re.compile(pattern, re.IGNORECASE)) for mask, pattern in _ROWS)
+_MASK_PATTERNS = tuple((mask, re.compile(pattern, re.IGNORECASE)) for mask, pattern in _MASK_PATTERN_ROWS)
 
-_PARTICLES = re.compile(rf"(?<!\w)(?:{_PARTICLE})\Z", re.IGNORECASE)
+_PARTICLES_BEFORE_NAME = re.compile(rf"(?<!\w)(?:{_NAME_PARTICLES})\Z", re.IGNORECASE)
 
 #: Words that a label's value may begin with and that are no part of a name: masking them everywhere would hide findings.
-_COMMON = frozenset(
+_NON_NAME_WORDS = frozenset(
     [
         "admission",
         "adult",
@@ -340,7 +340,7 @@ _COMMON = frozenset(
 )
 
 #: English that names of files are made of, besides the words of the lexicon: no name of anybody.
-_ORDINARY = """
+_FILE_NAME_WORDS = """
 a about above abstract access adult after again all also altered am an analyst and annual anonymous answer any appendix
 april archive are as at attached attachment august back bad be because been before below between big blank board book
 both bottom box but by can card case cd chart chest clean client color combined complete copies copy correct corrupt
@@ -370,7 +370,7 @@ ap bx cc ct cta cv cxr dc dx ecg ed eeg ekg ent er ems fx gi gp gu hp hx icu ip 
 sept oct nov dec lab mg mra mri mrn no nos nr ob op ot pa pe pet pid pm pt pts px rt rx sw tx us vs ws xr
 """
 #: Words and names: only with a capital they are masked.
-_ALSO_NAMES = frozenset(
+_WORDS_THAT_ARE_ALSO_NAMES = frozenset(
     re.findall(
         r"\w+",
         """
@@ -381,165 +381,191 @@ _ALSO_NAMES = frozenset(
     )
 )
 #: Endings of words that are no names.
-_TERM = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ical|ated|ized)")
+_TERM_SUFFIX_PATTERN = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ical|ated|ized)")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownIdentifiers:
     """Who a document names: masked wherever it stands."""
 
     names: frozenset[str] = frozenset()
     """Names as they are written, whole."""
     numbers: frozenset[str] = frozenset()
     """Record numbers and the like, as they are written."""
-    words: frozenset[str] = frozenset()
-    """What stands in the names of the output folder's files and reviewers, in small letters (``Aliases.words``)."""
+    folder_words: frozenset[str] = frozenset()
+    """What stands in the names of the output folder's files and reviewers, in small letters (``PseudonymMap.folder_words``)."""
 
     @classmethod
-    def of(cls, bundle: DocumentBundle) -> Known:
+    def from_bundle(cls, bundle: DocumentBundle) -> KnownIdentifiers:
         """The names and numbers that carry a label anywhere in a document."""
-        texts = known([page.text for page in bundle.pages])
-        found = [one for page in bundle.pages for one in page.identifiers]
+        labelled_identifiers = find_labelled_identifiers([page.text for page in bundle.pages])
+        page_identifiers = [identifier for page in bundle.pages for identifier in page.identifiers]
         return cls(
-            names=texts.names | {one.value for one in found if one.kind == "patient"},
-            numbers=texts.numbers | {one.value for one in found if one.kind == "mrn"},
+            names=labelled_identifiers.names
+            | {identifier.value for identifier in page_identifiers if identifier.kind == "patient"},
+            numbers=labelled_identifiers.numbers
+            | {identifier.value for identifier in page_identifiers if identifier.kind == "mrn"},
         )
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
         """Finds them; groups ``name`` and ``number``. None where there is nothing to find."""
-        parts = {part for name in self.names for part in _parts(name)}
-        spelled = {form for part in parts for form in (part, part.upper(), part.title(), part.capitalize())}
-        rows = []
-        if spelled:
-            one = "|".join(re.escape(form) for form in sorted(spelled, key=lambda form: (-len(form), form)))
-            any_case = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
+        name_parts = {name_part for name in self.names for name_part in _iterate_name_parts(name)}
+        spellings = {
+            spelling
+            for name_part in name_parts
+            for spelling in (name_part, name_part.upper(), name_part.title(), name_part.capitalize())
+        }
+        alternatives = []
+        if spellings:
+            any_spelling = "|".join(
+                re.escape(spelling) for spelling in sorted(spellings, key=lambda form: (-len(form), form))
+            )
+            any_case = "|".join(
+                re.escape(name_part) for name_part in sorted(name_parts, key=lambda part: (-len(part), part))
+            )
             # In small letters only two together: "may" and "long" alone are words.
-            rows.append(
-                rf"(?P<name>(?<![^\W_])(?:{one})(?:[ ](?:{one})|,[ ]?(?:{one})|[ ][{_UPPER}]\.(?=[ ](?:{one})))*(?![^\W_])"
+            alternatives.append(
+                rf"(?P<name>(?<![^\W_])(?:{any_spelling})(?:[ ](?:{any_spelling})|,[ ]?(?:{any_spelling})|[ ][{_CAPITALS}]\.(?=[ ](?:{any_spelling})))*(?![^\W_])"
                 rf"|(?<![^\W_])(?i:(?:{any_case})[ ,]+(?:\w\.?[ ])?(?:{any_case}))(?![^\W_]))"
             )
         numbers = sorted(self.numbers, key=lambda number: (-len(number), number))
         if numbers:
-            rows.append(rf"(?P<number>(?<!\w)(?i:{'|'.join(re.escape(number) for number in numbers)})(?!\w))")
-        return re.compile("|".join(rows)) if rows else None
+            alternatives.append(rf"(?P<number>(?<!\w)(?i:{'|'.join(re.escape(number) for number in numbers)})(?!\w))")
+        return re.compile("|".join(alternatives)) if alternatives else None
 
 
-NOBODY = Known()
+NO_IDENTIFIERS = KnownIdentifiers()
 
 
-def known(texts: Iterable[str]) -> Known:
+def find_labelled_identifiers(texts: Iterable[str]) -> KnownIdentifiers:
     """The names and numbers that carry a label, a title or a degree somewhere in these texts."""
-    spans = [(mask, text[start:end]) for text in texts for mask, start, end in _matches(text)]
-    numbers = {value for mask, value in spans if mask == "ID" and _digits(value) >= 4}
-    return Known(frozenset(value for mask, value in spans if mask == "NAME"), frozenset(numbers))
+    masked_values = [(mask, text[start:end]) for text in texts for mask, start, end in _iterate_pattern_matches(text)]
+    numbers = {value for mask, value in masked_values if mask == "ID" and _count_digits(value) >= 4}
+    return KnownIdentifiers(frozenset(value for mask, value in masked_values if mask == "NAME"), frozenset(numbers))
 
 
-def _parts(name: str) -> Iterator[str]:
+def _iterate_name_parts(name: str) -> Iterator[str]:
     """The words of a name that say whose it is, without initials, titles and words of forms."""
-    for part in re.findall(r"[^\W\d_](?:[\w'’-]*\w)?", name):
-        if len(part) > 1 and part[0].isupper() and part.casefold() not in _COMMON and not re.fullmatch(_DEGREE, part):
-            yield part
+    for name_part in re.findall(r"[^\W\d_](?:[\w'’-]*\w)?", name):
+        if (
+            len(name_part) > 1
+            and name_part[0].isupper()
+            and name_part.casefold() not in _NON_NAME_WORDS
+            and not re.fullmatch(_DEGREE, name_part)
+        ):
+            yield name_part
 
 
-def _digits(value: str) -> int:
-    return sum(one.isdigit() for one in value)
+def _count_digits(text: str) -> int:
+    return sum(character.isdigit() for character in text)
 
 
-def _matches(text: str) -> Iterator[tuple[str, int, int]]:
-    for mask, pattern in _PATTERNS:
+def _iterate_pattern_matches(text: str) -> Iterator[tuple[str, int, int]]:
+    for mask, pattern in _MASK_PATTERNS:
         group = "v" if "v" in pattern.groupindex else 0
         for match in pattern.finditer(text):
             yield mask, match.start(group), match.end(group)
 
 
-def spans(text: str, names: Known = NOBODY) -> list[tuple[int, int, str]]:
+def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> list[tuple[int, int, str]]:
     """What is masked in a text: start, end (exclusive) and mask, in order, without overlaps."""
-    elsewhere = [] if names.pattern is None else [
-        ("NAME" if match.lastgroup == "name" else "ID", _with_particles(text, match.start()), match.end())
-        for match in names.pattern.finditer(text)
+    known_matches = [] if known_identifiers.pattern is None else [
+        ("NAME" if match.lastgroup == "name" else "ID", _find_name_start(text, match.start()), match.end())
+        for match in known_identifiers.pattern.finditer(text)
     ]  # fmt: skip
-    found = sorted(
+    ranked_spans = sorted(
         (start, end, rank, mask)
-        for rank, (mask, start, end) in enumerate(chain(_matches(text), elsewhere, _words_of(names.words, text)))
+        for rank, (mask, start, end) in enumerate(
+            chain(
+                _iterate_pattern_matches(text),
+                known_matches,
+                _iterate_folder_word_matches(known_identifiers.folder_words, text),
+            )
+        )
         if end > start
     )
-    merged: list[tuple[int, int, int, str]] = []
-    for start, end, rank, mask in found:
-        if merged and start < merged[-1][1]:
-            before = merged[-1]
-            first = min((before[2], before[3]), (rank, mask))
-            merged[-1] = (before[0], max(before[1], end), *first)
+    merged_spans: list[tuple[int, int, int, str]] = []
+    for start, end, rank, mask in ranked_spans:
+        if merged_spans and start < merged_spans[-1][1]:
+            previous_span = merged_spans[-1]
+            first_ranked_mask = min((previous_span[2], previous_span[3]), (rank, mask))
+            merged_spans[-1] = (previous_span[0], max(previous_span[1], end), *first_ranked_mask)
         else:
-            merged.append((start, end, rank, mask))
-    return [(start, end, mask) for start, end, _, mask in merged]
+            merged_spans.append((start, end, rank, mask))
+    return [(start, end, mask) for start, end, _, mask in merged_spans]
 
 
-def _words_of(words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
+def _iterate_folder_word_matches(folder_words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
     """Where words of names of files and reviewers stand."""
-    for token in _TOKEN.finditer(text):
-        if token[0].startswith(_DOCUMENT):
+    for token in _TOKEN_PATTERN.finditer(text):
+        if token[0].startswith(_DOCUMENT_PREFIX):
             continue
-        if token[0].casefold() in words and _is_written_as_name(token[0]):
-            yield ("ID" if _digits(token[0]) else "NAME"), token.start(), token.end()
+        if token[0].casefold() in folder_words and _is_written_as_name(token[0]):
+            yield ("ID" if _count_digits(token[0]) else "NAME"), token.start(), token.end()
         elif not token[0].isalpha():
-            for part in _LETTERS.finditer(token[0]):
-                if part[0].casefold() in words and _is_written_as_name(part[0]):
+            for part in _LETTERS_PATTERN.finditer(token[0]):
+                if part[0].casefold() in folder_words and _is_written_as_name(part[0]):
                     yield "NAME", token.start() + part.start(), token.start() + part.end()
 
 
 def _is_written_as_name(word: str) -> bool:
-    return word[0].isupper() or (len(word) > 2 and word.casefold() not in _ALSO_NAMES)
+    return word[0].isupper() or (len(word) > 2 and word.casefold() not in _WORDS_THAT_ARE_ALSO_NAMES)
 
 
-def _with_particles(text: str, start: int) -> int:
+def _find_name_start(text: str, start: int) -> int:
     """Where a name begins: "de la Fontaine" before its last word."""
-    before = _PARTICLES.search(text, max(start - 12, 0), start)
-    return before.start() if before else start
+    particles = _PARTICLES_BEFORE_NAME.search(text, max(start - 12, 0), start)
+    return particles.start() if particles else start
 
 
-def masked(text: str, names: Known = NOBODY) -> str:
+def mask_text(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> str:
     """The text with ``[NAME]``, ``[DATE]``, ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]`` and ``[AGE]``.
 
-    ``names`` are those that the document labels, on whichever page.
+    ``known_identifiers`` are those that the document labels, on whichever page.
 
-    >>> masked("Patient: Helen Marsh  DOB: 03/22/1971. Mrs. Marsh is 66 years old, BRCA1 c.5266dupC, 12.5 mg.")
+    >>> mask_text("Patient: Helen Marsh  DOB: 03/22/1971. Mrs. Marsh is 66 years old, BRCA1 c.5266dupC, 12.5 mg.")
     'Patient: [NAME]  DOB: [DATE]. Mrs. [NAME] is 66 years old, BRCA1 c.5266dupC, 12.5 mg.'
     """
-    parts, at = [], 0
-    for start, end, mask in spans(text, names):
-        parts += [text[at:start], f"[{mask}]"]
-        at = end
-    return "".join([*parts, text[at:]])
+    text_parts, position = [], 0
+    for start, end, mask in find_mask_spans(text, known_identifiers):
+        text_parts += [text[position:start], f"[{mask}]"]
+        position = end
+    return "".join([*text_parts, text[position:]])
 
 
 # --- records --------------------------------------------------------------------------------------------------------
 
 
-_DOCUMENT = "doc_"
+_DOCUMENT_PREFIX = "doc_"
 
 
-def doc_name(sha256: str) -> str:
+def create_document_pseudonym(sha256: str) -> str:
     """What a document is called where its name could hold a patient's: ``doc_`` and 12 hexadecimal digits."""
-    return f"{_DOCUMENT}{sha256[:12]}"
+    return f"{_DOCUMENT_PREFIX}{sha256[:12]}"
 
 
-def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
+def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
     """``reviewer_1`` … in the order of the names' hashes; a program's reviews stay marked as such."""
-    ordered = sorted(set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest())
-    return {name: f"{SIMULATED_PREFIX if is_simulated(name) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
+    sorted_reviewers = sorted(
+        set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
+    )
+    return {
+        reviewer: f"{SIMULATED_PREFIX if is_simulated(reviewer) else ''}reviewer_{number}"
+        for number, reviewer in enumerate(sorted_reviewers, 1)
+    }
 
 
 #: Letters and digits in a row, and the new name of a document as a whole.
-_TOKEN = re.compile(rf"{_DOCUMENT}[0-9a-f]{{12}}(?![^\W_])|[^\W_]+")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_ENDING = re.compile(r"\.pdf(?![^\W_])", re.IGNORECASE)
+_TOKEN_PATTERN = re.compile(rf"{_DOCUMENT_PREFIX}[0-9a-f]{{12}}(?![^\W_])|[^\W_]+")
+_LETTERS_PATTERN = re.compile(r"[^\W\d_]+")
+_PDF_ENDING = re.compile(r"\.pdf(?![^\W_])", re.IGNORECASE)
 #: So far apart may be the words of a name: ", " or " (".
-_GAP = 3
+_MAX_NAME_GAP = 3
 
 
 @dataclass(frozen=True)
-class NamedFile:
+class NamedDocument:
     """A document of the output folder as it may be named in a note."""
 
     doc_id: str
@@ -550,187 +576,217 @@ class NamedFile:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _NameForm:
     """One way to write a name."""
 
     words: tuple[str, ...]
-    written: str
-    alias: str
+    spelling: str
+    pseudonym: str
     is_file: bool
 
     @cached_property
-    def is_telling(self) -> bool:
+    def is_identifying(self) -> bool:
         """Whether it names somebody or something however its words are joined: not "ct_scan", which many notes say."""
-        return any(word not in _ALSO_NAMES for word in _telling(self.written))
+        return any(word not in _WORDS_THAT_ARE_ALSO_NAMES for word in _iterate_identifying_words(self.spelling))
 
-    def is_meant(self, surface: str, *, has_ending: bool) -> bool:
+    def is_reference(self, matched_text: str, *, has_ending: bool) -> bool:
         """Whether these words of a text are the name."""
-        if self.is_telling or (has_ending and self.is_file):
+        if self.is_identifying or (has_ending and self.is_file):
             return True
         if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
-            return len(surface) > 1 and surface == self.written
-        is_code = not surface.isalpha() and not surface.isdigit() and len(surface) > 3 and surface.isalnum()
-        return surface.casefold() == self.written.casefold() and (
-            "_" in surface or (is_code and not _is_medical(surface))
+            return len(matched_text) > 1 and matched_text == self.spelling
+        is_code = (
+            not matched_text.isalpha()
+            and not matched_text.isdigit()
+            and len(matched_text) > 3
+            and matched_text.isalnum()
+        )
+        return matched_text.casefold() == self.spelling.casefold() and (
+            "_" in matched_text or (is_code and not _is_medical_term(matched_text))
         )
 
 
-class Aliases:
+class PseudonymMap:
     """What the documents and reviewers of an output folder are called in an export, wherever they are named.
 
     Case does not matter, nor what joins the words of a name, nor the ending ``.pdf``. A name of nothing but ordinary
     words is found only as it is written.
     """
 
-    def __init__(self, documents: Iterable[NamedFile], reviewers: Iterable[str]) -> None:
-        known_files = list(documents)
-        self.reviewers = pseudonyms(reviewers)
+    def __init__(self, documents: Iterable[NamedDocument], reviewers: Iterable[str]) -> None:
+        named_documents = list(documents)
+        self.reviewer_pseudonyms = assign_reviewer_pseudonyms(reviewers)
         """Name → new name."""
-        self.documents = {one.doc_id: doc_name(one.sha256) if one.sha256 else "[NAME]" for one in known_files}
+        self.document_pseudonyms = {
+            named_document.doc_id: create_document_pseudonym(named_document.sha256)
+            if named_document.sha256
+            else "[NAME]"
+            for named_document in named_documents
+        }
         """doc_id → new name; a mask where nothing tells the PDF's hash."""
-        forms = {_Form(_folded(name), name, alias, is_file=False) for name, alias in self.reviewers.items()}
-        for one in known_files:
-            for name in (one.doc_id, _ENDING.sub("", one.filename)):
-                forms.add(_Form(_folded(name), name, self.documents[one.doc_id], is_file=True))
-        self._forms: dict[str, list[_Form]] = {}
-        for form in sorted(forms, key=lambda form: (-len(form.words), form.written, form.alias)):
-            if form.words:
-                self._forms.setdefault(form.words[0], []).append(form)
-        people = (form.written for form in forms if form.is_file or not is_simulated(form.written))
-        self.words = frozenset(word for name in people for word in _telling(name))
-        """What says in these names who it is about, in small letters: for ``Known.words``."""
+        name_forms = {
+            _NameForm(_fold_name(name), name, pseudonym, is_file=False)
+            for name, pseudonym in self.reviewer_pseudonyms.items()
+        }
+        for named_document in named_documents:
+            for name in (named_document.doc_id, _PDF_ENDING.sub("", named_document.filename)):
+                name_forms.add(
+                    _NameForm(_fold_name(name), name, self.document_pseudonyms[named_document.doc_id], is_file=True)
+                )
+        self._forms_by_first_word: dict[str, list[_NameForm]] = {}
+        for name_form in sorted(name_forms, key=lambda form: (-len(form.words), form.spelling, form.pseudonym)):
+            if name_form.words:
+                self._forms_by_first_word.setdefault(name_form.words[0], []).append(name_form)
+        identifying_names = (
+            name_form.spelling for name_form in name_forms if name_form.is_file or not is_simulated(name_form.spelling)
+        )
+        self.folder_words = frozenset(word for name in identifying_names for word in _iterate_identifying_words(name))
+        """What says in these names who it is about, in small letters: for ``KnownIdentifiers.folder_words``."""
 
-    def told(self, text: str) -> str:
+    def pseudonymise_text(self, text: str) -> str:
         """The text with all documents and reviewers under their new names."""
-        tokens = list(_TOKEN.finditer(text))
-        folded = [token[0].casefold() for token in tokens]
-        parts, at, i = [], 0, 0
-        while i < len(tokens):
-            found = next(self._found(text, tokens, folded, i), None)
-            if found is None:
-                i += 1
+        tokens = list(_TOKEN_PATTERN.finditer(text))
+        folded_tokens = [token[0].casefold() for token in tokens]
+        text_parts, position, token_index = [], 0, 0
+        while token_index < len(tokens):
+            replacement = next(self._iterate_names_at(text, tokens, folded_tokens, token_index), None)
+            if replacement is None:
+                token_index += 1
                 continue
-            alias, end, count = found
-            parts += [text[at : tokens[i].start()], alias]
-            at, i = end, i + count
-            while i < len(tokens) and tokens[i].start() < end:  # the ending
-                i += 1
-        return "".join([*parts, text[at:]])
+            pseudonym, end, token_count = replacement
+            text_parts += [text[position : tokens[token_index].start()], pseudonym]
+            position, token_index = end, token_index + token_count
+            while token_index < len(tokens) and tokens[token_index].start() < end:  # the ending
+                token_index += 1
+        return "".join([*text_parts, text[position:]])
 
-    def _found(
-        self, text: str, tokens: Sequence[re.Match[str]], folded: Sequence[str], i: int
+    def _iterate_names_at(
+        self, text: str, tokens: Sequence[re.Match[str]], folded_tokens: Sequence[str], token_index: int
     ) -> Iterator[tuple[str, int, int]]:
         """The names that begin with this token, the longest first: new name, where it ends, how many tokens it has."""
-        for form in self._forms.get(folded[i], ()):
-            inside = tokens[i : i + len(form.words)]
-            if tuple(folded[i : i + len(form.words)]) != form.words:
+        for name_form in self._forms_by_first_word.get(folded_tokens[token_index], ()):
+            name_tokens = tokens[token_index : token_index + len(name_form.words)]
+            if tuple(folded_tokens[token_index : token_index + len(name_form.words)]) != name_form.words:
                 continue
-            if any(other.start() - one.end() > _GAP for one, other in pairwise(inside)):
+            if any(next_token.start() - token.end() > _MAX_NAME_GAP for token, next_token in pairwise(name_tokens)):
                 continue
-            start, end = inside[0].start(), inside[-1].end()
-            ending = _ENDING.match(text, end)
-            if form.is_meant(text[start:end], has_ending=ending is not None):
-                yield form.alias, ending.end() if ending else end, len(inside)
+            start, end = name_tokens[0].start(), name_tokens[-1].end()
+            ending_match = _PDF_ENDING.match(text, end)
+            if name_form.is_reference(text[start:end], has_ending=ending_match is not None):
+                yield name_form.pseudonym, ending_match.end() if ending_match else end, len(name_tokens)
 
 
-def _folded(name: str) -> tuple[str, ...]:
+def _fold_name(name: str) -> tuple[str, ...]:
     """The words of a name in small letters, accents as texts have them."""
-    return tuple(token[0].casefold() for token in _TOKEN.finditer(unicodedata.normalize("NFC", name)))
+    return tuple(token[0].casefold() for token in _TOKEN_PATTERN.finditer(unicodedata.normalize("NFC", name)))
 
 
-def _telling(name: str) -> Iterator[str]:
+def _iterate_identifying_words(name: str) -> Iterator[str]:
     """What stands in a name, in small letters, but ordinary words and short numbers."""
-    for token in _folded(name):
-        if _digits(token) > (4 if token.isdigit() else 3):
+    for token in _fold_name(name):
+        if _count_digits(token) > (4 if token.isdigit() else 3):
             yield token
-        elif not _is_medical(token):
-            yield from (one for one in _LETTERS.findall(token) if len(one) > 1 and not _is_ordinary(one))
+        elif not _is_medical_term(token):
+            yield from (
+                letters
+                for letters in _LETTERS_PATTERN.findall(token)
+                if len(letters) > 1 and not _is_ordinary_word(letters)
+            )
 
 
-def _is_ordinary(word: str) -> bool:
-    if word in _ALSO_NAMES:
+def _is_ordinary_word(word: str) -> bool:
+    if word in _WORDS_THAT_ARE_ALSO_NAMES:
         return False
-    return bool({word, word.removesuffix("s")} & _ordinary()) or _TERM.fullmatch(word) is not None
+    return (
+        bool({word, word.removesuffix("s")} & _load_ordinary_words())
+        or _TERM_SUFFIX_PATTERN.fullmatch(word) is not None
+    )
 
 
 @cache
-def _ordinary() -> frozenset[str]:
+def _load_ordinary_words() -> frozenset[str]:
     """Words in small letters that are nobody's name: those of files, of forms and of the five types."""
     groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
-    vendors = (chain([name], others) for name, others in load_lexicon().vendor_aliases)
-    told = " ".join(chain.from_iterable(chain(groups, vendors)))
-    return _COMMON | {word.casefold() for word in _LETTERS.findall(f"{told} {_ORDINARY}")}
+    vendor_names = (chain([name], other_names) for name, other_names in load_lexicon().vendor_aliases)
+    joined_text = " ".join(chain.from_iterable(chain(groups, vendor_names)))
+    return _NON_NAME_WORDS | {word.casefold() for word in _LETTERS_PATTERN.findall(f"{joined_text} {_FILE_NAME_WORDS}")}
 
 
-def _is_medical(word: str) -> bool:
-    return any(re.fullmatch(pattern, word, re.IGNORECASE) for pattern in _MEDICAL.values())
+def _is_medical_term(word: str) -> bool:
+    return any(re.fullmatch(pattern, word, re.IGNORECASE) for pattern in _MEDICAL_TERM_PATTERNS.values())
 
 
-def deidentified(truth: Truth, names: Known, aliases: Aliases) -> Truth:
+def deidentify_document(
+    document: GroundTruthDocument, known_identifiers: KnownIdentifiers, pseudonym_map: PseudonymMap
+) -> GroundTruthDocument:
     """The record with its document and reviewers under other names, and all free text masked.
 
-    ``names`` are those of its document; ``aliases`` those of the whole output folder: notes may name others than their
+    ``known_identifiers`` are those of its document; ``pseudonym_map`` those of the whole output folder: notes may name others than their
     own. KeyError where its own document or a reviewer is not among them.
     """
-    record = truth.record
+    record = document.record
 
-    def told(text: str) -> str:
-        return masked(aliases.told(text), names)
+    def redact(text: str) -> str:
+        return mask_text(pseudonym_map.pseudonymise_text(text), known_identifiers)
 
-    answer = _answer(record.ground_truth_classification, told)
-    changed = record.model_copy(
+    classification = _redact_classification(record.ground_truth_classification, redact)
+    redacted_record = record.model_copy(
         update={
-            "doc_id": aliases.documents[record.doc_id],
-            "ground_truth_classification": answer,
-            "correction_notes": told(record.correction_notes),
-            "reviewer": record.reviewer and aliases.reviewers[record.reviewer],
+            "doc_id": pseudonym_map.document_pseudonyms[record.doc_id],
+            "ground_truth_classification": classification,
+            "correction_notes": redact(record.correction_notes),
+            "reviewer": record.reviewer and pseudonym_map.reviewer_pseudonyms[record.reviewer],
         }
     )
-    answered_by = tuple(aliases.reviewers[reviewer] for reviewer in truth.answered_by)
-    return replace(truth, record=changed, answered_by=answered_by)
+    answer_reviewers = tuple(pseudonym_map.reviewer_pseudonyms[reviewer] for reviewer in document.answer_reviewers)
+    return replace(document, record=redacted_record, answer_reviewers=answer_reviewers)
 
 
-def _answer(answer: ClassificationOutput, told: Callable[[str], str]) -> ClassificationOutput:
-    value = answer.to_json()
-    for segment in value["segments"]:
-        segment["reasoning"] = told(segment["reasoning"])
+def _redact_classification(classification: ClassificationOutput, redact: Callable[[str], str]) -> ClassificationOutput:
+    answer_json = classification.to_json()
+    for segment in answer_json["segments"]:
+        segment["reasoning"] = redact(segment["reasoning"])
         for presence in segment["segment_composition"]:
             for evidence in presence["top_evidence"]:
-                evidence["snippet"] = told(evidence["snippet"])
-                evidence["anchors_found"] = [told(anchor) for anchor in evidence["anchors_found"]]
-    value["vendor_signals"] = [told(signal) for signal in value["vendor_signals"]]
-    value["self_evaluation"] = _throughout(value["self_evaluation"], told)
-    return ClassificationOutput.model_validate(value)
+                evidence["snippet"] = redact(evidence["snippet"])
+                evidence["anchors_found"] = [redact(anchor) for anchor in evidence["anchors_found"]]
+    answer_json["vendor_signals"] = [redact(signal) for signal in answer_json["vendor_signals"]]
+    answer_json["self_evaluation"] = _redact_json(answer_json["self_evaluation"], redact)
+    return ClassificationOutput.model_validate(answer_json)
 
 
 #: In what has no form, a number alone may be anybody's record number.
-_LONG_NUMBER = re.compile(r"(?<![\w.,-])\d{5,}(?![\w-]|[.,]\d)")
-_TELLING = 10_000
+_LONG_NUMBER_PATTERN = re.compile(r"(?<![\w.,-])\d{5,}(?![\w-]|[.,]\d)")
+_MIN_IDENTIFYING_NUMBER = 10_000
 
 
-def _throughout(value: Any, told: Callable[[str], str]) -> Any:
+def _redact_json(json_value: Any, redact: Callable[[str], str]) -> Any:
     """The JSON value with every text in it told, names of fields too, and whole numbers of five or more digits masked."""
-    if isinstance(value, str):
-        return _LONG_NUMBER.sub("[ID]", told(value))
-    if isinstance(value, list):
-        return [_throughout(one, told) for one in value]
-    if isinstance(value, dict):
-        return {_throughout(name, told): _throughout(one, told) for name, one in value.items()}
-    if isinstance(value, int | float) and abs(value) >= _TELLING and (isinstance(value, int) or value.is_integer()):
+    if isinstance(json_value, str):
+        return _LONG_NUMBER_PATTERN.sub("[ID]", redact(json_value))
+    if isinstance(json_value, list):
+        return [_redact_json(member, redact) for member in json_value]
+    if isinstance(json_value, dict):
+        return {_redact_json(key, redact): _redact_json(member, redact) for key, member in json_value.items()}
+    if (
+        isinstance(json_value, int | float)
+        and abs(json_value) >= _MIN_IDENTIFYING_NUMBER
+        and (isinstance(json_value, int) or json_value.is_integer())
+    ):
         return "[ID]"
-    return value
+    return json_value
 
 
 # --- how good it is -------------------------------------------------------------------------------------------------
 
 
 @cache
-def _planted() -> dict[str, dict[str, list[str]]]:
+def _load_planted_texts() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads((files("evalkit.evaluation") / "planted.toml").read_text("utf-8"))
 
 
-def misses(seed: int, n: int) -> pd.DataFrame:
-    """What survives of ``n`` invented identifiers of each kind, planted into sentences.
+def measure_missed_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
+    """What survives of ``count_per_kind`` invented identifiers of each kind, planted into sentences.
 
     Columns: ``kind``; ``planted``; ``missed``: how many of which at least one word or number is still there;
     ``share``; ``high``, the upper end of the share's exact 95 % interval (Clopper and Pearson, 1934). Names and
@@ -738,40 +794,48 @@ def misses(seed: int, n: int) -> pd.DataFrame:
     """
     import pandas as pd
 
-    table = []
-    for kind in _planted()["sentences"]:
+    rows = []
+    for kind in _load_planted_texts()["sentences"]:
         rng = random.Random(f"{seed}:{kind}")  # noqa: S311 - examples, no secrets
-        missed = sum(_survives(*_example(kind, rng)) for _ in range(n))
-        table.append((kind, n, missed, missed / n, exact(missed, n).high))
-    return pd.DataFrame(table, columns=["kind", "planted", "missed", "share", "high"])
+        missed_count = sum(_is_any_word_left(*_create_example(kind, rng)) for _ in range(count_per_kind))
+        rows.append(
+            (
+                kind,
+                count_per_kind,
+                missed_count,
+                missed_count / count_per_kind,
+                estimate_proportion(missed_count, count_per_kind).high,
+            )
+        )
+    return pd.DataFrame(rows, columns=["kind", "planted", "missed", "share", "high"])
 
 
-def _example(kind: str, rng: random.Random) -> tuple[list[str], str]:
+def _create_example(kind: str, rng: random.Random) -> tuple[list[str], str]:
     """Pages, and the identifier that stands on the last of them."""
-    words = _planted()["words"]
-    value = _filled(rng.choice(_planted()["values"][kind]), words, rng)
-    sentence = rng.choice(_planted()["sentences"][kind])
-    *_, other = value.split(" ", 1)
-    wanted = {"value": value, "other": other, "OTHER": other.upper()}
-    pages = [page.format(**wanted) for page in sentence.split("|")]
-    return pages, value if len(pages) == 1 else wanted["OTHER"] if "{OTHER}" in sentence else other
+    words = _load_planted_texts()["words"]
+    identifier = _fill_template(rng.choice(_load_planted_texts()["values"][kind]), words, rng)
+    sentence = rng.choice(_load_planted_texts()["sentences"][kind])
+    *_, last_part = identifier.split(" ", 1)
+    substitutions = {"value": identifier, "other": last_part, "OTHER": last_part.upper()}
+    pages = [page.format(**substitutions) for page in sentence.split("|")]
+    return pages, identifier if len(pages) == 1 else substitutions["OTHER"] if "{OTHER}" in sentence else last_part
 
 
-def _filled(shape: str, words: Mapping[str, Sequence[str]], rng: random.Random) -> str:
-    chosen = {name: rng.choice(values) for name, values in words.items()}
+def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: random.Random) -> str:
+    chosen_words = {name: rng.choice(values) for name, values in words.items()}
     year, month, day = rng.randint(1930, 2025), rng.randint(1, 12), rng.randint(1, 28)
-    ascii_of = {name: re.sub(r"[^a-z]", "", chosen[name].casefold()) for name in ("given", "family")}
-    made = shape.format(
-        **chosen | {"month": words["month"][month - 1], "mon": words["month"][month - 1][:3]},
+    ascii_names = {name: re.sub(r"[^a-z]", "", chosen_words[name].casefold()) for name in ("given", "family")}
+    filled_text = template.format(
+        **chosen_words | {"month": words["month"][month - 1], "mon": words["month"][month - 1][:3]},
         MON=words["month"][month - 1][:3].upper(),
-        GIVEN=chosen["given"].upper(),
-        FAMILY=chosen["family"].upper(),
-        initial=chosen["given"][0],
-        INITIAL=chosen["street"][0],
-        family_ascii=ascii_of["family"],
-        given_small=chosen["given"].casefold(),
-        family_small=chosen["family"].casefold(),
-        GIVEN_ASCII=ascii_of["given"].upper(),
+        GIVEN=chosen_words["given"].upper(),
+        FAMILY=chosen_words["family"].upper(),
+        initial=chosen_words["given"][0],
+        INITIAL=chosen_words["street"][0],
+        family_ascii=ascii_names["family"],
+        given_small=chosen_words["given"].casefold(),
+        family_small=chosen_words["family"].casefold(),
+        GIVEN_ASCII=ascii_names["given"].upper(),
         m=month,
         d=day,
         mm=f"{month:02d}",
@@ -779,22 +843,24 @@ def _filled(shape: str, words: Mapping[str, Sequence[str]], rng: random.Random) 
         year=year,
         yy=f"{year % 100:02d}",
     )
-    signs = {"#": "0123456789", "@": "ABCDEFGHJKLMNPRSTUVWXYZ"}
+    characters_by_sign = {"#": "0123456789", "@": "ABCDEFGHJKLMNPRSTUVWXYZ"}
     # An e-mail address keeps its sign.
-    at = "@" if "{mail}" not in shape else ""
-    return "".join(rng.choice(signs[sign]) if sign in ("#", at) else sign for sign in made)
+    letter_sign = "@" if "{mail}" not in template else ""
+    return "".join(rng.choice(characters_by_sign[sign]) if sign in ("#", letter_sign) else sign for sign in filled_text)
 
 
-def _survives(pages: list[str], value: str) -> bool:
+def _is_any_word_left(pages: list[str], identifier: str) -> bool:
     """Whether any word or number of the value is left on the last page."""
-    left = set(re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", masked(pages[-1], known(pages)))))
-    page = pages[-1].replace(value, " ", 1)
-    own = set(re.findall(r"\w+", value)) - set(re.findall(r"\w+", page))
-    return any(word in left for word in own if len(word) > 1 or word.isdigit())
+    remaining_words = set(
+        re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
+    )
+    text_around = pages[-1].replace(identifier, " ", 1)
+    identifier_words = set(re.findall(r"\w+", identifier)) - set(re.findall(r"\w+", text_around))
+    return any(word in remaining_words for word in identifier_words if len(word) > 1 or word.isdigit())
 
 
 #: Medical words, by kind: what must not be masked for looking like a name, a date or a number.
-_MEDICAL = {
+_MEDICAL_TERM_PATTERNS = {
     "gene or protein": r"(?-i:BRCA[12]|TP53|PALB2|CHEK2|ATM|PTEN|KRAS|NRAS|BRAF|EGFR|ALK|ROS1|HER-?2|ERBB2|PIK3CA|MLH1|MSH[26]|PMS2|APC|CDH1|RET|MET"
     r"|JAK2|FLT3|NPM1|IDH[12]|CD\d{1,3}|Ki-?67|PD-?L1|CA[ -]?(?:125|19-9|15-3)|PSA|CEA|IL-\d+|SOX10|GATA3|TTF-?1|CK\d+|p\d{2})",
     "variant or transcript": r"(?:c\.[\d_+*-]+(?:[ACGT]>[ACGT]|del\w*|dup\w*|ins\w*)|p\.\(?[A-Z][a-z]{2}\d+\w*|[NX][MRPC]_\d+(?:\.\d+)?|rs\d{4,}|chr\w{1,2}:[\d,]+)",
@@ -809,20 +875,25 @@ _MEDICAL = {
 }
 
 
-def harm(texts: Iterable[str], words: frozenset[str] = frozenset()) -> pd.DataFrame:
+def measure_needless_masking(texts: Iterable[str], folder_words: frozenset[str] = frozenset()) -> pd.DataFrame:
     """How many medical words are masked needlessly, each text being a document of its own.
 
-    ``words`` are those of the folder's names. Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
+    ``folder_words`` are those of the folder's names. Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
     """
     import pandas as pd
 
-    counts = {kind: [0, 0] for kind in _MEDICAL}
-    patterns = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _MEDICAL.items()}
+    counts_by_kind = {kind: [0, 0] for kind in _MEDICAL_TERM_PATTERNS}
+    patterns = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _MEDICAL_TERM_PATTERNS.items()}
     for text in texts:
-        hidden = spans(text, replace(known([text]), words=words))
+        mask_spans = find_mask_spans(text, replace(find_labelled_identifiers([text]), folder_words=folder_words))
         for kind, pattern in patterns.items():
             for match in pattern.finditer(text):
-                counts[kind][0] += 1
-                counts[kind][1] += any(start < match.end() and match.start() < end for start, end, _ in hidden)
-    table = [(kind, words, lost, lost / words if words else None) for kind, (words, lost) in counts.items()]
-    return pd.DataFrame(table, columns=["kind", "words", "masked", "share"]).astype({"share": "Float64"})
+                counts_by_kind[kind][0] += 1
+                counts_by_kind[kind][1] += any(
+                    start < match.end() and match.start() < end for start, end, _ in mask_spans
+                )
+    rows = [
+        (kind, word_count, masked_count, masked_count / word_count if word_count else None)
+        for kind, (word_count, masked_count) in counts_by_kind.items()
+    ]
+    return pd.DataFrame(rows, columns=["kind", "words", "masked", "share"]).astype({"share": "Float64"})

@@ -22,11 +22,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.evaluation.card import MARK, Facts, data_card
-from evalkit.evaluation.deidentify import Aliases, Known, NamedFile, deidentified, harm, masked, misses
-from evalkit.evaluation.ground_truth import COLUMNS, Level, Row, Truth, Truths, dtype, read_truths, rows
-from evalkit.evaluation.splitting import Traits, check_shares
-from evalkit.evaluation.splitting import split as divided
+from evalkit.evaluation.data_card import EXPORT_MARKER, DataCardFacts, render_data_card
+from evalkit.evaluation.deidentify import (
+    KnownIdentifiers,
+    NamedDocument,
+    PseudonymMap,
+    deidentify_document,
+    mask_text,
+    measure_missed_identifiers,
+    measure_needless_masking,
+)
+from evalkit.evaluation.ground_truth_table import (
+    COLUMNS,
+    FolderGroundTruth,
+    GroundTruthDocument,
+    GroundTruthRow,
+    TableLevel,
+    build_rows,
+    get_column_dtype,
+    read_folder_ground_truth,
+)
+from evalkit.evaluation.splitting import SplitFeatures, check_split_shares
+from evalkit.evaluation.splitting import split_documents as divided
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle
 from evalkit.review.roster import Roster
@@ -38,7 +55,7 @@ if TYPE_CHECKING:
 
     from evalkit.documents.bundle import DocumentBundle
 
-Format = Literal["jsonl", "csv", "parquet", "folder"]
+ExportFileFormat = Literal["jsonl", "csv", "parquet", "folder"]
 
 #: Columns of the CSV of documents. ``segments`` reads ``1-5 Genomic Report; 6-8 Clinical Note``; ``vouched`` is
 #: separated by spaces.
@@ -60,13 +77,13 @@ CSV_COLUMNS = (
 
 #: Between the pages of a text.
 PAGE_BREAK = "\f"
-_TEXT = "What stands on the pages; a form feed between two."
-_SPLIT = "The part of the split that the document belongs to."
+_TEXT_MEANING = "What stands on the pages; a form feed between two."
+_SPLIT_MEANING = "The part of the split that the document belongs to."
 
 #: The one part of a folder whose documents are not divided.
-_UNDIVIDED = "train"
+_UNDIVIDED_PART = "train"
 #: Identifiers of each kind, planted to measure what de-identifying misses; their seed; documents looked at for harm.
-_PLANTED, _PLANTED_SEED, _LOOKED_AT = 200, 0, 200
+_PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
 
 
 class ExportedTruth(GroundTruth):
@@ -84,45 +101,45 @@ class ExportedTruth(GroundTruth):
 
 
 @dataclass(frozen=True)
-class _Document:
+class _ExportDocument:
     """One document of an export."""
 
-    truth: Truth
-    pages: tuple[str, ...] = ()
+    truth: GroundTruthDocument
+    page_texts: tuple[str, ...] = ()
     """What they say, if that is wanted."""
-    part: str | None = None
+    split_part: str | None = None
     """Of the split."""
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _ExportOptions:
     """What is asked for."""
 
-    level: Level
-    silver: bool
+    level: TableLevel
+    include_silver: bool
     deidentify: bool
-    shares: Mapping[str, float] | None
+    share_by_part: Mapping[str, float] | None
     seed: int
     with_text: bool
 
     @property
     def needs_bundles(self) -> bool:
         """Whether what stands in the documents matters, not only what is said about them."""
-        return self.deidentify or self.with_text or self.shares is not None
+        return self.deidentify or self.with_text or self.share_by_part is not None
 
     @property
-    def columns(self) -> dict[str, str]:
+    def column_meanings(self) -> dict[str, str]:
         """The columns of a row, and what they mean."""
-        more = {"split": _SPLIT} if self.shares else {}
-        return COLUMNS[self.level] | more | ({"text": _TEXT} if self.with_text else {})
+        split_column = {"split": _SPLIT_MEANING} if self.share_by_part else {}
+        return COLUMNS[self.level] | split_column | ({"text": _TEXT_MEANING} if self.with_text else {})
 
 
 def export_ground_truth(
     output: Path | str,
     to: Path | str | None,
     *,
-    file_format: Format = "jsonl",
-    level: Level = "document",
+    file_format: ExportFileFormat = "jsonl",
+    level: TableLevel = "document",
     silver: bool = False,
     deidentify: bool = False,
     split: Mapping[str, float] | None = None,
@@ -147,39 +164,39 @@ def export_ground_truth(
     read as it was meant. Where documents had to be left out or lack something, all others are written, and then a
     StoreError names them.
     """
-    wanted = _Wanted(level, silver, deidentify, split, seed, with_text)
+    options = _ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
-    _check_options(wanted, target, file_format)
-    gathered = _gathered(OutputFolder(output), wanted)
+    _check_options(options, target, file_format)
+    export_content = _collect_content(OutputFolder(output), options)
     try:
         if file_format == "folder":
             assert target is not None  # noqa: S101 - _check_options
-            count = _write_folder(gathered, wanted, target, OutputFolder(output))
+            row_count = _write_folder(export_content, options, target, OutputFolder(output))
         else:
-            count = _write_file(gathered.documents, wanted, target, file_format)
+            row_count = _write_file(export_content.documents, options, target, file_format)
     except OSError as error:
         raise UsageError(
             f"{to} cannot be written ({error.strerror or type(error).__name__})",
             code="EXPORT",
             remedy="Name another file or folder.",
         ) from error
-    if gathered.problems:
+    if export_content.problems:
         raise StoreError(
-            f"{count} rows were written, but not all is there: {'; '.join(gathered.problems)}",
+            f"{row_count} rows were written, but not all is there: {'; '.join(export_content.problems)}",
             code="EXPORT-INCOMPLETE",
             remedy="Restore these files from a backup or run the documents with --fresh, then export again.",
         )
-    return count
+    return row_count
 
 
-def _check_options(wanted: _Wanted, target: Path | None, file_format: Format) -> None:
-    if wanted.shares is not None:
-        check_shares(wanted.shares)
+def _check_options(options: _ExportOptions, target: Path | None, file_format: ExportFileFormat) -> None:
+    if options.share_by_part is not None:
+        check_split_shares(options.share_by_part)
     if target is None and file_format in ("parquet", "folder"):
         raise UsageError(f"{file_format} needs a place to be written to", code="EXPORT", remedy="Name one with --to.")
     if target is None or not target.exists():
         return
-    if file_format == "folder" and not _is_ours(target):
+    if file_format == "folder" and not _is_export_folder(target):
         raise UsageError(
             f"{target} is there already and is no export, or holds more than one",
             code="EXPORT",
@@ -193,167 +210,187 @@ def _check_options(wanted: _Wanted, target: Path | None, file_format: Format) ->
 
 
 @dataclass(frozen=True)
-class _Gathered:
+class _ExportContent:
     """What an export consists of."""
 
-    documents: tuple[_Document, ...]
+    documents: tuple[_ExportDocument, ...]
     problems: tuple[str, ...]
     """A sentence for each document that is left out or lacks something."""
-    words: frozenset[str] = frozenset()
+    masked_words: frozenset[str] = frozenset()
     """Masked everywhere: those of the folder's names."""
 
 
-def _gathered(files: OutputFolder, wanted: _Wanted) -> _Gathered:
-    found = read_truths(files.root, silver=wanted.silver)
-    problems = list(found.problems)
-    if not wanted.needs_bundles:
-        return _Gathered(tuple(_Document(truth) for truth in found.truths), found.problems)
-    aliases = _aliases(files, found, problems) if wanted.deidentify else None
-    documents, traits = [], []
-    for truth in found.truths:
+def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _ExportContent:
+    folder_truth = read_folder_ground_truth(output_folder.root, include_silver=options.include_silver)
+    problems = list(folder_truth.problems)
+    if not options.needs_bundles:
+        return _ExportContent(tuple(_ExportDocument(truth) for truth in folder_truth.documents), folder_truth.problems)
+    aliases = _create_aliases(output_folder, folder_truth, problems) if options.deidentify else None
+    documents, split_features = [], []
+    for truth in folder_truth.documents:
         if truth.sha256 is None:
             continue  # named by read_truths
         try:
-            bundle = read_bundle(files, truth.record.doc_id)
+            bundle = read_bundle(output_folder, truth.record.doc_id)
         except StoreError as error:
             problems.append(f"{truth.record.doc_id!r}: {error.message}")
             continue
-        document = _document(truth, bundle, wanted, aliases)
+        document = _build_export_document(truth, bundle, options, aliases)
         documents.append(document)
-        if wanted.shares is not None:
-            traits.append(replace(Traits.of(bundle), doc_id=document.truth.record.doc_id))
-    if wanted.shares is not None:
-        parts = divided(traits, wanted.shares, seed=wanted.seed)
-        part = {doc_id: name for name, doc_ids in parts.items() for doc_id in doc_ids}
-        documents = [replace(one, part=part[one.truth.record.doc_id]) for one in documents]
-    return _Gathered(tuple(documents), tuple(problems), aliases.words if aliases else frozenset())
+        if options.share_by_part is not None:
+            split_features.append(replace(SplitFeatures.from_bundle(bundle), doc_id=document.truth.record.doc_id))
+    if options.share_by_part is not None:
+        doc_ids_by_part = divided(split_features, options.share_by_part, seed=options.seed)
+        part_by_doc_id = {doc_id: part_name for part_name, doc_ids in doc_ids_by_part.items() for doc_id in doc_ids}
+        documents = [
+            replace(export_document, split_part=part_by_doc_id[export_document.truth.record.doc_id])
+            for export_document in documents
+        ]
+    return _ExportContent(tuple(documents), tuple(problems), aliases.folder_words if aliases else frozenset())
 
 
-def _aliases(files: OutputFolder, found: Truths, problems: list[str]) -> Aliases:
+def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth, problems: list[str]) -> PseudonymMap:
     """Other names for all documents and reviewers of the folder, exported or not: notes may speak of any."""
-    rows: dict[str, dict[str, Any]] = {}
-    reviewers = set(found.reviewers)
+    row_by_doc_id: dict[str, dict[str, Any]] = {}
+    reviewers = set(folder_truth.reviewers)
     try:
-        reviewers.update(Roster(files).list_names())
-        if has_database(files.root):
-            with OutputIndex(files.root) as index:
-                rows = {row["doc_id"]: row for row in index.list_documents()}
+        reviewers.update(Roster(output_folder).list_names())
+        if has_database(output_folder.root):
+            with OutputIndex(output_folder.root) as index:
+                row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
     except StoreError as error:
         problems.append(error.message)
-    hashes = {truth.record.doc_id: truth.sha256 for truth in found.truths}
-    of_results = {name.rpartition("/")[2].removesuffix(".json") for name in files.list_json_files(RESULTS_FOLDER)}
-    named = []
-    for doc_id in sorted(of_results | rows.keys() | hashes.keys()):
-        row = rows.get(doc_id, {})
-        sha256 = hashes.get(doc_id) or row.get("sha256") or _hash_of(files, doc_id)
-        named.append(NamedFile(doc_id, Path(row.get("file_path") or f"{doc_id}.pdf").name, sha256))
-    return Aliases(named, reviewers)
+    hash_by_doc_id = {truth.record.doc_id: truth.sha256 for truth in folder_truth.documents}
+    result_doc_ids = {
+        name.rpartition("/")[2].removesuffix(".json") for name in output_folder.list_json_files(RESULTS_FOLDER)
+    }
+    named_files = []
+    for doc_id in sorted(result_doc_ids | row_by_doc_id.keys() | hash_by_doc_id.keys()):
+        row = row_by_doc_id.get(doc_id, {})
+        sha256 = hash_by_doc_id.get(doc_id) or row.get("sha256") or _read_result_hash(output_folder, doc_id)
+        named_files.append(NamedDocument(doc_id, Path(row.get("file_path") or f"{doc_id}.pdf").name, sha256))
+    return PseudonymMap(named_files, reviewers)
 
 
-def _hash_of(files: OutputFolder, doc_id: str) -> str | None:
+def _read_result_hash(output_folder: OutputFolder, doc_id: str) -> str | None:
     """What the result says, of a document that the index does not know."""
     try:
-        sha256 = files.read_json(result_file_name(doc_id), schema_version=RESULT_VERSION).get("sha256")
+        sha256 = output_folder.read_json(result_file_name(doc_id), schema_version=RESULT_VERSION).get("sha256")
     except StoreError:
         return None
     return sha256 if isinstance(sha256, str) else None
 
 
-def _document(truth: Truth, bundle: DocumentBundle, wanted: _Wanted, aliases: Aliases | None) -> _Document:
-    pages = tuple(_writable(page.text) for page in bundle.pages) if wanted.with_text else ()
+def _build_export_document(
+    truth: GroundTruthDocument, bundle: DocumentBundle, options: _ExportOptions, aliases: PseudonymMap | None
+) -> _ExportDocument:
+    page_texts = tuple(_clean_page_text(page.text) for page in bundle.pages) if options.with_text else ()
     if aliases is None:
-        return _Document(truth, pages)
-    names = replace(Known.of(bundle), words=aliases.words)
-    return _Document(deidentified(truth, names, aliases), tuple(masked(page, names) for page in pages))
+        return _ExportDocument(truth, page_texts)
+    known_identifiers = replace(KnownIdentifiers.from_bundle(bundle), folder_words=aliases.folder_words)
+    return _ExportDocument(
+        deidentify_document(truth, known_identifiers, aliases),
+        tuple(mask_text(page, known_identifiers) for page in page_texts),
+    )
 
 
-def _writable(page: str) -> str:
+def _clean_page_text(page_text: str) -> str:
     """The text without half characters, which cannot be written, and without what stands between pages."""
-    return page.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
+    return page_text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
 
 
-def _rows(documents: Iterable[_Document], wanted: _Wanted) -> Iterator[Row]:
+def _iterate_rows(documents: Iterable[_ExportDocument], options: _ExportOptions) -> Iterator[GroundTruthRow]:
     for document in documents:
-        for row in rows([document.truth], wanted.level):
-            yield row | _more(document, wanted, row)
+        for row in build_rows([document.truth], options.level):
+            yield row | _build_extra_columns(document, options, row)
 
 
-def _records(documents: Iterable[_Document], wanted: _Wanted) -> Iterator[Row]:
+def _iterate_records(documents: Iterable[_ExportDocument], options: _ExportOptions) -> Iterator[GroundTruthRow]:
     for document in documents:
-        told = {"is_simulated": document.truth.is_simulated}
-        yield document.truth.record.model_dump(mode="json") | told | _more(document, wanted, {})
+        added_fields = {"is_simulated": document.truth.is_simulated}
+        yield document.truth.record.model_dump(mode="json") | added_fields | _build_extra_columns(document, options, {})
 
 
-def _more(document: _Document, wanted: _Wanted, row: Row) -> Row:
-    more: Row = {}
-    if wanted.shares:
-        more["split"] = document.part
-    if wanted.with_text:
-        first, last = row.get("page") or row.get("start_page") or 1, row.get("page") or row.get("end_page")
-        more["text"] = PAGE_BREAK.join(document.pages[max(first, 1) - 1 : last])
-    return more
+def _build_extra_columns(document: _ExportDocument, options: _ExportOptions, row: GroundTruthRow) -> GroundTruthRow:
+    extra_columns: GroundTruthRow = {}
+    if options.share_by_part:
+        extra_columns["split"] = document.split_part
+    if options.with_text:
+        first_page, last_page = row.get("page") or row.get("start_page") or 1, row.get("page") or row.get("end_page")
+        extra_columns["text"] = PAGE_BREAK.join(document.page_texts[max(first_page, 1) - 1 : last_page])
+    return extra_columns
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def _write_file(documents: Sequence[_Document], wanted: _Wanted, target: Path | None, file_format: Format) -> int:
-    whole = file_format == "jsonl" and wanted.level == "document"
-    found = list(_records(documents, wanted) if whole else _rows(documents, wanted))
-    names = list(wanted.columns)
-    if file_format == "csv" and wanted.level == "document":
-        names = [*CSV_COLUMNS, *(name for name in ("split", "text") if name in names)]
+def _write_file(
+    documents: Sequence[_ExportDocument], options: _ExportOptions, target: Path | None, file_format: ExportFileFormat
+) -> int:
+    has_whole_records = file_format == "jsonl" and options.level == "document"
+    records = list(_iterate_records(documents, options) if has_whole_records else _iterate_rows(documents, options))
+    column_names = list(options.column_meanings)
+    if file_format == "csv" and options.level == "document":
+        column_names = [
+            *CSV_COLUMNS,
+            *(column_name for column_name in ("split", "text") if column_name in column_names),
+        ]
     if target is None:
-        sys.stdout.write(_jsonl(found) if file_format == "jsonl" else _csv(names, found))
-        return len(found)
-    with replacing(target) as temporary:
+        sys.stdout.write(_format_jsonl(records) if file_format == "jsonl" else _format_csv(column_names, records))
+        return len(records)
+    with replace_atomically(target) as temporary_path:
         if file_format == "parquet":
-            _write_parquet(temporary, names, found)
-            _compare(_read_parquet(temporary), found, target.name)
+            _write_parquet(temporary_path, column_names, records)
+            _verify_rows(_read_parquet(temporary_path), records, target.name)
         elif file_format == "csv":
-            write_private(temporary, _csv(names, found))
-            _compare(_read_csv(temporary), [_cells(names, row) for row in found], target.name)
+            write_private_file(temporary_path, _format_csv(column_names, records))
+            _verify_rows(_read_csv(temporary_path), [_format_cells(column_names, row) for row in records], target.name)
         else:
-            write_private(temporary, _jsonl(found))
-            _compare(_read_jsonl(temporary), found, target.name)
-    return len(found)
+            write_private_file(temporary_path, _format_jsonl(records))
+            _verify_rows(_read_jsonl(temporary_path), records, target.name)
+    return len(records)
 
 
-def _jsonl(found: Iterable[Row]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found)
+def _format_jsonl(records: Iterable[GroundTruthRow]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in records)
 
 
-def _csv(names: Sequence[str], found: Iterable[Row]) -> str:
-    text = StringIO(newline="")
-    table = csv.DictWriter(text, names)
-    table.writeheader()
-    table.writerows(_cells(names, row) for row in found)
-    return text.getvalue()
+def _format_csv(column_names: Sequence[str], records: Iterable[GroundTruthRow]) -> str:
+    buffer = StringIO(newline="")
+    writer = csv.DictWriter(buffer, column_names)
+    writer.writeheader()
+    writer.writerows(_format_cells(column_names, row) for row in records)
+    return buffer.getvalue()
 
 
-def _cells(names: Iterable[str], row: Row) -> dict[str, str]:
-    return {name: "" if row[name] is None else str(_inert(row[name])) for name in names}
+def _format_cells(column_names: Iterable[str], row: GroundTruthRow) -> dict[str, str]:
+    return {
+        column_name: "" if row[column_name] is None else str(_escape_formula(row[column_name]))
+        for column_name in column_names
+    }
 
 
 def save_table(frame: pd.DataFrame, to: Path | str) -> None:
     """A table as CSV that only its owner can read, and in which no text runs as a formula. UsageError: not writable."""
     target = Path(to)
-    with _named(target), replacing(target) as temporary:
-        plain = frame.astype(object)
-        rows = plain.where(plain.notna(), None).to_dict("records")  # what is missing is empty, not the word nan
-        cells = [{str(name): value for name, value in row.items()} for row in rows]
-        write_private(temporary, _csv(list(map(str, frame.columns)), cells))
+    with _report_unwritable_file(target), replace_atomically(target) as temporary_path:
+        object_frame = frame.astype(object)
+        records = object_frame.where(object_frame.notna(), None).to_dict(
+            "records"
+        )  # what is missing is empty, not the word nan
+        named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
+        write_private_file(temporary_path, _format_csv(list(map(str, frame.columns)), named_records))
 
 
 def save_json(value: Any, to: Path | str) -> None:
     """A JSON value as a file that only its owner can read. UsageError: not writable."""
     target = Path(to)
-    with _named(target), replacing(target) as temporary:
-        write_private(temporary, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    with _report_unwritable_file(target), replace_atomically(target) as temporary_path:
+        write_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 @contextmanager
-def _named(target: Path) -> Iterator[None]:
+def _report_unwritable_file(target: Path) -> Iterator[None]:
     """What keeps the file from being written is told by its name."""
     try:
         yield
@@ -363,7 +400,7 @@ def _named(target: Path) -> Iterator[None]:
         ) from error
 
 
-def _inert(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     """Free text that a spreadsheet would run as a formula is quoted."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
@@ -379,22 +416,22 @@ def _read_csv(path: Path) -> list[Any]:
         return list(csv.DictReader(file))
 
 
-def _write_parquet(path: Path, names: Iterable[str], found: list[Row]) -> None:
+def _write_parquet(path: Path, column_names: Iterable[str], records: list[GroundTruthRow]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, _arrow(name)) for name in names])
-    with os.fdopen(_private(path), "wb") as file:
-        pq.write_table(pa.Table.from_pylist(found, schema), file)
+    schema = pa.schema([(column_name, _get_arrow_type(column_name)) for column_name in column_names])
+    with os.fdopen(_open_private_file(path), "wb") as file:
+        pq.write_table(pa.Table.from_pylist(records, schema), file)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _arrow(column: str) -> pa.DataType:
+def _get_arrow_type(column: str) -> pa.DataType:
     import pyarrow as pa
 
     types: dict[str, pa.DataType] = {"Int64": pa.int64(), "Float64": pa.float64(), "bool": pa.bool_()}
-    return types.get(dtype(column), pa.string())
+    return types.get(get_column_dtype(column), pa.string())
 
 
 def _read_parquet(path: Path) -> list[Any]:
@@ -404,107 +441,130 @@ def _read_parquet(path: Path) -> list[Any]:
         return list(pq.read_table(file).to_pylist())
 
 
-def _compare(found: Sequence[Any], meant: Sequence[Row], name: str) -> None:
+def _verify_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
     """EvalkitError where the rows that were read are not those that were meant; it names row and column."""
-    for number, (one, other) in enumerate(zip_longest(found, meant), 1):
-        if one != other:
-            columns = () if not (one and other) else [key for key in other if one.get(key) != other[key]]
+    for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
+        if read_row != expected_row:
+            columns = (
+                ()
+                if not (read_row and expected_row)
+                else [column for column in expected_row if read_row.get(column) != expected_row[column]]
+            )
             raise EvalkitError(
-                f"{name} does not read as it was meant: row {number} {', '.join(columns) or 'is missing or too many'}",
+                f"{file_name} does not read as it was meant: row {row_number} {', '.join(columns) or 'is missing or too many'}",
                 code="EXPORT-DIFFERS",
                 remedy="Nothing was left behind. Export again, and report it if it happens again.",
             )
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private_file(path: Path, text: str) -> None:
     """Write a new file that only its owner can read (0600), and sync it. OSError where it is there or cannot be made."""
-    with os.fdopen(_private(path), "w", encoding="utf-8", newline="") as file:
+    with os.fdopen(_open_private_file(path), "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _private(path: Path) -> int:
+def _open_private_file(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
+def replace_atomically(target: Path) -> Iterator[Path]:
     """A new name beside the target; what stands there in the end takes the target's place, or nothing is left of it."""
-    temporary = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
+    temporary_path = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
-        yield temporary
-        os.replace(temporary, target)
+        yield temporary_path
+        os.replace(temporary_path, target)
     finally:
-        temporary.unlink(missing_ok=True)
+        temporary_path.unlink(missing_ok=True)
 
 
 # --- folders --------------------------------------------------------------------------------------------------------
 
 
-def _write_folder(gathered: _Gathered, wanted: _Wanted, target: Path, files: OutputFolder) -> int:
-    parts = {name: list[_Document]() for name in wanted.shares or [_UNDIVIDED]}
-    for document in gathered.documents:
-        parts[document.part or _UNDIVIDED].append(document)
-    tables = {name: list(_rows(inside, wanted)) for name, inside in parts.items()}
-    card = data_card(
-        Facts(
-            level=wanted.level,
-            documents={name: tuple(one.truth for one in inside) for name, inside in parts.items()},
-            rows={name: len(table) for name, table in tables.items()},
-            columns={name: (dtype(name), meaning) for name, meaning in wanted.columns.items()},
-            left_out=len(gathered.problems),
-            is_divided=wanted.shares is not None,
-            misses=misses(_PLANTED_SEED, _PLANTED) if wanted.deidentify else None,
-            harm=harm(_texts(files, wanted), gathered.words) if wanted.deidentify else None,
+def _write_folder(
+    export_content: _ExportContent, options: _ExportOptions, target: Path, output_folder: OutputFolder
+) -> int:
+    documents_by_part = {name: list[_ExportDocument]() for name in options.share_by_part or [_UNDIVIDED_PART]}
+    for document in export_content.documents:
+        documents_by_part[document.split_part or _UNDIVIDED_PART].append(document)
+    rows_by_part = {
+        name: list(_iterate_rows(part_documents, options)) for name, part_documents in documents_by_part.items()
+    }
+    card = render_data_card(
+        DataCardFacts(
+            level=options.level,
+            documents_by_split={
+                name: tuple(export_document.truth for export_document in part_documents)
+                for name, part_documents in documents_by_part.items()
+            },
+            row_counts={name: len(part_rows) for name, part_rows in rows_by_part.items()},
+            column_descriptions={
+                name: (get_column_dtype(name), meaning) for name, meaning in options.column_meanings.items()
+            },
+            unreadable_count=len(export_content.problems),
+            is_split=options.share_by_part is not None,
+            missed_identifiers=measure_missed_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
+            if options.deidentify
+            else None,
+            needless_masking=measure_needless_masking(
+                _iterate_sample_texts(output_folder, options), export_content.masked_words
+            )
+            if options.deidentify
+            else None,
         )
     )
-    temporary = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
+    temporary_folder = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
-        temporary.mkdir(mode=0o700)
-        (temporary / "data").mkdir(mode=0o700)
-        for name, table in tables.items():
-            path = temporary / "data" / f"{name}.jsonl"
-            write_private(path, _jsonl(table))
-            _compare(_read_jsonl(path), table, path.name)
-        write_private(temporary / "README.md", card)
-        _take_place(temporary, target)
+        temporary_folder.mkdir(mode=0o700)
+        (temporary_folder / "data").mkdir(mode=0o700)
+        for name, part_rows in rows_by_part.items():
+            path = temporary_folder / "data" / f"{name}.jsonl"
+            write_private_file(path, _format_jsonl(part_rows))
+            _verify_rows(_read_jsonl(path), part_rows, path.name)
+        write_private_file(temporary_folder / "README.md", card)
+        _replace_folder(temporary_folder, target)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return sum(map(len, tables.values()))
+        shutil.rmtree(temporary_folder, ignore_errors=True)
+    return sum(map(len, rows_by_part.values()))
 
 
-def _texts(files: OutputFolder, wanted: _Wanted) -> Iterator[str]:
+def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) -> Iterator[str]:
     """What some of the documents say: those with the smallest hashes, so that it is the same ones every time."""
-    truths = [one for one in read_truths(files.root, silver=wanted.silver).truths if one.sha256]
-    for truth in sorted(truths, key=lambda one: one.sha256 or "")[:_LOOKED_AT]:
+    truths = [
+        candidate
+        for candidate in read_folder_ground_truth(output_folder.root, include_silver=options.include_silver).documents
+        if candidate.sha256
+    ]
+    for truth in sorted(truths, key=lambda candidate: candidate.sha256 or "")[:_MAX_HARM_TEXTS]:
         try:
-            yield "\n".join(page.text for page in read_bundle(files, truth.record.doc_id).pages)
+            yield "\n".join(page.text for page in read_bundle(output_folder, truth.record.doc_id).pages)
         except StoreError:
             continue  # named with the documents
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_export_folder(folder: Path) -> bool:
     """Whether a folder is an export and nothing else, so that another may take its place."""
     try:
-        inside = {str(path.relative_to(folder)) for path in folder.rglob("*")}
-        names = {name for name in inside if name not in ("README.md", "data")}
-        return all(Path(name).parent == Path("data") and name.endswith(".jsonl") for name in names) and MARK in (
-            folder / "README.md"
-        ).read_text("utf-8").split("\n---\n")[0].split("\n")
+        inner_names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
+        other_names = {inner_name for inner_name in inner_names if inner_name not in ("README.md", "data")}
+        return all(
+            Path(inner_name).parent == Path("data") and inner_name.endswith(".jsonl") for inner_name in other_names
+        ) and EXPORT_MARKER in (folder / "README.md").read_text("utf-8").split("\n---\n")[0].split("\n")
     except (OSError, ValueError):
         return False
 
 
-def _take_place(temporary: Path, target: Path) -> None:
-    old = temporary.with_name(f"{temporary.name}-old")
+def _replace_folder(temporary_folder: Path, target: Path) -> None:
+    old_folder = temporary_folder.with_name(f"{temporary_folder.name}-old")
     if not target.exists():
-        temporary.rename(target)
+        temporary_folder.rename(target)
         return
-    target.rename(old)
+    target.rename(old_folder)
     try:
-        temporary.rename(target)
+        temporary_folder.rename(target)
     except OSError:
-        old.rename(target)
+        old_folder.rename(target)
         raise
-    shutil.rmtree(old)
+    shutil.rmtree(old_folder)

@@ -1,6 +1,6 @@
 """Faults to be planted into a classification that is right, one at a time: the table of kinds.
 
-Each row says what it is, which agents should see it, and how it is planted. Planting changes a :class:`Draft`: a copy
+Each row says what it is, which agents should see it, and how it is planted. Planting changes a :class:`MutatedAnswer`: a copy
 of the answer as JSON, and where the fault is in the text, of the document. What the texts say is data,
 ``faults.toml``. Whoever plants knows nothing of who finds: no check is asked here.
 """
@@ -33,265 +33,276 @@ from evalkit.evaluation.alterations import Kind, Planted, plant
 from evalkit.issue import Agent
 
 Json = dict[str, Any]
-Dice = random.Random
+RandomSource = random.Random
 
-Nature = Literal["structural", "quote", "semantic"]
+FaultNature = Literal["structural", "quote", "semantic"]
 """How a fault can be seen: by counting and adding up; by looking up a quote; only by understanding the text."""
 
-_TYPES = tuple(kind.value for kind in DocumentType)
+_TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 _PRIMARY, _ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
-_GENOMIC = DocumentType.GENOMIC_REPORT.value
-_OTHER = DocumentType.OTHER.value
-_QUOTES_OF = 0
+_GENOMIC_TYPE = DocumentType.GENOMIC_REPORT.value
+_OTHER_TYPE = DocumentType.OTHER.value
+_ALTERATION_SEED = 0
 """Seed of the alterations; which of them is planted, the challenge's own seed says."""
 
 
 @dataclass(frozen=True, eq=False)
-class Clean:
+class CleanAnswer:
     """A classification that is taken for right, and its document."""
 
     bundle: DocumentBundle
     classification: ClassificationOutput
 
     @cached_property
-    def altered(self) -> Mapping[Kind, Sequence[Planted]]:
+    def altered_quotes(self) -> Mapping[Kind, Sequence[Planted]]:
         """Quotes of the document that were altered or invented, by kind."""
-        found: dict[Kind, list[Planted]] = {}
-        for one in plant(self.bundle, _QUOTES_OF):
-            found.setdefault(one.kind, []).append(one)
-        return found
+        quotes_by_kind: dict[Kind, list[Planted]] = {}
+        for altered_quote in plant(self.bundle, _ALTERATION_SEED):
+            quotes_by_kind.setdefault(altered_quote.kind, []).append(altered_quote)
+        return quotes_by_kind
 
 
 @dataclass
-class Draft:
+class MutatedAnswer:
     """What a fault is planted into."""
 
-    clean: Clean
-    answer: Any
+    clean_answer: CleanAnswer
+    answer_json: Any
     """A classification as JSON, free to be changed."""
     bundle: DocumentBundle
 
     @classmethod
-    def of(cls, clean: Clean) -> Draft:
+    def from_clean_answer(cls, clean_answer: CleanAnswer) -> MutatedAnswer:
         """A copy of the clean one."""
-        return cls(clean, copy.deepcopy(clean.classification.to_json()), clean.bundle)
+        return cls(clean_answer, copy.deepcopy(clean_answer.classification.to_json()), clean_answer.bundle)
 
     @property
     def segments(self) -> list[Json]:
         """Those of the answer."""
-        segments: list[Json] = self.answer["segments"]
+        segments: list[Json] = self.answer_json["segments"]
         return segments
 
 
-Planting = Callable[[Draft, Dice], bool]
+FaultPlanter = Callable[[MutatedAnswer, RandomSource], bool]
 """Changes the draft; False where the kind does not apply to it, and then the draft is of no use any more."""
 
 
 @dataclass(frozen=True)
-class Fault:
+class MutationOperator:
     """One kind of fault."""
 
-    id: str
-    what: str
+    fault_id: str
+    description: str
     """In words."""
-    seen_by: tuple[Agent, ...]
+    expected_agents: tuple[Agent, ...]
     """Any of these agents should see it."""
-    nature: Nature
-    plant: Planting
+    nature: FaultNature
+    plant: FaultPlanter
 
 
 # ------------------------------------------------------------------------------------------------ what drafts consist of
 
 
 @cache
-def texts() -> Mapping[str, Any]:
+def load_fault_texts() -> Mapping[str, Any]:
     """What planted faults say: ``faults.toml``."""
     return tomllib.loads((files("evalkit.evaluation") / "faults.toml").read_text("utf-8"))
 
 
-def _filled(text: str, dice: Dice) -> str:
+def _fill_slots(template: str, random_source: RandomSource) -> str:
     """A text with its slots filled: ``{name}`` by one of that list, ``#`` by a digit."""
-    slots: Mapping[str, Sequence[str]] = texts()["slots"]
+    slots: Mapping[str, Sequence[str]] = load_fault_texts()["slots"]
     for _ in range(2):  # what fills a slot may have slots
-        text = re.sub(r"\{(\w+)\}", lambda match: dice.choice(slots[match[1]]), text)
-    return re.sub("#", lambda _: str(dice.randint(1, 9)), text)
+        template = re.sub(r"\{(\w+)\}", lambda match: random_source.choice(slots[match[1]]), template)
+    return re.sub("#", lambda _: str(random_source.randint(1, 9)), template)
 
 
-def _drawn(name: str, dice: Dice) -> str:
-    return _filled(dice.choice(texts()[name]), dice)
+def _draw_text(text_key: str, random_source: RandomSource) -> str:
+    return _fill_slots(random_source.choice(load_fault_texts()[text_key]), random_source)
 
 
-def _entry(segment: Json, kind: str | None) -> Json | None:
-    return next((one for one in segment["segment_composition"] if one["document_type"] == kind), None)
+def _find_presence_row(segment: Json, type_name: str | None) -> Json | None:
+    return next((row for row in segment["segment_composition"] if row["document_type"] == type_name), None)
 
 
-def _claim(segment: Json) -> Json | None:
+def _find_dominant_row(segment: Json) -> Json | None:
     """What is said of the type that the segment is called."""
-    return _entry(segment, segment["dominant_type"])
+    return _find_presence_row(segment, segment["dominant_type"])
 
 
-def _quoted(draft: Draft, dice: Dice) -> tuple[Json, Json] | None:
+def _draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json] | None:
     """A segment and its claim, which is PRIMARY and has evidence."""
-    found = [(one, claim) for one in draft.segments if (claim := _claim(one)) and claim["top_evidence"]]
-    return dice.choice(found) if found else None
+    quoted_claims = [
+        (segment, claim)
+        for segment in mutated_answer.segments
+        if (claim := _find_dominant_row(segment)) and claim["top_evidence"]
+    ]
+    return random_source.choice(quoted_claims) if quoted_claims else None
 
 
-def _remixed(draft: Draft) -> bool:
+def _recompute_totals(mutated_answer: MutatedAnswer) -> bool:
     """Mixture, counts and the overall type as the segments have them: True, for the end of a planting."""
-    for index, segment in enumerate(draft.segments, 1):
+    for index, segment in enumerate(mutated_answer.segments, 1):
         segment["segment_index"] = index
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
-    draft.answer["number_of_segments"] = len(draft.segments)
-    segments = ClassificationOutput.model_validate(draft.answer).segments
+    mutated_answer.answer_json["number_of_segments"] = len(mutated_answer.segments)
+    segments = ClassificationOutput.model_validate(mutated_answer.answer_json).segments
     mixture = compute_mixture(segments)
-    draft.answer["document_mixture"] = [entry.model_dump(mode="json") for entry in mixture]
-    overall = choose_overall_type(segments, mixture)
-    draft.answer["dominant_type_overall"] = overall.value if overall else None
-    return overall is not None
+    mutated_answer.answer_json["document_mixture"] = [presence.model_dump(mode="json") for presence in mixture]
+    overall_type = choose_overall_type(segments, mixture)
+    mutated_answer.answer_json["dominant_type_overall"] = overall_type.value if overall_type else None
+    return overall_type is not None
 
 
-def _relabel(segment: Json, kind: str) -> None:
+def _relabel_segment(segment: Json, type_name: str) -> None:
     """The segment's two types change places, with all that is said of them."""
-    old, new = _claim(segment), _entry(segment, kind)
-    if old is None or new is None:
+    old_row, new_row = _find_dominant_row(segment), _find_presence_row(segment, type_name)
+    if old_row is None or new_row is None:
         raise ValueError("a clean segment has every type")
-    old["document_type"], new["document_type"] = kind, segment["dominant_type"]
-    segment["dominant_type"] = kind
+    old_row["document_type"], new_row["document_type"] = type_name, segment["dominant_type"]
+    segment["dominant_type"] = type_name
 
 
-def _page(number: int, paragraphs: Sequence[str]) -> Page:
+def _build_page(page_number: int, paragraphs: Sequence[str]) -> Page:
     height = 1 / (len(paragraphs) + 1)
-    boxes = [(0.1, height * row, 0.9, height * (row + 1)) for row in range(len(paragraphs))]
-    kinds = tuple("paragraph" for _ in paragraphs)
+    boxes = [(0.1, height * row_number, 0.9, height * (row_number + 1)) for row_number in range(len(paragraphs))]
+    block_types = tuple("paragraph" for _ in paragraphs)
     return Page(
-        page_num=number,
+        page_num=page_number,
         status=PageStatus.TEXT,
         text="\n".join(paragraphs),
         paragraphs=tuple(paragraphs),
-        layout_metadata=LayoutMetadata(block_types=kinds, has_tables=False),
+        layout_metadata=LayoutMetadata(block_types=block_types, has_tables=False),
         blocks=tuple(Block(type="paragraph", text=text, box=box) for text, box in zip(paragraphs, boxes, strict=True)),
     )
 
 
-def _with_block(
+def _add_block(
     bundle: DocumentBundle,
-    number: int,
+    page_number: int,
     text: str,
     *,
-    first: bool = False,
-    furniture: bool = False,
-    hidden: bool = False,
+    is_first: bool = False,
+    is_furniture: bool = False,
+    is_hidden: bool = False,
 ) -> DocumentBundle:
     """The document with one more block on that page, below or above all others."""
-    page = bundle.page(number)
-    block = Block(type="paragraph", text=text, box=(0.1, 0.0 if first else 0.97, 0.9, 0.02 if first else 0.99))
-    block = block.model_copy(update={"furniture": furniture, "hidden": hidden})
-    blocks = (block, *page.blocks) if first else (*page.blocks, block)
+    page = bundle.page(page_number)
+    block = Block(type="paragraph", text=text, box=(0.1, 0.0 if is_first else 0.97, 0.9, 0.02 if is_first else 0.99))
+    block = block.model_copy(update={"furniture": is_furniture, "hidden": is_hidden})
+    blocks = (block, *page.blocks) if is_first else (*page.blocks, block)
     changes: Json = {"blocks": blocks}
-    if not hidden:
-        paragraphs = (text, *page.paragraphs) if first else (*page.paragraphs, text)
-        shift = len(text) + 1 if first else 0
-        words = PackedWords((start + shift, end + shift, *box) for start, end, *box in page.words)
-        types = (
+    if not is_hidden:
+        paragraphs = (text, *page.paragraphs) if is_first else (*page.paragraphs, text)
+        offset = len(text) + 1 if is_first else 0
+        words = PackedWords((start + offset, end + offset, *box) for start, end, *box in page.words)
+        block_types = (
             ("paragraph", *page.layout_metadata.block_types)
-            if first
+            if is_first
             else (*page.layout_metadata.block_types, "paragraph")
         )
-        layout = page.layout_metadata.model_copy(update={"block_types": types})
+        layout = page.layout_metadata.model_copy(update={"block_types": block_types})
         changes |= {"text": "\n".join(paragraphs), "paragraphs": paragraphs, "words": words, "layout_metadata": layout}
-    return _with_pages(bundle, [*bundle.pages[: number - 1], page.model_copy(update=changes), *bundle.pages[number:]])
+    return _replace_pages(
+        bundle, [*bundle.pages[: page_number - 1], page.model_copy(update=changes), *bundle.pages[page_number:]]
+    )
 
 
-def _with_pages(bundle: DocumentBundle, pages: Sequence[Page]) -> DocumentBundle:
+def _replace_pages(bundle: DocumentBundle, pages: Sequence[Page]) -> DocumentBundle:
     return bundle.model_copy(update={"pages": tuple(pages), "total_pages": len(pages)})
 
 
-def _loose(text: str) -> str:
+def _normalise_quote(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 # ------------------------------------------------------------------------------------------------ structure
 
 
-def _segment_count(draft: Draft, dice: Dice) -> bool:
-    draft.answer["number_of_segments"] += dice.choice((-1, 1, 2))
+def _plant_wrong_segment_count(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    mutated_answer.answer_json["number_of_segments"] += random_source.choice((-1, 1, 2))
     return True
 
 
-def _repeated_index(draft: Draft, dice: Dice) -> bool:
-    if len(draft.segments) < 2:
+def _plant_repeated_index(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    if len(mutated_answer.segments) < 2:
         return False
-    one, other = dice.sample(draft.segments, 2)
-    one["segment_index"] = other["segment_index"]
+    segment, other_segment = random_source.sample(mutated_answer.segments, 2)
+    segment["segment_index"] = other_segment["segment_index"]
     return True
 
 
-def _outside_pages(draft: Draft, dice: Dice) -> bool:
-    if dice.random() < 0.5:
-        draft.segments[-1]["end_page"] += dice.randint(1, 5)
+def _plant_page_out_of_range(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    if random_source.random() < 0.5:
+        mutated_answer.segments[-1]["end_page"] += random_source.randint(1, 5)
     else:
-        draft.segments[0]["start_page"] = dice.choice((0, -1))
+        mutated_answer.segments[0]["start_page"] = random_source.choice((0, -1))
     return True
 
 
-def _reversed_pages(draft: Draft, dice: Dice) -> bool:
-    segment = dice.choice(draft.segments)
-    segment["start_page"], segment["end_page"] = segment["end_page"] + dice.randint(1, 2), segment["start_page"]
+def _plant_reversed_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    segment = random_source.choice(mutated_answer.segments)
+    segment["start_page"], segment["end_page"] = (
+        segment["end_page"] + random_source.randint(1, 2),
+        segment["start_page"],
+    )
     return True
 
 
-def _page_count(draft: Draft, dice: Dice) -> bool:
-    dice.choice(draft.segments)["segment_page_count"] += dice.choice((-1, 1, 3))
+def _plant_wrong_page_count(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    random_source.choice(mutated_answer.segments)["segment_page_count"] += random_source.choice((-1, 1, 3))
     return True
 
 
-def _confidence_range(draft: Draft, dice: Dice) -> bool:
-    rows = [row for one in draft.segments for row in one["segment_composition"]] + draft.answer["document_mixture"]
-    dice.choice(rows)["confidence"] = dice.choice((1.01, 1.5, 95.0, -0.1))
+def _plant_confidence_out_of_range(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    rows = [
+        row for segment in mutated_answer.segments for row in segment["segment_composition"]
+    ] + mutated_answer.answer_json["document_mixture"]
+    random_source.choice(rows)["confidence"] = random_source.choice((1.01, 1.5, 95.0, -0.1))
     return True
 
 
-def _negative_share(draft: Draft, dice: Dice) -> bool:
+def _plant_negative_share(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """The sum stays right, so that only the range tells."""
-    rows = dice.choice(draft.segments)["segment_composition"]
-    one, other = dice.sample(rows, 2)
-    by = round(one["segment_share"] + dice.uniform(0.02, 0.1), 4)
-    one["segment_share"] = round(one["segment_share"] - by, 4)
-    other["segment_share"] = round(other["segment_share"] + by, 4)
+    rows = random_source.choice(mutated_answer.segments)["segment_composition"]
+    row, other_row = random_source.sample(rows, 2)
+    shift = round(row["segment_share"] + random_source.uniform(0.02, 0.1), 4)
+    row["segment_share"] = round(row["segment_share"] - shift, 4)
+    other_row["segment_share"] = round(other_row["segment_share"] + shift, 4)
     return True
 
 
-def _absent_rows(rows: Sequence[Json], share: str) -> list[Json]:
-    return [row for row in rows if row["presence_level"] == _ABSENT and row[share] == 0]
+def _list_absent_rows(rows: Sequence[Json], share_key: str) -> list[Json]:
+    return [row for row in rows if row["presence_level"] == _ABSENT and row[share_key] == 0]
 
 
-def _missing_type(draft: Draft, dice: Dice) -> bool:
-    rows = dice.choice(draft.segments)["segment_composition"]
-    missing = _absent_rows(rows, "segment_share")
-    if missing:
-        rows.remove(dice.choice(missing))
-    return bool(missing)
+def _plant_missing_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    rows = random_source.choice(mutated_answer.segments)["segment_composition"]
+    absent_rows = _list_absent_rows(rows, "segment_share")
+    if absent_rows:
+        rows.remove(random_source.choice(absent_rows))
+    return bool(absent_rows)
 
 
-def _missing_in_mixture(draft: Draft, dice: Dice) -> bool:
-    rows = draft.answer["document_mixture"]
-    missing = _absent_rows(rows, "overall_share")
-    if missing:
-        rows.remove(dice.choice(missing))
-    return bool(missing)
+def _plant_missing_mixture_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    rows = mutated_answer.answer_json["document_mixture"]
+    absent_rows = _list_absent_rows(rows, "overall_share")
+    if absent_rows:
+        rows.remove(random_source.choice(absent_rows))
+    return bool(absent_rows)
 
 
-def _twice(draft: Draft, dice: Dice) -> bool:
-    rows = dice.choice(draft.segments)["segment_composition"]
-    one, other = dice.sample(rows, 2)
-    one["document_type"] = other["document_type"]
+def _plant_repeated_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    rows = random_source.choice(mutated_answer.segments)["segment_composition"]
+    row, other_row = random_source.sample(rows, 2)
+    row["document_type"] = other_row["document_type"]
     return True
 
 
-def _unparseable(draft: Draft, dice: Dice) -> bool:
-    segment = dice.choice(draft.segments)
-    row = dice.choice(segment["segment_composition"])
-    match dice.randrange(5):
+def _plant_wrong_shape(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    segment = random_source.choice(mutated_answer.segments)
+    row = random_source.choice(segment["segment_composition"])
+    match random_source.randrange(5):
         case 0:
             del segment["end_page"]
         case 1:
@@ -301,416 +312,474 @@ def _unparseable(draft: Draft, dice: Dice) -> bool:
         case 3:
             row["confidence"] = "high"
         case _:
-            draft.answer["segments"] = {"1": segment}
+            mutated_answer.answer_json["segments"] = {"1": segment}
     return True
 
 
-def _scaled(rows: Sequence[Json], share: str, factor: float) -> bool:
+def _scale_shares(rows: Sequence[Json], share_key: str, factor: float) -> bool:
     for row in rows:
-        row[share] = round(row[share] * factor, 4)
+        row[share_key] = round(row[share_key] * factor, 4)
     return True
 
 
-def _factor(dice: Dice) -> float:
-    return dice.choice((dice.uniform(0.91, 0.98), dice.uniform(1.02, 1.09), dice.uniform(1.2, 2), 100.0))
+def _draw_factor(random_source: RandomSource) -> float:
+    return random_source.choice(
+        (random_source.uniform(0.91, 0.98), random_source.uniform(1.02, 1.09), random_source.uniform(1.2, 2), 100.0)
+    )
 
 
-def _segment_sum(draft: Draft, dice: Dice) -> bool:
-    return _scaled(dice.choice(draft.segments)["segment_composition"], "segment_share", _factor(dice))
+def _plant_wrong_segment_sum(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    return _scale_shares(
+        random_source.choice(mutated_answer.segments)["segment_composition"],
+        "segment_share",
+        _draw_factor(random_source),
+    )
 
 
-def _mixture_sum(draft: Draft, dice: Dice) -> bool:
-    return _scaled(draft.answer["document_mixture"], "overall_share", _factor(dice))
+def _plant_wrong_mixture_sum(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    return _scale_shares(mutated_answer.answer_json["document_mixture"], "overall_share", _draw_factor(random_source))
 
 
-def _overlap(draft: Draft, dice: Dice) -> bool:
-    pairs = list(zip(draft.segments, draft.segments[1:], strict=False))
-    if not pairs:
+def _plant_page_overlap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    neighbours = list(zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False))
+    if not neighbours:
         return False
-    one, other = dice.choice(pairs)
-    if dice.random() < 0.5 and other["start_page"] > 1:
-        other["start_page"] -= 1
+    earlier, later = random_source.choice(neighbours)
+    if random_source.random() < 0.5 and later["start_page"] > 1:
+        later["start_page"] -= 1
     else:
-        one["end_page"] += 1
-    for segment in (one, other):
+        earlier["end_page"] += 1
+    for segment in (earlier, later):
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
     return True
 
 
-def _gap(draft: Draft, dice: Dice) -> bool:
-    long = [one for one in draft.segments if one["end_page"] > one["start_page"]]
-    if not long:
+def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    long_segments = [
+        candidate for candidate in mutated_answer.segments if candidate["end_page"] > candidate["start_page"]
+    ]
+    if not long_segments:
         return False
-    segment = dice.choice(long)
-    if dice.random() < 0.5:
+    segment = random_source.choice(long_segments)
+    if random_source.random() < 0.5:
         segment["start_page"] += 1
     else:
         segment["end_page"] -= 1
     segment["segment_page_count"] -= 1
     for row in segment["segment_composition"]:
-        row["top_evidence"] = [one for one in row["top_evidence"] if _is_within(one, segment)]
+        row["top_evidence"] = [candidate for candidate in row["top_evidence"] if _is_within_segment(candidate, segment)]
     return True
 
 
-def _dropped_segment(draft: Draft, dice: Dice) -> bool:
-    if len(draft.segments) < 2:
+def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    if len(mutated_answer.segments) < 2:
         return False
-    draft.segments.remove(dice.choice(draft.segments))
-    return _remixed(draft)
+    mutated_answer.segments.remove(random_source.choice(mutated_answer.segments))
+    return _recompute_totals(mutated_answer)
 
 
-def _is_within(evidence: Json, segment: Json) -> bool:
+def _is_within_segment(evidence: Json, segment: Json) -> bool:
     return bool(segment["start_page"] <= evidence["page"] <= segment["end_page"])
 
 
 # ------------------------------------------------------------------------------------------------ consistency
 
 
-def _dominant_not_largest(draft: Draft, dice: Dice) -> bool:
-    segment = dice.choice(draft.segments)
-    segment["dominant_type"] = dice.choice([kind for kind in _TYPES if kind != segment["dominant_type"]])
+def _plant_wrong_dominant_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    segment = random_source.choice(mutated_answer.segments)
+    segment["dominant_type"] = random_source.choice(
+        [type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]]
+    )
     return True
 
 
-def _overall_not_largest(draft: Draft, dice: Dice) -> bool:
-    overall = draft.answer["dominant_type_overall"]
-    shares = {row["document_type"]: row["overall_share"] for row in draft.answer["document_mixture"]}
-    others = [kind for kind in _TYPES if shares[kind] < shares[overall] - 0.02]
-    if others:
-        draft.answer["dominant_type_overall"] = dice.choice(others)
-    return bool(others)
+def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    overall_type = mutated_answer.answer_json["dominant_type_overall"]
+    share_by_type = {
+        row["document_type"]: row["overall_share"] for row in mutated_answer.answer_json["document_mixture"]
+    }
+    smaller_types = [
+        type_name for type_name in _TYPE_NAMES if share_by_type[type_name] < share_by_type[overall_type] - 0.02
+    ]
+    if smaller_types:
+        mutated_answer.answer_json["dominant_type_overall"] = random_source.choice(smaller_types)
+    return bool(smaller_types)
 
 
-def _only_mentioned(draft: Draft, dice: Dice) -> bool:
+def _plant_weak_dominant_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """The dominant type is said to be only mentioned, or not there at all."""
-    claim = _claim(dice.choice(draft.segments))
+    claim = _find_dominant_row(random_source.choice(mutated_answer.segments))
     if claim is None:
         return False
-    claim["presence_level"] = dice.choice([level.value for level in PresenceLevel if level.value != _PRIMARY])
+    claim["presence_level"] = random_source.choice([level.value for level in PresenceLevel if level.value != _PRIMARY])
     return True
 
 
-def _denied(draft: Draft, dice: Dice) -> bool:
-    rows = [row for row in draft.answer["document_mixture"] if row["presence_level"] == _PRIMARY]
-    if not rows:
+def _plant_denied_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    primary_rows = [row for row in mutated_answer.answer_json["document_mixture"] if row["presence_level"] == _PRIMARY]
+    if not primary_rows:
         return False
-    dice.choice(rows)["presence_level"] = _ABSENT
+    random_source.choice(primary_rows)["presence_level"] = _ABSENT
     return True
 
 
-def _unfounded(draft: Draft, dice: Dice) -> bool:
-    levels = {row["document_type"]: set[str]() for row in draft.answer["document_mixture"]}
-    for segment in draft.segments:
+def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    levels_by_type = {row["document_type"]: set[str]() for row in mutated_answer.answer_json["document_mixture"]}
+    for segment in mutated_answer.segments:
         for row in segment["segment_composition"]:
-            levels[row["document_type"]].add(row["presence_level"])
-    nowhere = [row for row in draft.answer["document_mixture"] if levels[row["document_type"]] == {_ABSENT}]
-    if not nowhere:
+            levels_by_type[row["document_type"]].add(row["presence_level"])
+    absent_rows = [
+        row
+        for row in mutated_answer.answer_json["document_mixture"]
+        if levels_by_type[row["document_type"]] == {_ABSENT}
+    ]
+    if not absent_rows:
         return False
-    dice.choice(nowhere)["presence_level"] = _PRIMARY
+    random_source.choice(absent_rows)["presence_level"] = _PRIMARY
     return True
 
 
-def _wrong_mixture(draft: Draft, dice: Dice) -> bool:
+def _plant_wrong_mixture(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """Some of the largest share goes to another type, so that the largest stays the largest."""
-    rows = sorted(draft.answer["document_mixture"], key=lambda row: -row["overall_share"])
-    room = (rows[0]["overall_share"] - rows[1]["overall_share"]) / 2 - 0.02
-    if room < 0.07:
+    rows = sorted(mutated_answer.answer_json["document_mixture"], key=lambda row: -row["overall_share"])
+    max_shift = (rows[0]["overall_share"] - rows[1]["overall_share"]) / 2 - 0.02
+    if max_shift < 0.07:
         return False
-    by = round(dice.uniform(0.07, room), 4)
-    other = dice.choice(rows[1:])
-    rows[0]["overall_share"] = round(rows[0]["overall_share"] - by, 4)
-    other["overall_share"] = round(other["overall_share"] + by, 4)
+    shift = round(random_source.uniform(0.07, max_shift), 4)
+    other_row = random_source.choice(rows[1:])
+    rows[0]["overall_share"] = round(rows[0]["overall_share"] - shift, 4)
+    other_row["overall_share"] = round(other_row["overall_share"] + shift, 4)
     return True
 
 
-def _cannot_tell(draft: Draft, dice: Dice) -> bool:
-    place = dice.choice([draft.answer, *draft.segments])
-    place["dominant_type_overall" if place is draft.answer else "dominant_type"] = None
+def _plant_cannot_tell(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    target = random_source.choice([mutated_answer.answer_json, *mutated_answer.segments])
+    target["dominant_type_overall" if target is mutated_answer.answer_json else "dominant_type"] = None
     return True
 
 
 # ------------------------------------------------------------------------------------------------ labels and boundaries
 
 
-def _other_type(segment: Json, dice: Dice) -> str:
-    return dice.choice([kind for kind in _TYPES if kind != segment["dominant_type"]])
+def _draw_other_type(segment: Json, random_source: RandomSource) -> str:
+    return random_source.choice([type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]])
 
 
-def _label(draft: Draft, dice: Dice) -> bool:
+def _plant_wrong_label(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """One segment of several; the document's only one is the next row's."""
-    if len(draft.segments) < 2:
+    if len(mutated_answer.segments) < 2:
         return False
-    segment = dice.choice(draft.segments)
-    _relabel(segment, _other_type(segment, dice))
-    return _remixed(draft)
+    segment = random_source.choice(mutated_answer.segments)
+    _relabel_segment(segment, _draw_other_type(segment, random_source))
+    return _recompute_totals(mutated_answer)
 
 
-def _all_labels(draft: Draft, dice: Dice) -> bool:
-    kinds = [one["dominant_type"] for one in draft.segments]
-    wrong = [kind for kind in _TYPES if kind not in kinds]
-    if not wrong:
+def _plant_wrong_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    used_types = [candidate["dominant_type"] for candidate in mutated_answer.segments]
+    unused_types = [type_name for type_name in _TYPE_NAMES if type_name not in used_types]
+    if not unused_types:
         return False
-    kind = dice.choice(wrong)
-    for segment in draft.segments:
-        _relabel(segment, kind)
-    return _remixed(draft)
+    type_name = random_source.choice(unused_types)
+    for segment in mutated_answer.segments:
+        _relabel_segment(segment, type_name)
+    return _recompute_totals(mutated_answer)
 
 
-def _labels_exchanged(draft: Draft, dice: Dice) -> bool:
+def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """Two documents of a packet are called by each other's type."""
     pairs = [
-        (one, other)
-        for one, other in zip(draft.segments, draft.segments[1:], strict=False)
-        if one["dominant_type"] != other["dominant_type"]
+        (earlier, later)
+        for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False)
+        if earlier["dominant_type"] != later["dominant_type"]
     ]
     if not pairs:
         return False
-    one, other = dice.choice(pairs)
-    kinds = one["dominant_type"], other["dominant_type"]
-    _relabel(one, kinds[1])
-    _relabel(other, kinds[0])
-    return _remixed(draft)
+    earlier, later = random_source.choice(pairs)
+    old_types = earlier["dominant_type"], later["dominant_type"]
+    _relabel_segment(earlier, old_types[1])
+    _relabel_segment(later, old_types[0])
+    return _recompute_totals(mutated_answer)
 
 
-def _boundary(draft: Draft, dice: Dice, *, by: int) -> bool:
+def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> bool:
     """A boundary moved by so many pages; what the shorter document had quoted from them is gone with them."""
-    choices: list[tuple[Json, Json, int]] = []
-    for one, other in zip(draft.segments, draft.segments[1:], strict=False):
-        choices += [(one, other, -by)] if one["segment_page_count"] > by else []
-        choices += [(one, other, by)] if other["segment_page_count"] > by else []
-    dice.shuffle(choices)
-    for one, other, step in choices:
-        one["end_page"] += step
-        other["start_page"] += step
-        shorter = one if step < 0 else other
-        kept = {
-            row["document_type"]: [said for said in row["top_evidence"] if _is_within(said, shorter)]
+    moves: list[tuple[Json, Json, int]] = []
+    for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False):
+        moves += [(earlier, later, -page_shift)] if earlier["segment_page_count"] > page_shift else []
+        moves += [(earlier, later, page_shift)] if later["segment_page_count"] > page_shift else []
+    random_source.shuffle(moves)
+    for earlier, later, step in moves:
+        earlier["end_page"] += step
+        later["start_page"] += step
+        shorter = earlier if step < 0 else later
+        evidence_by_type = {
+            row["document_type"]: [quote for quote in row["top_evidence"] if _is_within_segment(quote, shorter)]
             for row in shorter["segment_composition"]
         }
-        if all(kept[row["document_type"]] or not row["top_evidence"] for row in shorter["segment_composition"]):
+        if all(
+            evidence_by_type[row["document_type"]] or not row["top_evidence"] for row in shorter["segment_composition"]
+        ):
             for row in shorter["segment_composition"]:
-                row["top_evidence"] = kept[row["document_type"]]
-            return _remixed(draft)
-        one["end_page"] -= step
-        other["start_page"] -= step
+                row["top_evidence"] = evidence_by_type[row["document_type"]]
+            return _recompute_totals(mutated_answer)
+        earlier["end_page"] -= step
+        later["start_page"] -= step
     return False
 
 
-def _merged(draft: Draft, dice: Dice) -> bool:
+def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """Two documents taken for one: the longer one, or the first."""
-    if len(draft.segments) < 2:
+    if len(mutated_answer.segments) < 2:
         return False
-    at = dice.randrange(len(draft.segments) - 1)
-    one, other = draft.segments[at : at + 2]
-    kept = other if other["segment_page_count"] > one["segment_page_count"] else one
-    merged = kept | {"start_page": one["start_page"], "end_page": other["end_page"]}
-    draft.segments[at : at + 2] = [merged]
-    return _remixed(draft)
+    index = random_source.randrange(len(mutated_answer.segments) - 1)
+    earlier, later = mutated_answer.segments[index : index + 2]
+    longer = later if later["segment_page_count"] > earlier["segment_page_count"] else earlier
+    merged_segment = longer | {"start_page": earlier["start_page"], "end_page": later["end_page"]}
+    mutated_answer.segments[index : index + 2] = [merged_segment]
+    return _recompute_totals(mutated_answer)
 
 
 # ------------------------------------------------------------------------------------------------ evidence
 
 
-def _no_evidence(draft: Draft, dice: Dice) -> bool:
+def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """High confidence, and nothing is quoted."""
-    found = _quoted(draft, dice)
-    if found is None:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
         return False
-    found[1].update(top_evidence=[], confidence=0.97)
+    quoted_claim[1].update(top_evidence=[], confidence=0.97)
     return True
 
 
-def _claimed_without_evidence(draft: Draft, dice: Dice) -> bool:
-    rows = [row for one in draft.segments for row in one["segment_composition"] if row["presence_level"] == _ABSENT]
+def _plant_unquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    rows = [
+        row
+        for segment in mutated_answer.segments
+        for row in segment["segment_composition"]
+        if row["presence_level"] == _ABSENT
+    ]
     if not rows:
         return False
-    row = dice.choice(rows)
+    row = random_source.choice(rows)
     row.update(presence_level=_PRIMARY, confidence=0.8, top_evidence=[])
-    _remixed(draft)
+    _recompute_totals(mutated_answer)
     return True
 
 
-def _claimed_by_strange_evidence(draft: Draft, dice: Dice) -> bool:
+def _plant_misquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """A second type is called PRIMARY, by a quote of the first."""
-    found = _quoted(draft, dice)
-    if found is None:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
         return False
-    segment, claim = found
-    rows = [row for row in segment["segment_composition"] if row["presence_level"] == _ABSENT]
-    if not rows:
+    segment, claim = quoted_claim
+    absent_rows = [row for row in segment["segment_composition"] if row["presence_level"] == _ABSENT]
+    if not absent_rows:
         return False
-    dice.choice(rows).update(
+    random_source.choice(absent_rows).update(
         presence_level=_PRIMARY,
         confidence=0.9,
-        top_evidence=[dice.choice(claim["top_evidence"]) | {"anchors_found": []}],
+        top_evidence=[random_source.choice(claim["top_evidence"]) | {"anchors_found": []}],
     )
-    _remixed(draft)
+    _recompute_totals(mutated_answer)
     return True
 
 
-def _altered_quote(draft: Draft, dice: Dice, *, kind: Kind) -> bool:
-    found = _quoted(draft, dice)
-    if found is None:
+def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: Kind) -> bool:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
         return False
-    segment, claim = found
-    cases = [
-        one for one in draft.clean.altered.get(kind, ()) if segment["start_page"] <= one.page <= segment["end_page"]
+    segment, claim = quoted_claim
+    altered_quotes = [
+        candidate
+        for candidate in mutated_answer.clean_answer.altered_quotes.get(kind, ())
+        if segment["start_page"] <= candidate.page <= segment["end_page"]
     ]
-    if not cases:
+    if not altered_quotes:
         return False
-    case = dice.choice(cases)
-    at = dice.randrange(len(claim["top_evidence"]))
-    claim["top_evidence"][at] = {"snippet": case.quote, "page": case.page, "anchors_found": []}
+    altered_quote = random_source.choice(altered_quotes)
+    evidence_index = random_source.randrange(len(claim["top_evidence"]))
+    claim["top_evidence"][evidence_index] = {
+        "snippet": altered_quote.quote,
+        "page": altered_quote.page,
+        "anchors_found": [],
+    }
     return True
 
 
-def _moved_quote(draft: Draft, dice: Dice) -> bool:
+def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """Claimed for another page of the same segment, on which it does not stand."""
     moves = [
-        (said, page.page_num)
-        for segment in draft.segments
+        (quote, page.page_num)
+        for segment in mutated_answer.segments
         for row in segment["segment_composition"]
-        for said in row["top_evidence"]
-        for page in draft.bundle.iter_pages(segment["start_page"], segment["end_page"])
-        if page.page_num != said["page"]
+        for quote in row["top_evidence"]
+        for page in mutated_answer.bundle.iter_pages(segment["start_page"], segment["end_page"])
+        if page.page_num != quote["page"]
         and page.status.is_readable
-        and _loose(said["snippet"]) not in _around(draft, page)
+        and _normalise_quote(quote["snippet"]) not in _extract_nearby_text(mutated_answer, page)
     ]
     if not moves:
         return False
-    said, page = dice.choice(moves)
-    said.update(page=page, anchors_found=[])
+    quote, page = random_source.choice(moves)
+    quote.update(page=page, anchors_found=[])
     return True
 
 
-def _around(draft: Draft, page: Page) -> str:
+def _extract_nearby_text(mutated_answer: MutatedAnswer, page: Page) -> str:
     """What a quote from that page may say: it may run on to the next."""
-    return _loose("".join(one.text for one in draft.bundle.iter_pages(page.page_num, page.page_num + 1)))
+    return _normalise_quote(
+        "".join(nearby_page.text for nearby_page in mutated_answer.bundle.iter_pages(page.page_num, page.page_num + 1))
+    )
 
 
-def _quote_of_other_segment(draft: Draft, dice: Dice) -> bool:
-    if len(draft.segments) < 2:
+def _plant_quote_of_other_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    if len(mutated_answer.segments) < 2:
         return False
-    one, other = dice.sample(draft.segments, 2)
-    claim, theirs = _claim(one), _claim(other)
-    if not claim or not theirs or not claim["top_evidence"] or not theirs["top_evidence"]:
+    segment, other_segment = random_source.sample(mutated_answer.segments, 2)
+    claim, other_claim = _find_dominant_row(segment), _find_dominant_row(other_segment)
+    if not claim or not other_claim or not claim["top_evidence"] or not other_claim["top_evidence"]:
         return False
-    claim["top_evidence"][0] = dice.choice(theirs["top_evidence"])
+    claim["top_evidence"][0] = random_source.choice(other_claim["top_evidence"])
     return True
 
 
-def _page_outside_file(draft: Draft, dice: Dice) -> bool:
-    found = _quoted(draft, dice)
-    if found is None:
+def _plant_quote_outside_file(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
         return False
-    dice.choice(found[1]["top_evidence"])["page"] = dice.choice((0, draft.bundle.total_pages + dice.randint(1, 4)))
+    random_source.choice(quoted_claim[1]["top_evidence"])["page"] = random_source.choice(
+        (0, mutated_answer.bundle.total_pages + random_source.randint(1, 4))
+    )
     return True
 
 
-def _invented_anchor(draft: Draft, dice: Dice) -> bool:
-    found = _quoted(draft, dice)
-    if found is None:
+def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
         return False
-    said = dice.choice(found[1]["top_evidence"])
-    anchor = _drawn("anchors", dice)
-    said["anchors_found"].append(anchor)
-    return _loose(anchor) not in _loose(draft.bundle.page(said["page"]).text)
+    quote = random_source.choice(quoted_claim[1]["top_evidence"])
+    anchor = _draw_text("anchors", random_source)
+    quote["anchors_found"].append(anchor)
+    return _normalise_quote(anchor) not in _normalise_quote(mutated_answer.bundle.page(quote["page"]).text)
 
 
-def _said_instead(draft: Draft, dice: Dice, *, said: str, furniture: bool = False) -> bool:
+def _plant_replaced_evidence(
+    mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_furniture: bool = False
+) -> bool:
     """All evidence of a segment's type is a line that the page now has: a reference, a courtesy, a header."""
-    found = _quoted(draft, dice)
-    if found is None:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
         return False
-    segment, claim = found
-    number = dice.randint(segment["start_page"], segment["end_page"])
-    text = _drawn(said, dice)
-    if not draft.bundle.page(number).status.is_readable:
+    segment, claim = quoted_claim
+    page_number = random_source.randint(segment["start_page"], segment["end_page"])
+    text = _draw_text(text_key, random_source)
+    if not mutated_answer.bundle.page(page_number).status.is_readable:
         return False
-    draft.bundle = _with_block(draft.bundle, number, text, first=furniture, furniture=furniture)
-    claim.update(top_evidence=[{"snippet": text, "page": number, "anchors_found": []}], confidence=0.9)
+    mutated_answer.bundle = _add_block(
+        mutated_answer.bundle, page_number, text, is_first=is_furniture, is_furniture=is_furniture
+    )
+    claim.update(top_evidence=[{"snippet": text, "page": page_number, "anchors_found": []}], confidence=0.9)
     return True
 
 
 # ------------------------------------------------------------------------------------------------ traps
 
 
-def _vendor(draft: Draft, dice: Dice) -> bool:
+def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """A routine laboratory among the vendors of what is called a genomic report."""
-    if not any(one["dominant_type"] == _GENOMIC for one in draft.segments):
+    if not any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments):
         return False
-    draft.answer["vendor_signals"].append(dice.choice(texts()["vendors"]))
+    mutated_answer.answer_json["vendor_signals"].append(random_source.choice(load_fault_texts()["vendors"]))
     return True
 
 
-def _vendor_unnamed(draft: Draft, dice: Dice) -> bool:
+def _plant_unnamed_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """Its letterhead stands on the page, and the vendors leave it out."""
-    segments = [one for one in draft.segments if one["dominant_type"] == _GENOMIC]
-    if not segments:
+    genomic_segments = [segment for segment in mutated_answer.segments if segment["dominant_type"] == _GENOMIC_TYPE]
+    if not genomic_segments:
         return False
-    number = dice.choice(segments)["start_page"]
-    draft.bundle = _with_block(draft.bundle, number, _drawn("letterheads", dice), first=True)
+    page_number = random_source.choice(genomic_segments)["start_page"]
+    mutated_answer.bundle = _add_block(
+        mutated_answer.bundle, page_number, _draw_text("letterheads", random_source), is_first=True
+    )
     return True
 
 
-def _strange_page(draft: Draft, dice: Dice, *, said: str, kinds: Sequence[str]) -> bool:
+def _plant_mislabelled_page(
+    mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, claimable_types: Sequence[str]
+) -> bool:
     """One more page behind the last, claimed as a document of a type that it is not."""
-    text: Mapping[str, Any] = dice.choice(texts()[said])
-    number = draft.bundle.total_pages + 1
-    paragraphs = [_filled(line, dice) for line in text["page"].strip().splitlines() if line.strip()]
-    quoted = [line for line in paragraphs if MIN_SNIPPET_WORDS <= len(line.split()) <= 40]
-    draft.bundle = _with_pages(draft.bundle, [*draft.bundle.pages, _page(number, paragraphs)])
-    kind = dice.choice([one for one in kinds if one in text.get("as", kinds)])
-    evidence = tuple(Evidence(snippet=line, page=number) for line in dice.sample(quoted, min(2, len(quoted))))
-    draft.segments.append(_segment_of(kind, number, evidence).model_dump(mode="json"))
-    _remixed(draft)
+    page_template: Mapping[str, Any] = random_source.choice(load_fault_texts()[text_key])
+    page_number = mutated_answer.bundle.total_pages + 1
+    paragraphs = [
+        _fill_slots(line, random_source) for line in page_template["page"].strip().splitlines() if line.strip()
+    ]
+    quotable_lines = [line for line in paragraphs if MIN_SNIPPET_WORDS <= len(line.split()) <= 40]
+    mutated_answer.bundle = _replace_pages(
+        mutated_answer.bundle, [*mutated_answer.bundle.pages, _build_page(page_number, paragraphs)]
+    )
+    claimed_type = random_source.choice(
+        [type_name for type_name in claimable_types if type_name in page_template.get("as", claimable_types)]
+    )
+    evidence = tuple(
+        Evidence(snippet=line, page=page_number)
+        for line in random_source.sample(quotable_lines, min(2, len(quotable_lines)))
+    )
+    mutated_answer.segments.append(_build_segment(claimed_type, page_number, evidence).model_dump(mode="json"))
+    _recompute_totals(mutated_answer)
     return True
 
 
-def _segment_of(kind: str, number: int, evidence: tuple[Evidence, ...]) -> Segment:
-    def presence(one: DocumentType) -> TypePresence:
-        is_it = one.value == kind
+def _build_segment(claimed_type: str, page_number: int, evidence: tuple[Evidence, ...]) -> Segment:
+    def build_presence(document_type: DocumentType) -> TypePresence:
+        is_claimed = document_type.value == claimed_type
         return TypePresence(
-            document_type=one,
-            presence_level=PresenceLevel.PRIMARY if is_it else PresenceLevel.NO_EVIDENCE,
-            confidence=0.85 if is_it else 0.0,
-            segment_share=1.0 if is_it else 0.0,
-            top_evidence=evidence if is_it else (),
+            document_type=document_type,
+            presence_level=PresenceLevel.PRIMARY if is_claimed else PresenceLevel.NO_EVIDENCE,
+            confidence=0.85 if is_claimed else 0.0,
+            segment_share=1.0 if is_claimed else 0.0,
+            top_evidence=evidence if is_claimed else (),
         )
 
     return Segment(
-        segment_index=number,
-        start_page=number,
-        end_page=number,
+        segment_index=page_number,
+        start_page=page_number,
+        end_page=page_number,
         segment_page_count=1,
-        dominant_type=DocumentType(kind),
-        segment_composition=tuple(map(presence, DocumentType)),
+        dominant_type=DocumentType(claimed_type),
+        segment_composition=tuple(map(build_presence, DocumentType)),
     )
 
 
-def _keyword(draft: Draft, dice: Dice) -> bool:
+def _plant_administrative_line(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
     """A line of an order or cover sheet on a page that is claimed as a report."""
-    reports = [one for one in draft.segments if one["dominant_type"] in REPORT_TYPES]
-    if not reports:
+    report_segments = [candidate for candidate in mutated_answer.segments if candidate["dominant_type"] in REPORT_TYPES]
+    if not report_segments:
         return False
-    segment = dice.choice(reports)
-    number = dice.randint(segment["start_page"], segment["end_page"])
-    draft.bundle = _with_block(draft.bundle, number, _drawn("administrative_lines", dice), first=True)
+    segment = random_source.choice(report_segments)
+    page_number = random_source.randint(segment["start_page"], segment["end_page"])
+    mutated_answer.bundle = _add_block(
+        mutated_answer.bundle, page_number, _draw_text("administrative_lines", random_source), is_first=True
+    )
     return True
 
 
-def _said_to_model(draft: Draft, dice: Dice, *, said: str, hidden: bool) -> bool:
-    readable = [page.page_num for page in draft.bundle.pages if page.status.is_readable]
-    text = _drawn(said, dice)
-    draft.bundle = _with_block(draft.bundle, dice.choice(readable), text, hidden=hidden)
+def _plant_extra_text(
+    mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_hidden: bool
+) -> bool:
+    readable_pages = [page.page_num for page in mutated_answer.bundle.pages if page.status.is_readable]
+    text = _draw_text(text_key, random_source)
+    mutated_answer.bundle = _add_block(
+        mutated_answer.bundle, random_source.choice(readable_pages), text, is_hidden=is_hidden
+    )
     return True
 
 
 # ------------------------------------------------------------------------------------------------ the table
 
 
-_REPORTS = tuple(kind.value for kind in REPORT_TYPES)
-_ALTERED = {
+_REPORT_TYPE_NAMES = tuple(kind.value for kind in REPORT_TYPES)
+_ALTERATION_NAMES = {
     Kind.DIGIT: "a digit",
     Kind.DECIMAL: "a decimal point",
     Kind.SIGN: "a sign",
@@ -735,60 +804,60 @@ _ALTERED = {
 }
 
 # fmt: off
-FAULTS: tuple[Fault, ...] = (
-    Fault("segment-count", "number_of_segments is not the number of segments", ("V1",), "structural", _segment_count),
-    Fault("segment-index", "two segments have one index", ("V1",), "structural", _repeated_index),
-    Fault("page-range", "a segment has pages that the document has not", ("V1",), "structural", _outside_pages),
-    Fault("page-order", "a segment ends before it begins", ("V1",), "structural", _reversed_pages),
-    Fault("page-count", "segment_page_count is wrong", ("V1",), "structural", _page_count),
-    Fault("confidence-range", "a confidence is not between 0 and 1", ("V1",), "structural", _confidence_range),
-    Fault("share-range", "a share is below 0, the sum right", ("V1",), "structural", _negative_share),
-    Fault("type-missing", "a type is missing in a segment", ("V1",), "structural", _missing_type),
-    Fault("type-missing-mixture", "a type is missing in the mixture", ("V1",), "structural", _missing_in_mixture),
-    Fault("type-twice", "a segment names a type twice", ("V1",), "structural", _twice),
-    Fault("shape", "a field is missing or of the wrong kind", ("V1",), "structural", _unparseable),
-    Fault("segment-share-sum", "the shares of a segment do not sum to 1", ("V2",), "structural", _segment_sum),
-    Fault("mixture-share-sum", "the shares of the mixture do not sum to 1", ("V2",), "structural", _mixture_sum),
-    Fault("page-overlap", "two segments claim one page", ("V2",), "structural", _overlap),
-    Fault("page-gap", "a page belongs to no segment", ("V2",), "structural", _gap),
-    Fault("segment-dropped", "a whole document of the packet is left out", ("V2",), "structural", _dropped_segment),
-    Fault("dominant-segment", "the dominant type of a segment is not its largest share", ("V2",), "structural", _dominant_not_largest),
-    Fault("dominant-overall", "the document's type is not its largest share", ("V2",), "structural", _overall_not_largest),
-    Fault("dominant-presence", "the dominant type is only mentioned, or absent", ("V2",), "structural", _only_mentioned),
-    Fault("presence-denied", "the mixture denies what a segment is", ("V2",), "structural", _denied),
-    Fault("presence-unfounded", "the mixture claims what no segment has", ("V2",), "structural", _unfounded),
-    Fault("mixture", "the mixture does not follow from the pages", ("V2",), "structural", _wrong_mixture),
-    Fault("cannot-tell", "no type is given", ("V2",), "structural", _cannot_tell),
-    Fault("evidence-none", "high confidence, nothing quoted", ("V1", "V4"), "structural", _no_evidence),
-    Fault("presence-no-evidence", "a second type is PRIMARY, nothing quoted", ("V1", "V4"), "structural", _claimed_without_evidence),
-    Fault("evidence-outside-file", "evidence on a page that the document has not", ("V4",), "structural", _page_outside_file),
-    Fault("evidence-outside-segment", "evidence from another segment", ("V4",), "structural", _quote_of_other_segment),
-    Fault("quote-invented", "a quote that stands nowhere", ("V4",), "structural", partial(_altered_quote, kind=Kind.FABRICATED)),
-    Fault("quote-moved", "a quote claimed for another page", ("V4",), "quote", _moved_quote),
-    Fault("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _invented_anchor),
-    *(Fault(f"quote-{kind.value.replace('_', '-')}", f"a quote altered: {what}", ("V4",), "quote", partial(_altered_quote, kind=kind)) for kind, what in _ALTERED.items()),
-    Fault("label", "one document of a packet is called another type", ("V2", "V3", "V4"), "semantic", _label),
-    Fault("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _all_labels),
-    Fault("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _labels_exchanged),
-    Fault("presence-strange", "a second type is PRIMARY, by a quote of the first", ("V2", "V4"), "semantic", _claimed_by_strange_evidence),
-    Fault("boundary-1", "a boundary is off by one page", ("V2",), "semantic", partial(_boundary, by=1)),
-    Fault("boundary-2", "a boundary is off by two pages", ("V2",), "semantic", partial(_boundary, by=2)),
-    Fault("boundary-5", "a boundary is off by five pages", ("V2",), "semantic", partial(_boundary, by=5)),
-    Fault("merged", "two documents are taken for one", ("V2",), "semantic", _merged),
-    Fault("evidence-reference", "the only evidence points elsewhere", ("V4",), "semantic", partial(_said_instead, said="references")),
-    Fault("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_said_instead, said="courtesies")),
-    Fault("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_said_instead, said="headers", furniture=True)),
-    Fault("trap-vendor", "a routine laboratory as vendor of a genomic report", ("V3",), "structural", _vendor),
-    Fault("trap-letterhead", "its letterhead on the page, left out of the vendors", ("V3",), "semantic", _vendor_unnamed),
-    Fault("trap-keyword", "administrative words on a page claimed as a report", ("V3",), "structural", _keyword),
-    Fault("trap-form", "a form, order or cover sheet claimed as a report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="forms", kinds=_REPORTS)),
-    Fault("trap-panel", "a routine panel claimed as a genomic report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="panels", kinds=(_GENOMIC,))),
-    Fault("trap-boilerplate", "a laboratory's words about its method claimed as a result", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="boilerplates", kinds=(_GENOMIC,))),
-    Fault("trap-quoted", "a report quoted in a note or letter claimed as the report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="quoting_notes", kinds=_REPORTS)),
-    Fault("instruction", "words for a model on the page", ("V3",), "semantic", partial(_said_to_model, said="instructions", hidden=False)),
-    Fault("instruction-hidden", "words for a model, hidden", ("V3",), "semantic", partial(_said_to_model, said="instructions", hidden=True)),
-    Fault("text-hidden", "hidden text that says something else than the page", ("V3",), "semantic", partial(_said_to_model, said="hidden_reports", hidden=True)),
+FAULTS: tuple[MutationOperator, ...] = (
+    MutationOperator("segment-count", "number_of_segments is not the number of segments", ("V1",), "structural", _plant_wrong_segment_count),
+    MutationOperator("segment-index", "two segments have one index", ("V1",), "structural", _plant_repeated_index),
+    MutationOperator("page-range", "a segment has pages that the document has not", ("V1",), "structural", _plant_page_out_of_range),
+    MutationOperator("page-order", "a segment ends before it begins", ("V1",), "structural", _plant_reversed_pages),
+    MutationOperator("page-count", "segment_page_count is wrong", ("V1",), "structural", _plant_wrong_page_count),
+    MutationOperator("confidence-range", "a confidence is not between 0 and 1", ("V1",), "structural", _plant_confidence_out_of_range),
+    MutationOperator("share-range", "a share is below 0, the sum right", ("V1",), "structural", _plant_negative_share),
+    MutationOperator("type-missing", "a type is missing in a segment", ("V1",), "structural", _plant_missing_type),
+    MutationOperator("type-missing-mixture", "a type is missing in the mixture", ("V1",), "structural", _plant_missing_mixture_type),
+    MutationOperator("type-twice", "a segment names a type twice", ("V1",), "structural", _plant_repeated_type),
+    MutationOperator("shape", "a field is missing or of the wrong kind", ("V1",), "structural", _plant_wrong_shape),
+    MutationOperator("segment-share-sum", "the shares of a segment do not sum to 1", ("V2",), "structural", _plant_wrong_segment_sum),
+    MutationOperator("mixture-share-sum", "the shares of the mixture do not sum to 1", ("V2",), "structural", _plant_wrong_mixture_sum),
+    MutationOperator("page-overlap", "two segments claim one page", ("V2",), "structural", _plant_page_overlap),
+    MutationOperator("page-gap", "a page belongs to no segment", ("V2",), "structural", _plant_page_gap),
+    MutationOperator("segment-dropped", "a whole document of the packet is left out", ("V2",), "structural", _plant_dropped_segment),
+    MutationOperator("dominant-segment", "the dominant type of a segment is not its largest share", ("V2",), "structural", _plant_wrong_dominant_type),
+    MutationOperator("dominant-overall", "the document's type is not its largest share", ("V2",), "structural", _plant_wrong_overall_type),
+    MutationOperator("dominant-presence", "the dominant type is only mentioned, or absent", ("V2",), "structural", _plant_weak_dominant_presence),
+    MutationOperator("presence-denied", "the mixture denies what a segment is", ("V2",), "structural", _plant_denied_presence),
+    MutationOperator("presence-unfounded", "the mixture claims what no segment has", ("V2",), "structural", _plant_unfounded_presence),
+    MutationOperator("mixture", "the mixture does not follow from the pages", ("V2",), "structural", _plant_wrong_mixture),
+    MutationOperator("cannot-tell", "no type is given", ("V2",), "structural", _plant_cannot_tell),
+    MutationOperator("evidence-none", "high confidence, nothing quoted", ("V1", "V4"), "structural", _plant_no_evidence),
+    MutationOperator("presence-no-evidence", "a second type is PRIMARY, nothing quoted", ("V1", "V4"), "structural", _plant_unquoted_presence),
+    MutationOperator("evidence-outside-file", "evidence on a page that the document has not", ("V4",), "structural", _plant_quote_outside_file),
+    MutationOperator("evidence-outside-segment", "evidence from another segment", ("V4",), "structural", _plant_quote_of_other_segment),
+    MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", partial(_plant_altered_quote, kind=Kind.FABRICATED)),
+    MutationOperator("quote-moved", "a quote claimed for another page", ("V4",), "quote", _plant_moved_quote),
+    MutationOperator("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _plant_invented_anchor),
+    *(MutationOperator(f"quote-{kind.value.replace('_', '-')}", f"a quote altered: {what}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, what in _ALTERATION_NAMES.items()),
+    MutationOperator("label", "one document of a packet is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_label),
+    MutationOperator("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_labels),
+    MutationOperator("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),
+    MutationOperator("presence-strange", "a second type is PRIMARY, by a quote of the first", ("V2", "V4"), "semantic", _plant_misquoted_presence),
+    MutationOperator("boundary-1", "a boundary is off by one page", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=1)),
+    MutationOperator("boundary-2", "a boundary is off by two pages", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=2)),
+    MutationOperator("boundary-5", "a boundary is off by five pages", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=5)),
+    MutationOperator("merged", "two documents are taken for one", ("V2",), "semantic", _plant_merged_segments),
+    MutationOperator("evidence-reference", "the only evidence points elsewhere", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="references")),
+    MutationOperator("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="courtesies")),
+    MutationOperator("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_plant_replaced_evidence, text_key="headers", is_furniture=True)),
+    MutationOperator("trap-vendor", "a routine laboratory as vendor of a genomic report", ("V3",), "structural", _plant_routine_vendor),
+    MutationOperator("trap-letterhead", "its letterhead on the page, left out of the vendors", ("V3",), "semantic", _plant_unnamed_vendor),
+    MutationOperator("trap-keyword", "administrative words on a page claimed as a report", ("V3",), "structural", _plant_administrative_line),
+    MutationOperator("trap-form", "a form, order or cover sheet claimed as a report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="forms", claimable_types=_REPORT_TYPE_NAMES)),
+    MutationOperator("trap-panel", "a routine panel claimed as a genomic report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="panels", claimable_types=(_GENOMIC_TYPE,))),
+    MutationOperator("trap-boilerplate", "a laboratory's words about its method claimed as a result", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="boilerplates", claimable_types=(_GENOMIC_TYPE,))),
+    MutationOperator("trap-quoted", "a report quoted in a note or letter claimed as the report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="quoting_notes", claimable_types=_REPORT_TYPE_NAMES)),
+    MutationOperator("instruction", "words for a model on the page", ("V3",), "semantic", partial(_plant_extra_text, text_key="instructions", is_hidden=False)),
+    MutationOperator("instruction-hidden", "words for a model, hidden", ("V3",), "semantic", partial(_plant_extra_text, text_key="instructions", is_hidden=True)),
+    MutationOperator("text-hidden", "hidden text that says something else than the page", ("V3",), "semantic", partial(_plant_extra_text, text_key="hidden_reports", is_hidden=True)),
 )
 # fmt: on
 
-BY_ID: Mapping[str, Fault] = {fault.id: fault for fault in FAULTS}
+FAULT_BY_ID: Mapping[str, MutationOperator] = {fault.fault_id: fault for fault in FAULTS}

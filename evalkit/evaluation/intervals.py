@@ -15,14 +15,14 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import betaincinv, ndtr, stdtrit
 
-Rows: TypeAlias = npt.NDArray[np.intp]
-Numbers: TypeAlias = npt.NDArray[np.float64]
+RowNumbers: TypeAlias = npt.NDArray[np.intp]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 #: Shares that were multiplied and divided again may miss 0 and 1 by this much.
-_ROUNDING = 1e-9
+_ROUNDING_TOLERANCE = 1e-9
 
 #: So many copies of rows stand for the population, or four of each row: enough for the shares that they make.
-_MOST_COPIES = 20_000
+_MAX_ROW_COPIES = 20_000
 
 
 class Estimate(NamedTuple):
@@ -38,91 +38,97 @@ class Estimate(NamedTuple):
     """In a word, for a table: exact, bootstrap, weighted."""
 
 
-class Observed(NamedTuple):
+class Observation(NamedTuple):
     """What was found in a document that was looked at."""
 
     value: float | None
     """From 0 to 1, such as right 1 and wrong 0. None: it was drawn, but nobody can tell."""
-    probability: float
+    inclusion_probability: float
     """With which it was drawn, above 0 and up to 1."""
 
 
-def exact(right: float, n: float, level: float = 0.95) -> Estimate:
-    """Share of right ones among ``n`` independent observations, with the Clopper-Pearson interval.
+def estimate_proportion(successes: float, trials: float, confidence_level: float = 0.95) -> Estimate:
+    """Share of right ones among ``trials`` independent observations, with the Clopper-Pearson interval.
 
-    Counts may be fractions, as effective sizes are. ValueError where ``right`` is not between 0 and ``n``.
+    Counts may be fractions, as effective sizes are. ValueError where ``successes`` is not between 0 and ``trials``.
 
     Source: Clopper and Pearson, Biometrika 26 (1934); the limits are quantiles of the beta distribution.
 
-    >>> estimate = exact(9, 10)
+    >>> estimate = estimate_proportion(9, 10)
     >>> [round(number, 4) for number in (estimate.value, estimate.low, estimate.high)]
     [0.9, 0.555, 0.9975]
-    >>> exact(0, 0)
+    >>> estimate_proportion(0, 0)
     Estimate(value=None, low=0.0, high=1.0, n=0, method='exact')
     """
-    if not -_ROUNDING <= right <= n + _ROUNDING:
-        raise ValueError(f"{right} right ones among {n}: it must be from 0 to {n}")
-    if n == 0:
-        return Estimate(None, 0.0, 1.0, n, "exact")
-    right = min(max(right, 0.0), n)
-    wrong = n - right
-    tail = (1 - level) / 2
-    low = float(betaincinv(right, wrong + 1, tail)) if right > 0 else 0.0
-    high = float(betaincinv(right + 1, wrong, 1 - tail)) if wrong > 0 else 1.0
-    return Estimate(right / n, low, high, n, "exact")
+    if not -_ROUNDING_TOLERANCE <= successes <= trials + _ROUNDING_TOLERANCE:
+        raise ValueError(f"{successes} right ones among {trials}: it must be from 0 to {trials}")
+    if trials == 0:
+        return Estimate(None, 0.0, 1.0, trials, "exact")
+    successes = min(max(successes, 0.0), trials)
+    failures = trials - successes
+    tail_probability = (1 - confidence_level) / 2
+    low = float(betaincinv(successes, failures + 1, tail_probability)) if successes > 0 else 0.0
+    high = float(betaincinv(successes + 1, failures, 1 - tail_probability)) if failures > 0 else 1.0
+    return Estimate(successes / trials, low, high, trials, "exact")
 
 
-def upper_bound(wrong: int, n: int, level: float = 0.95) -> float:
-    """The share of wrong ones that is not exceeded with probability ``level``: Clopper-Pearson, one-sided.
+def bound_error_rate(errors: int, trials: int, confidence_level: float = 0.95) -> float:
+    """The share of wrong ones that is not exceeded with probability ``confidence_level``: Clopper-Pearson, one-sided.
 
-    >>> round(upper_bound(0, 299), 5), upper_bound(0, 0)
+    >>> round(bound_error_rate(0, 299), 5), bound_error_rate(0, 0)
     (0.00997, 1.0)
     """
-    if not 0 <= wrong <= n:
-        raise ValueError(f"{wrong} wrong ones among {n}: it must be from 0 to {n}")
-    return float(betaincinv(wrong + 1, n - wrong, level)) if wrong < n else 1.0
+    if not 0 <= errors <= trials:
+        raise ValueError(f"{errors} wrong ones among {trials}: it must be from 0 to {trials}")
+    return float(betaincinv(errors + 1, trials - errors, confidence_level)) if errors < trials else 1.0
 
 
-def audits_needed(rate: float, wrong: int = 0, level: float = 0.95) -> int:
-    """The smallest number of audits, ``wrong`` of them wrong, that shows at most ``rate`` wrong ones.
+def count_audits_needed(max_error_rate: float, errors: int = 0, confidence_level: float = 0.95) -> int:
+    """The smallest number of audits, ``errors`` of them wrong, that shows at most ``max_error_rate`` wrong ones.
 
-    >>> audits_needed(0.01), audits_needed(0.05), audits_needed(0.01, wrong=1)
+    >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, errors=1)
     (299, 59, 473)
     """
-    if not 0 < rate <= 1:
-        raise ValueError(f"a rate of {rate}: it must be above 0 and up to 1, because no number of audits shows 0")
-    if upper_bound(wrong, wrong, level) <= rate:
-        return wrong
-    few, enough = wrong, max(1, 2 * wrong)
-    while upper_bound(wrong, enough, level) > rate:
-        few, enough = enough, 2 * enough
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if upper_bound(wrong, middle, level) <= rate else (middle, enough)
+    if not 0 < max_error_rate <= 1:
+        raise ValueError(
+            f"a rate of {max_error_rate}: it must be above 0 and up to 1, because no number of audits shows 0"
+        )
+    if bound_error_rate(errors, errors, confidence_level) <= max_error_rate:
+        return errors
+    too_few, enough = errors, max(1, 2 * errors)
+    while bound_error_rate(errors, enough, confidence_level) > max_error_rate:
+        too_few, enough = enough, 2 * enough
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (
+            (too_few, middle)
+            if bound_error_rate(errors, middle, confidence_level) <= max_error_rate
+            else (middle, enough)
+        )
     return enough
 
 
-def bootstrap(
-    statistic: Callable[[Rows], float],
-    n: int,
+def bootstrap_estimate(
+    statistic: Callable[[RowNumbers], float],
+    row_count: int,
     *,
     seed: int,
     repeats: int = 1000,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     groups: Sequence[Hashable] | None = None,
     weights: Sequence[float] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
-    """Any statistic of ``n`` rows, with the interval of its values in resamples.
+    """Any statistic of ``row_count`` rows, with the interval of its values in resamples.
 
     Args:
         statistic: from row numbers (0 … n - 1, some repeated, some missing) to a number within ``bounds``, or NaN
             where it is not defined for those rows.
-        n: how many rows there are. Leave out those that tell nothing of the statistic, such as documents of other
+        row_count: how many rows there are. Leave out those that tell nothing of the statistic, such as documents of other
             types: each row counts as an observation of it.
         seed: the same seed gives the same interval.
         repeats: how many resamples.
-        level: how often the interval holds the truth.
+        confidence_level: how often the interval holds the truth.
         groups: one per row, such as its document. Rows of one group resemble each other, so that whole groups are
             drawn; the number of groups is then the number of observations.
         weights: one per row: how many of the population it stands for (1 / its inclusion probability, at least 1).
@@ -130,7 +136,7 @@ def bootstrap(
         bounds: the worst and the best that the statistic can be.
 
     The percentiles of the resamples say how far the observed rows could have fallen out differently (a little further
-    out than ``level``, because resamples of n observations vary less than samples do). They say nothing
+    out than ``confidence_level``, because resamples of n observations vary less than samples do). They say nothing
     of what no row shows, and nothing at all where every row is right. With n observations, up to a share u of the
     population, (1 - u)^n = (1 - level) / 2, may be unlike all of them, and moves the statistic by at most u times the
     way to its bound. Both are independent and are added in quadrature. Where all rows are right, this is the exact
@@ -144,86 +150,98 @@ def bootstrap(
     249, 1983).
     """
     worst, best = bounds
-    if n == 0:
+    if row_count == 0:
         return Estimate(None, worst, best, 0, "bootstrap")
-    stands_for = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
-    if stands_for.min() < 1 - _ROUNDING:
-        raise ValueError(f"a weight of {stands_for.min()}: a row stands at least for itself")
+    row_weights = np.ones(row_count) if weights is None else np.asarray(weights, dtype=float)
+    if row_weights.min() < 1 - _ROUNDING_TOLERANCE:
+        raise ValueError(f"a weight of {row_weights.min()}: a row stands at least for itself")
 
-    members = _members(n, groups)
-    units = len(members.sizes)
-    copies = stands_for * min(
-        1.0, max(_MOST_COPIES, 4 * n) / stands_for.sum()
+    group_members = _group_rows(row_count, groups)
+    group_count = len(group_members.sizes)
+    row_copies = row_weights * min(
+        1.0, max(_MAX_ROW_COPIES, 4 * row_count) / row_weights.sum()
     )  # in proportion, where there would be millions
-    value = statistic(_copies(members, np.arange(units), copies, weights is not None))
+    value = statistic(_copy_drawn_rows(group_members, np.arange(group_count), row_copies, weights is not None))
     if math.isnan(value):
         return Estimate(None, worst, best, 0, "bootstrap")
-    if not worst - _ROUNDING <= value <= best + _ROUNDING:
+    if not worst - _ROUNDING_TOLERANCE <= value <= best + _ROUNDING_TOLERANCE:
         raise ValueError(f"the statistic is {value}, which is not between {worst} and {best}")
 
-    random = np.random.default_rng(seed)
-    resampled = [
-        statistic(_copies(members, random.integers(units, size=units), copies, weights is not None))
+    generator = np.random.default_rng(seed)
+    resampled_values = [
+        statistic(
+            _copy_drawn_rows(
+                group_members, generator.integers(group_count, size=group_count), row_copies, weights is not None
+            )
+        )
         for _ in range(repeats)
     ]
-    observations = _least_effective(np.add.reduceat(stands_for[members.order], members.starts) / members.sizes)
-    tail = (1 - level) / 2
-    wider = _wider(tail, max(observations, 2))
-    low, high = np.nanquantile([value, *resampled], [wider, 1 - wider], method="weibull")
-    unseen = 1 - tail ** (1 / observations)
-    below = math.hypot(max(value - low, 0.0), unseen * (value - worst))
-    above = math.hypot(max(high - value, 0.0), unseen * (best - value))
-    return Estimate(value, max(value - below, worst), min(value + above, best), observations, "bootstrap")
+    effective_size = _compute_effective_size(
+        np.add.reduceat(row_weights[group_members.order], group_members.starts) / group_members.sizes
+    )
+    tail_probability = (1 - confidence_level) / 2
+    expanded_tail = _expand_tail(tail_probability, max(effective_size, 2))
+    low, high = np.nanquantile([value, *resampled_values], [expanded_tail, 1 - expanded_tail], method="weibull")
+    unseen_share = 1 - tail_probability ** (1 / effective_size)
+    margin_below = math.hypot(max(value - low, 0.0), unseen_share * (value - worst))
+    margin_above = math.hypot(max(high - value, 0.0), unseen_share * (best - value))
+    return Estimate(
+        value, max(value - margin_below, worst), min(value + margin_above, best), effective_size, "bootstrap"
+    )
 
 
-def _wider(tail: float, n: float) -> float:
+def _expand_tail(tail_probability: float, sample_size: float) -> float:
     """The tail for percentiles that are as wide as the t interval of so many observations, where that is right."""
-    return float(ndtr(math.sqrt(n / (n - 1)) * stdtrit(n - 1, tail)))
+    return float(ndtr(math.sqrt(sample_size / (sample_size - 1)) * stdtrit(sample_size - 1, tail_probability)))
 
 
-class _Members(NamedTuple):
+class _GroupMembers(NamedTuple):
     """The rows of each group: those of group i are ``order[starts[i] : starts[i] + sizes[i]]``."""
 
-    order: Rows
-    starts: Rows
-    sizes: Rows
+    order: RowNumbers
+    starts: RowNumbers
+    sizes: RowNumbers
 
 
-def _members(n: int, groups: Sequence[Hashable] | None) -> _Members:
+def _group_rows(row_count: int, groups: Sequence[Hashable] | None) -> _GroupMembers:
     if groups is None:
-        return _Members(np.arange(n), np.arange(n), np.ones(n, dtype=np.intp))
-    if len(groups) != n:
-        raise ValueError(f"{len(groups)} groups for {n} rows")
-    codes = pd.factorize(pd.Series(list(groups), dtype=object))[0]
-    sizes = np.bincount(codes)
-    return _Members(np.argsort(codes, kind="stable"), np.cumsum(sizes) - sizes, sizes)
+        return _GroupMembers(np.arange(row_count), np.arange(row_count), np.ones(row_count, dtype=np.intp))
+    if len(groups) != row_count:
+        raise ValueError(f"{len(groups)} groups for {row_count} rows")
+    group_codes = pd.factorize(pd.Series(list(groups), dtype=object))[0]
+    sizes = np.bincount(group_codes)
+    return _GroupMembers(np.argsort(group_codes, kind="stable"), np.cumsum(sizes) - sizes, sizes)
 
 
-def _copies(members: _Members, drawn: Rows, stands_for: Numbers, weighted: bool) -> Rows:
+def _copy_drawn_rows(
+    group_members: _GroupMembers, drawn_groups: RowNumbers, row_copies: FloatArray, is_weighted: bool
+) -> RowNumbers:
     """The rows of the groups that were drawn, each as often as it weighs; fractions are carried to the next row."""
-    sizes = members.sizes[drawn]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows: Rows = members.order[np.repeat(members.starts[drawn], sizes) + within]
-    if not weighted:
+    drawn_sizes = group_members.sizes[drawn_groups]
+    offsets = np.arange(drawn_sizes.sum()) - np.repeat(np.cumsum(drawn_sizes) - drawn_sizes, drawn_sizes)
+    rows: RowNumbers = group_members.order[np.repeat(group_members.starts[drawn_groups], drawn_sizes) + offsets]
+    if not is_weighted:
         return rows
-    ends: Rows = np.rint(np.cumsum(stands_for[rows])).astype(np.intp)
-    return np.repeat(rows, np.diff(ends, prepend=0))
+    copy_ends: RowNumbers = np.rint(np.cumsum(row_copies[rows])).astype(np.intp)
+    return np.repeat(rows, np.diff(copy_ends, prepend=0))
 
 
-def _least_effective(weights: Numbers) -> float:
+def _compute_effective_size(weights: FloatArray) -> float:
     """How many observations of the largest weight the sum of all weights is."""
     return float(weights.sum() / weights.max())
 
 
-def weighted(observed: Sequence[Observed], population: int, *, take_all: int, level: float = 0.95) -> Estimate:
+def estimate_weighted_mean(
+    observations: Sequence[Observation], population_size: int, *, certain_total: int, confidence_level: float = 0.95
+) -> Estimate:
     """Mean over all documents of a population of which a part was certain to be looked at and others were drawn.
 
     Args:
-        observed: what was found, one per document that was looked at.
-        population: how many documents were processed; all of them are in the denominator.
-        take_all: how many of them had probability 1 (escalated ones). All observations with probability 1 are of
+        observations: what was found, one per document that was looked at.
+        population_size: how many documents were processed; all of them are in the denominator.
+        certain_total: how many of them had probability 1 (escalated ones). All observations with probability 1 are of
             these; what is missing of them is pending, unreadable or undeterminable.
-        level: how often the interval holds the truth.
+        confidence_level: how often the interval holds the truth.
 
     The mean over reviewed documents is not the mean over all: the hard ones are escalated and all reviewed, the easy
     ones rarely. So each part is counted for as many documents as it has.
@@ -247,48 +265,67 @@ def weighted(observed: Sequence[Observed], population: int, *, take_all: int, le
     Source: Horvitz and Thompson, JASA 47 (1952), weights by inclusion probability; Hájek (1971), the ratio; Kish,
     Survey Sampling (1965), effective size; Korn and Graubard, Survey Methodology 24 (1998), Clopper-Pearson on it.
 
-    >>> reviews = [Observed(0, 1)] * 10 + [Observed(1, 1)] * 10 + [Observed(1, 0.05)] * 19 + [Observed(0, 0.05)]
-    >>> estimate = weighted(reviews, 420, take_all=20)
+    >>> reviews = [Observation(0, 1)] * 10 + [Observation(1, 1)] * 10 + [Observation(1, 0.05)] * 19 + [Observation(0, 0.05)]
+    >>> estimate = estimate_weighted_mean(reviews, 420, certain_total=20)
     >>> round(estimate.value, 4), round(estimate.low, 3), round(estimate.high, 3)
     (0.9286, 0.739, 0.975)
     """
-    certain = [one.value for one in observed if one.probability == 1]
-    drawn = [one for one in observed if one.probability != 1]
-    _check(observed, len(certain), len(drawn), population, take_all)
-    known = [value for value in certain if value is not None]
-    answered = [one for one in drawn if one.value is not None]
-    rest = population - take_all
+    certain_values = [observation.value for observation in observations if observation.inclusion_probability == 1]
+    drawn_observations = [observation for observation in observations if observation.inclusion_probability != 1]
+    _check_observations(observations, len(certain_values), len(drawn_observations), population_size, certain_total)
+    known_values = [value for value in certain_values if value is not None]
+    known_draws = [observation for observation in drawn_observations if observation.value is not None]
+    drawable_count = population_size - certain_total
 
-    least, most = _share(drawn, 0.0, level), _share(drawn, 1.0, level)
-    right = sum(known)
-    n = len(known) + (least.n if answered else 0)
-    if population == 0 or n == 0 or (rest and not answered):
+    lowest_share, highest_share = (
+        _estimate_drawn_share(drawn_observations, 0.0, confidence_level),
+        _estimate_drawn_share(drawn_observations, 1.0, confidence_level),
+    )
+    certain_sum = sum(known_values)
+    effective_size = len(known_values) + (lowest_share.n if known_draws else 0)
+    if population_size == 0 or effective_size == 0 or (drawable_count and not known_draws):
         value = None
     else:
-        value = (right + rest * (least.value or 0)) / population
-    low = (right + rest * least.low) / population if population else 0.0
-    high = (right + take_all - len(known) + rest * most.high) / population if population else 1.0
-    return Estimate(value, low, high, n, "weighted")
+        value = (certain_sum + drawable_count * (lowest_share.value or 0)) / population_size
+    low = (certain_sum + drawable_count * lowest_share.low) / population_size if population_size else 0.0
+    high = (
+        (certain_sum + certain_total - len(known_values) + drawable_count * highest_share.high) / population_size
+        if population_size
+        else 1.0
+    )
+    return Estimate(value, low, high, effective_size, "weighted")
 
 
-def _check(observed: Sequence[Observed], certain: int, drawn: int, population: int, take_all: int) -> None:
-    for one in observed:
-        if not 0 < one.probability <= 1:
-            raise ValueError(f"an inclusion probability of {one.probability}: it must be above 0 and up to 1")
-        if one.value is not None and not 0 <= one.value <= 1:
-            raise ValueError(f"a value of {one.value}: it must be from 0 to 1")
-    if not certain <= take_all <= population:
-        raise ValueError(f"{certain} observed, {take_all} certain, {population} in all: each must hold the one before")
-    if drawn > population - take_all:
-        raise ValueError(f"{drawn} observations of {population - take_all} documents that could be drawn")
+def _check_observations(
+    observations: Sequence[Observation], certain_seen: int, drawn_seen: int, population_size: int, certain_total: int
+) -> None:
+    for observation in observations:
+        if not 0 < observation.inclusion_probability <= 1:
+            raise ValueError(
+                f"an inclusion probability of {observation.inclusion_probability}: it must be above 0 and up to 1"
+            )
+        if observation.value is not None and not 0 <= observation.value <= 1:
+            raise ValueError(f"a value of {observation.value}: it must be from 0 to 1")
+    if not certain_seen <= certain_total <= population_size:
+        raise ValueError(
+            f"{certain_seen} observed, {certain_total} certain, {population_size} in all: each must hold the one before"
+        )
+    if drawn_seen > population_size - certain_total:
+        raise ValueError(
+            f"{drawn_seen} observations of {population_size - certain_total} documents that could be drawn"
+        )
 
 
-def _share(drawn: Sequence[Observed], unknown: float, level: float) -> Estimate:
-    """The weighted share of the drawn part, values that nobody can tell taken as ``unknown``."""
-    if not drawn:
+def _estimate_drawn_share(
+    observations: Sequence[Observation], unknown_value: float, confidence_level: float
+) -> Estimate:
+    """The weighted share of the drawn part, values that nobody can tell taken as ``unknown_value``."""
+    if not observations:
         return Estimate(None, 0.0, 1.0, 0, "weighted")
-    values = np.array([unknown if one.value is None else one.value for one in drawn], dtype=float)
-    weights = 1 / np.array([one.probability for one in drawn], dtype=float)
+    values = np.array(
+        [unknown_value if observation.value is None else observation.value for observation in observations], dtype=float
+    )
+    weights = 1 / np.array([observation.inclusion_probability for observation in observations], dtype=float)
     share = float(np.average(values, weights=weights))
-    n = _least_effective(weights)
-    return exact(share * n, n, level)
+    effective_size = _compute_effective_size(weights)
+    return estimate_proportion(share * effective_size, effective_size, confidence_level)

@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 
 from evalkit.classification.schema import ClassificationOutput
-from evalkit.evaluation.domain import Certain, Drawn, share_within
-from evalkit.evaluation.estimates import is_certain
-from evalkit.evaluation.intervals import Estimate, Observed, exact, weighted
-from evalkit.evaluation.study import TYPES, Document, Study
+from evalkit.evaluation.domain_estimation import CertainCounts, DrawnDocument, estimate_domain_share
+from evalkit.evaluation.headline_estimates import has_certain_inclusion
+from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
+from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
 from evalkit.store import OutputFolder, result_file_name, validate_stored
 
 DIFFERENCE_COLUMNS = (
@@ -23,10 +23,10 @@ DIFFERENCE_COLUMNS = (
 )
 EVIDENCE_COLUMNS = ("page", "type", "snippet", "anchors")
 CONFUSION_COLUMNS = ("truth", "production", "reviewed_only", "estimated", "low", "high", "documents", "simulated")
-_SHARE = ("", "_low", "_high", "_n")
+_ESTIMATE_SUFFIXES = ("", "_low", "_high", "_n")
 CLASS_COLUMNS = (
     *("type", "is_foreign", "true_reviewed", "said", "said_reviewed"),
-    *(f"{name}{end}" for name in ("recall", "precision") for end in _SHARE),
+    *(f"{name}{end}" for name in ("recall", "precision") for end in _ESTIMATE_SUFFIXES),
     *("recall_reviewed_only", "precision_reviewed_only", "wrong", "simulated"),
 )
 
@@ -47,20 +47,21 @@ def differences(study: Study) -> pd.DataFrame:
     """
     rows = [
         {
-            "doc_id": one.doc_id,
-            "production": said,
-            "agent": _agent(one),
-            "truth": true_type(one),
-            "right": _right(one),
-            "production_confidence": one.production.confidence if one.production else None,
-            "agent_confidence": one.agent.confidence if one.agent else None,
-            "decision": one.decision,
-            "pages": one.pages,
-            "standing": one.standing,
-            "simulated": int(_is_simulated(one)),
+            "doc_id": document.doc_id,
+            "production": production_label,
+            "agent": _get_agent_type(document),
+            "truth": get_true_type(document),
+            "right": _name_right_side(document),
+            "production_confidence": document.production_labels.confidence if document.production_labels else None,
+            "agent_confidence": document.agent_labels.confidence if document.agent_labels else None,
+            "decision": document.decision,
+            "pages": document.page_count,
+            "standing": document.truth_status,
+            "simulated": int(_is_simulated(document)),
         }
-        for one in study.documents
-        if (said := production_type(one)) is not None and said != _agent(one)
+        for document in study.documents
+        if (production_label := get_production_type(document)) is not None
+        and production_label != _get_agent_type(document)
     ]
     return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS))
 
@@ -72,22 +73,26 @@ def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
     terms in it that decided. Empty where there is no usable answer. Reads the document's result: NotFound where there
     is none, StoreError where it is damaged.
     """
-    name = result_file_name(doc_id)
-    stored = OutputFolder(study.output).read_json(name).get("classification")
-    if stored is None:
+    result_name = result_file_name(doc_id)
+    stored_classification = OutputFolder(study.output).read_json(result_name).get("classification")
+    if stored_classification is None:
         return pd.DataFrame([], columns=list(EVIDENCE_COLUMNS))
-    answer = validate_stored(ClassificationOutput, stored, name, "Run the document with --fresh.")
-    claims = [one for segment in answer.segments for one in segment.segment_composition]
-    claims.sort(key=lambda one: (one.document_type != answer.dominant_type_overall, -one.segment_share))
+    classification = validate_stored(
+        ClassificationOutput, stored_classification, result_name, "Run the document with --fresh."
+    )
+    presence_claims = [claim for segment in classification.segments for claim in segment.segment_composition]
+    presence_claims.sort(
+        key=lambda claim: (claim.document_type != classification.dominant_type_overall, -claim.segment_share)
+    )
     rows = [
-        (quote.page, str(one.document_type), quote.snippet, quote.anchors_found)
-        for one in claims
-        for quote in one.top_evidence
+        (quote.page, str(claim.document_type), quote.snippet, quote.anchors_found)
+        for claim in presence_claims
+        for quote in claim.top_evidence
     ]
     return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
 
 
-def confusion(study: Study) -> pd.DataFrame:
+def estimate_confusion(study: Study) -> pd.DataFrame:
     """What production called the documents of each true type: one row per pair that was seen, the types in their order.
 
     Columns:
@@ -99,26 +104,30 @@ def confusion(study: Study) -> pd.DataFrame:
         documents: the doc_ids of ``reviewed_only``.
         simulated: how many of them a program judged.
     """
-    labelled = _labelled(study)
-    cells: dict[tuple[str, str], list[Document]] = {}
-    for one in labelled:
-        truth, said = true_type(one), production_type(one)
-        if truth is not None and said is not None:
-            cells.setdefault((truth, said), []).append(one)
-    order = _in_order({kind for pair in cells for kind in pair})
+    labelled_documents = _list_labelled_documents(study)
+    documents_by_cell: dict[tuple[str, str], list[DocumentRecord]] = {}
+    for document in labelled_documents:
+        true_label, production_label = get_true_type(document), get_production_type(document)
+        if true_label is not None and production_label is not None:
+            documents_by_cell.setdefault((true_label, production_label), []).append(document)
+    type_order = _order_types({type_name for type_pair in documents_by_cell for type_name in type_pair})
     rows = []
-    for pair in sorted(cells, key=lambda pair: (order.index(pair[0]), order.index(pair[1]))):
-        share = _share(labelled, frozenset(one.doc_id for one in cells[pair]))
+    for type_pair in sorted(
+        documents_by_cell, key=lambda type_pair: (type_order.index(type_pair[0]), type_order.index(type_pair[1]))
+    ):
+        cell_share = _estimate_share(
+            labelled_documents, frozenset(document.doc_id for document in documents_by_cell[type_pair])
+        )
         rows.append(
             {
-                "truth": pair[0],
-                "production": pair[1],
-                "reviewed_only": len(cells[pair]),
-                "estimated": None if share.value is None else share.value * len(labelled),
-                "low": share.low * len(labelled),
-                "high": share.high * len(labelled),
-                "documents": tuple(one.doc_id for one in cells[pair]),
-                "simulated": sum(map(_is_simulated, cells[pair])),
+                "truth": type_pair[0],
+                "production": type_pair[1],
+                "reviewed_only": len(documents_by_cell[type_pair]),
+                "estimated": None if cell_share.value is None else cell_share.value * len(labelled_documents),
+                "low": cell_share.low * len(labelled_documents),
+                "high": cell_share.high * len(labelled_documents),
+                "documents": tuple(document.doc_id for document in documents_by_cell[type_pair]),
+                "simulated": sum(map(_is_simulated, documents_by_cell[type_pair])),
             }
         )
     return pd.DataFrame(rows, columns=list(CONFUSION_COLUMNS))
@@ -140,105 +149,128 @@ def worst_classes(study: Study) -> pd.DataFrame:
         wrong: the doc_ids of the type that production calls otherwise.
         simulated: how many truths of the row a program told.
     """
-    labelled = _labelled(study)
-    names = _in_order({one for document in labelled for one in (true_type(document), production_type(document)) if one})
-    rows = [_class_row(name, labelled) for name in names]
+    labelled_documents = _list_labelled_documents(study)
+    type_names = _order_types(
+        {
+            type_name
+            for document in labelled_documents
+            for type_name in (get_true_type(document), get_production_type(document))
+            if type_name
+        }
+    )
+    rows = [_build_class_row(class_name, labelled_documents) for class_name in type_names]
     frame = pd.DataFrame(rows, columns=list(CLASS_COLUMNS))
     return frame.sort_values("recall", kind="stable", na_position="last", ignore_index=True)
 
 
-def _class_row(name: str, labelled: Sequence[Document]) -> dict[str, Any]:
-    truly = [one for one in labelled if true_type(one) == name]
-    said = [one for one in labelled if production_type(one) == name]
-    said_reviewed = [one for one in said if true_type(one) is not None]
-    right = [one for one in truly if production_type(one) == name]
-    recall = _recall(name, labelled)
-    precision = _share(said, frozenset(one.doc_id for one in right))
-    judged = {one.doc_id: one for one in (*truly, *said_reviewed)}.values()
+def _build_class_row(class_name: str, labelled_documents: Sequence[DocumentRecord]) -> dict[str, Any]:
+    true_documents = [document for document in labelled_documents if get_true_type(document) == class_name]
+    called_documents = [document for document in labelled_documents if get_production_type(document) == class_name]
+    called_reviewed = [document for document in called_documents if get_true_type(document) is not None]
+    right_documents = [document for document in true_documents if get_production_type(document) == class_name]
+    recall = _estimate_recall(class_name, labelled_documents)
+    precision = _estimate_share(called_documents, frozenset(document.doc_id for document in right_documents))
+    judged_documents = {document.doc_id: document for document in (*true_documents, *called_reviewed)}.values()
     return {
-        "type": name,
-        "is_foreign": name not in TYPES,
-        "true_reviewed": len(truly),
-        "said": len(said),
-        "said_reviewed": len(said_reviewed),
-        **_named("recall", recall),
-        **_named("precision", precision),
-        "recall_reviewed_only": exact(len(right), len(truly)).value,
-        "precision_reviewed_only": exact(len(right), len(said_reviewed)).value,
-        "wrong": tuple(one.doc_id for one in truly if production_type(one) != name),
-        "simulated": sum(map(_is_simulated, judged)),
+        "type": class_name,
+        "is_foreign": class_name not in TYPE_NAMES,
+        "true_reviewed": len(true_documents),
+        "said": len(called_documents),
+        "said_reviewed": len(called_reviewed),
+        **_expand_estimate("recall", recall),
+        **_expand_estimate("precision", precision),
+        "recall_reviewed_only": estimate_proportion(len(right_documents), len(true_documents)).value,
+        "precision_reviewed_only": estimate_proportion(len(right_documents), len(called_reviewed)).value,
+        "wrong": tuple(document.doc_id for document in true_documents if get_production_type(document) != class_name),
+        "simulated": sum(map(_is_simulated, judged_documents)),
     }
 
 
-def _named(name: str, estimate: Estimate) -> dict[str, float | None]:
+def _expand_estimate(column_name: str, estimate: Estimate) -> dict[str, float | None]:
     values = (estimate.value, estimate.low, estimate.high, estimate.n)
-    return {f"{name}{end}": value for end, value in zip(_SHARE, values, strict=True)}
+    return {f"{column_name}{suffix}": value for suffix, value in zip(_ESTIMATE_SUFFIXES, values, strict=True)}
 
 
-def _recall(name: str, labelled: Sequence[Document]) -> Estimate:
-    certain = [(true_type(one), production_type(one) == name) for one in labelled if is_certain(one)]
-    others = [one for one in labelled if not is_certain(one)]
-    return share_within(
-        Certain(
-            hits=certain.count((name, True)),
-            misses=certain.count((name, False)),
-            open_hits=certain.count((None, True)),
-            open_misses=certain.count((None, False)),
+def _estimate_recall(class_name: str, labelled_documents: Sequence[DocumentRecord]) -> Estimate:
+    certain_outcomes = [
+        (get_true_type(document), get_production_type(document) == class_name)
+        for document in labelled_documents
+        if has_certain_inclusion(document)
+    ]
+    uncertain_documents = [document for document in labelled_documents if not has_certain_inclusion(document)]
+    return estimate_domain_share(
+        CertainCounts(
+            hits=certain_outcomes.count((class_name, True)),
+            misses=certain_outcomes.count((class_name, False)),
+            undetermined_hits=certain_outcomes.count((None, True)),
+            undetermined_misses=certain_outcomes.count((None, False)),
         ),
         [
-            Drawn(_is(name, true_type(one)), production_type(one) == name, one.probability)
-            for one in others
-            if one.probability and one.was_looked_at
+            DrawnDocument(
+                _is_of_type(class_name, get_true_type(document)),
+                get_production_type(document) == class_name,
+                document.review_probability,
+            )
+            for document in uncertain_documents
+            if document.review_probability and document.has_expert_action
         ],
-        len(others),
+        len(uncertain_documents),
     )
 
 
-def _is(name: str, truth: str | None) -> bool | None:
-    return None if truth is None else truth == name
+def _is_of_type(class_name: str, true_label: str | None) -> bool | None:
+    return None if true_label is None else true_label == class_name
 
 
-def _share(documents: Sequence[Document], hits: frozenset[str]) -> Estimate:
+def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
     """The share of hits (doc_ids) among all these documents, of which some were looked at."""
-    observed = [
-        Observed(None if true_type(one) is None else float(one.doc_id in hits), one.probability)
-        for one in documents
-        if one.probability and (one.probability == 1 or one.was_looked_at)
+    observations = [
+        Observation(
+            None if get_true_type(document) is None else float(document.doc_id in hit_doc_ids),
+            document.review_probability,
+        )
+        for document in documents
+        if document.review_probability and (document.review_probability == 1 or document.has_expert_action)
     ]
-    return weighted(observed, len(documents), take_all=sum(map(is_certain, documents)))
+    return estimate_weighted_mean(
+        observations, len(documents), certain_total=sum(map(has_certain_inclusion, documents))
+    )
 
 
-def production_type(document: Document) -> str | None:
+def get_production_type(document: DocumentRecord) -> str | None:
     """What production says; None where that is not known."""
-    return document.production.dominant_type if document.production else None
+    return document.production_labels.dominant_type if document.production_labels else None
 
 
-def true_type(document: Document) -> str | None:
+def get_true_type(document: DocumentRecord) -> str | None:
     """The type that somebody stands for; None where nobody does."""
     truth = document.truth
-    return truth.labels.dominant_type if truth and truth.says("dominant_type") else None
+    return truth.labels.dominant_type if truth and truth.is_vouched("dominant_type") else None
 
 
-def _agent(document: Document) -> str | None:
-    return document.agent.dominant_type if document.agent else None
+def _get_agent_type(document: DocumentRecord) -> str | None:
+    return document.agent_labels.dominant_type if document.agent_labels else None
 
 
-def _right(document: Document) -> str:
-    truth = true_type(document)
-    if truth is None:
+def _name_right_side(document: DocumentRecord) -> str:
+    true_label = get_true_type(document)
+    if true_label is None:
         return "not known"
-    return {production_type(document): "production", _agent(document): "agent"}.get(truth, "neither")
+    return {get_production_type(document): "production", _get_agent_type(document): "agent"}.get(true_label, "neither")
 
 
-def _is_simulated(document: Document) -> bool:
+def _is_simulated(document: DocumentRecord) -> bool:
     return bool(document.truth and document.truth.is_simulated)
 
 
-def _labelled(study: Study) -> list[Document]:
-    return [one for one in study.documents if production_type(one) is not None]
+def _list_labelled_documents(study: Study) -> list[DocumentRecord]:
+    return [document for document in study.documents if get_production_type(document) is not None]
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
+def _order_types(type_names: Iterable[str]) -> list[str]:
     """The five types in their order, then the others by name."""
-    found = set(names)
-    return [*(kind for kind in TYPES if kind in found), *sorted(found - set(TYPES))]
+    distinct_names = set(type_names)
+    return [
+        *(type_name for type_name in TYPE_NAMES if type_name in distinct_names),
+        *sorted(distinct_names - set(TYPE_NAMES)),
+    ]

@@ -23,24 +23,24 @@ from matplotlib.figure import Figure
 
 from evalkit.errors import UsageError
 from evalkit.evaluation import (
-    acceptance,
-    attention,
-    doctypes,
-    estimates,
-    experts,
+    acceptance_threshold,
+    attention_checks,
+    document_type_scores,
+    headline_estimates,
     plots,
-    presence,
+    presence_metrics,
     production,
-    segmentation,
-    verifiers,
+    reviewer_performance,
+    segmentation_metrics,
+    verifier_performance,
 )
-from evalkit.evaluation.export import replacing, write_private
+from evalkit.evaluation.export import replace_atomically, write_private_file
 from evalkit.evaluation.intervals import Estimate
-from evalkit.evaluation.study import Standing, Study
-from evalkit.evaluation.template_reviews import read_cycles, template_reviews
+from evalkit.evaluation.study import Study, TruthStatus
+from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
 from evalkit.store import OutputFolder
 
-SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
+SIMULATED_WARNING = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
 _CLASS_COLUMNS = ("type", "true_reviewed", "said", "recall", "precision", "wrong")
 _DIFFERENCE_COLUMNS = (
@@ -60,18 +60,18 @@ _STOPPED_NOTE = (
     "that nobody saw estimated from what was drawn, with its 95 % interval; errors and stopped count those that were seen."
 )
 #: What is said in place of a section that is left out of a report.
-_MISSING = {
+_MISSING_SECTION_TEXTS = {
     "types": "No expert has said yet which type a document is, and no labels were given.",
     "segments": "No expert has vouched yet for the segments of a document, and no labels were given.",
     "production": "No document has a label of the production classifier: give it with `--production`.",
     "experts": "Nobody has reviewed a case yet.",
 }
-_SHOWN = 8
+_MAX_NAMED_IN_CELL = 8
 """So many documents are named in a cell; the others are counted."""
 
 
 @dataclass(frozen=True)
-class Table:
+class EvaluationTable:
     """Rows under a caption."""
 
     caption: str
@@ -80,7 +80,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
+class EvaluationFigure:
     """A figure under a caption."""
 
     caption: str
@@ -88,23 +88,23 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Section:
+class EvaluationSection:
     """One question and what answers it."""
 
     key: str
     """What a notebook calls it: ``report["types"]``."""
     title: str
     about: str
-    tables: tuple[Table, ...] = ()
-    pictures: tuple[Picture, ...] = ()
+    tables: tuple[EvaluationTable, ...] = ()
+    pictures: tuple[EvaluationFigure, ...] = ()
 
     def _repr_html_(self) -> str:
         """As a notebook's cell shows it."""
-        return str(_templates().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
+        return str(_load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
-class Report:
+class EvaluationReport:
     """All sections."""
 
     made_at: str
@@ -113,85 +113,94 @@ class Report:
     """The folder that was read."""
     warnings: tuple[str, ...]
     """What a reader must know before any figure."""
-    sections: tuple[Section, ...] = ()
+    sections: tuple[EvaluationSection, ...] = ()
 
-    def __getitem__(self, key: str) -> Section:
+    def __getitem__(self, key: str) -> EvaluationSection:
         """One section; one that no document belongs to yet says so. KeyError naming those that there are."""
-        for one in self.sections:
-            if one.key == key:
-                return one
-        if key in _MISSING:
-            return Section(key, "Nothing to show yet", _MISSING[key])
-        raise KeyError(f"{key!r} is none of {', '.join((*(one.key for one in self.sections), *_MISSING))}")
+        for section in self.sections:
+            if section.key == key:
+                return section
+        if key in _MISSING_SECTION_TEXTS:
+            return EvaluationSection(key, "Nothing to show yet", _MISSING_SECTION_TEXTS[key])
+        raise KeyError(
+            f"{key!r} is none of {', '.join((*(section.key for section in self.sections), *_MISSING_SECTION_TEXTS))}"
+        )
 
 
-def build(study: Study, *, made_at: str, rate: float = 0.05) -> Report:
-    """The report of a study; ``rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1."""
+def build(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
+    """The report of a study; ``max_error_rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1."""
     sections = (
-        _processed(study),
-        _headlines(study),
-        _types(study),
-        _segments(study),
-        _presence(study),
-        _production(study),
-        _verifiers(study),
-        _acceptance(study, rate),
-        _experts(study),
-        _cost(study),
-        _templates_reviewed(study),
+        _build_processed_section(study),
+        _build_headlines_section(study),
+        _build_types_section(study),
+        _build_segments_section(study),
+        _build_presence_section(study),
+        _build_production_section(study),
+        _build_verifiers_section(study),
+        _build_acceptance_section(study, max_error_rate),
+        _build_experts_section(study),
+        _build_cost_section(study),
+        _build_templates_section(study),
     )
-    return Report(
-        made_at, str(study.output), tuple(_warnings(study)), tuple(one for one in sections if one is not None)
+    return EvaluationReport(
+        made_at,
+        str(study.output),
+        tuple(_iterate_warnings(study)),
+        tuple(section for section in sections if section is not None),
     )
 
 
-def _warnings(study: Study) -> Iterable[str]:
-    if study.simulated:
-        yield SIMULATED.format(count=study.simulated, of=len(study.answers))
-    yield from (*study.problems, *study.remarks)
+def _iterate_warnings(study: Study) -> Iterable[str]:
+    if study.simulated_review_count:
+        yield SIMULATED_WARNING.format(count=study.simulated_review_count, of=len(study.reviews))
+    yield from (*study.problems, *study.label_warnings)
 
 
 # ------------------------------------------------------------------------------------------------------ sections
 
 
-def _processed(study: Study) -> Section:
-    words: dict[Standing, str] = {
+def _build_processed_section(study: Study) -> EvaluationSection:
+    meaning_by_status: dict[TruthStatus, str] = {
         "reviewed": "an expert decided, or labels were given",
         "undeterminable": "an expert looked, and nobody can tell",
         "pending": "in the queue",
         "unseen": "accepted, and not drawn for anybody to look at",
         "unreadable": "could not be read",
     }
-    counts = study.counts()
-    standing = pd.DataFrame(
-        [(name, counts[name], what) for name, what in words.items()], columns=["standing", "documents", ""]
+    status_counts = study.count_truth_statuses()
+    status_table = pd.DataFrame(
+        [(name, status_counts[name], meaning) for name, meaning in meaning_by_status.items()],
+        columns=["standing", "documents", ""],
     )
-    decided = Counter((one.decision or "none", one.decision_reason or one.error_code or "") for one in study.documents)
-    decisions = pd.DataFrame(
-        [(*name, count) for name, count in decided.most_common()], columns=["decision", "because", "documents"]
+    decision_counts = Counter(
+        (document.decision or "none", document.decision_reason or document.error_code or "")
+        for document in study.documents
     )
-    return Section(
+    decision_table = pd.DataFrame(
+        [(*name, count) for name, count in decision_counts.most_common()], columns=["decision", "because", "documents"]
+    )
+    return EvaluationSection(
         "processed",
         "What was processed",
         f"{len(study.documents)} documents, the unreadable ones among them: they stay in the denominator of every "
         "figure about all documents.",
-        (Table("Where they stand", standing), Table("What was decided", decisions)),
+        (EvaluationTable("Where they stand", status_table), EvaluationTable("What was decided", decision_table)),
     )
 
 
-def _headlines(study: Study) -> Section:
+def _build_headlines_section(study: Study) -> EvaluationSection:
     rows = [
         {
-            "figure": one.name,
-            "of": f"{one.about}: {one.population}",
-            "estimate": one.estimate,
-            "rests on": one.reviewed,
-            "reviewed only": one.reviewed_only,
-            "not right": one.wrong,
+            "figure": headline.name,
+            "of": f"{headline.population_description}: {headline.population_size}",
+            "estimate": headline.estimate,
+            "rests on": headline.reviewed_count,
+            "reviewed only": headline.reviewed_estimate,
+            "not right": headline.wrong_doc_ids,
         }
-        for one in estimates.headlines(study)
+        for headline in headline_estimates.estimate_headline_figures(study)
     ]
-    return Section(
+    return EvaluationSection(
         "headlines",
         "How good is it?",
         "Each estimate is about all of these documents, and no others: escalated ones are all looked at, and of accepted "
@@ -201,340 +210,415 @@ def _headlines(study: Study) -> Section:
         "without a chance of being drawn counts as not right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "
         "left to estimate, and the interval is a point. “Reviewed only” is the plain mean of what experts happened to see: "
         "hard cases for the most part, and no statement about the pipeline.",
-        (Table("Estimates with 95 % intervals", pd.DataFrame(rows)),),
+        (EvaluationTable("Estimates with 95 % intervals", pd.DataFrame(rows)),),
     )
 
 
-def _types(study: Study) -> Section | None:
-    known = doctypes.doctypes(study)
-    if not known.documents:
+def _build_types_section(study: Study) -> EvaluationSection | None:
+    type_metrics = document_type_scores.score_document_types(study)
+    if not type_metrics.document_count:
         return None
-    overall = [
-        ("accuracy", known.accuracy, known.accuracy_reviewed),
-        ("macro F1", known.macro_f1, known.macro_f1_reviewed),
+    overall_rows = [
+        ("accuracy", type_metrics.accuracy, type_metrics.reviewed_accuracy),
+        ("macro F1", type_metrics.macro_f1, type_metrics.reviewed_macro_f1),
     ]
-    rows = [(one.type, one.documents, one.precision, one.recall, one.f1) for one in known.by_type]
-    return Section(
+    rows = [
+        (type_scores.type_name, type_scores.document_count, type_scores.precision, type_scores.recall, type_scores.f1)
+        for type_scores in type_metrics.type_scores
+    ]
+    return EvaluationSection(
         "types",
         "Types of documents",
-        f"{known.documents} documents whose type an expert vouched for; a document drawn with probability p counts 1 / p "
+        f"{type_metrics.document_count} documents whose type an expert vouched for; a document drawn with probability p counts 1 / p "
         "times. “Cannot tell” counts as wrong. Those that nobody looked at yet are not in it.",
         (
-            Table(
+            EvaluationTable(
                 "Together, 95 % intervals (bootstrap over documents)",
-                pd.DataFrame(overall, columns=["measure", "estimate", "reviewed only"]),
+                pd.DataFrame(overall_rows, columns=["measure", "estimate", "reviewed only"]),
             ),
-            Table("By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"])),
-            Table(
+            EvaluationTable("By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"])),
+            EvaluationTable(
                 "True type (rows) and what the pipeline said (columns), reviewed documents",
-                known.confusion.reset_index(),
+                type_metrics.confusion_table.reset_index(),
             ),
         ),
-        (Picture("True type and what was said, reviewed documents", plots.confusion(known.confusion)),),
+        (
+            EvaluationFigure(
+                "True type and what was said, reviewed documents", plots.plot_confusion(type_metrics.confusion_table)
+            ),
+        ),
     )
 
 
-def _segments(study: Study) -> Section | None:
-    if not segmentation.cuts(study):
+def _build_segments_section(study: Study) -> EvaluationSection | None:
+    if not segmentation_metrics.list_segmented_documents(study):
         return None
     rows = [
-        {"measure": one.name, "as given": one.as_given, "neighbours of one type joined": one.merged}
-        for one in segmentation.measured(study)
+        {
+            "measure": measure_estimate.name,
+            "as given": measure_estimate.as_given,
+            "neighbours of one type joined": measure_estimate.with_neighbours_merged,
+        }
+        for measure_estimate in segmentation_metrics.estimate_measures(study)
     ]
-    moved = pd.DataFrame(list(segmentation.pages_to_move(study).items()), columns=["doc_id", "pages"])
-    return Section(
+    moved_pages = pd.DataFrame(
+        list(segmentation_metrics.count_pages_to_move(study).items()), columns=["doc_id", "pages"]
+    )
+    return EvaluationSection(
         "segments",
         "Segments and pages",
-        f"{len(segmentation.cuts(study))} documents whose segments an expert vouched for, weighted. A segment is one "
+        f"{len(segmentation_metrics.list_segmented_documents(study))} documents whose segments an expert vouched for, weighted. A segment is one "
         "source document; in the second reading neighbours of the same type are one.",
         (
-            Table("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
-            Table("Pages that a person must move", moved),
+            EvaluationTable("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
+            EvaluationTable("Pages that a person must move", moved_pages),
         ),
     )
 
 
-def _presence(study: Study) -> Section:
-    known = presence.presence(study)
-    grounded = [one.grounded_ratio for one in study.documents if one.grounded_ratio is not None]
-    scores = [one.evidence_quality for one in study.documents if one.evidence_quality is not None]
-    evidence = pd.DataFrame(
+def _build_presence_section(study: Study) -> EvaluationSection:
+    measured_presence = presence_metrics.measure_presence(study)
+    grounded_ratios = [record.grounded_ratio for record in study.documents if record.grounded_ratio is not None]
+    quality_scores = [
+        record.evidence_quality_score for record in study.documents if record.evidence_quality_score is not None
+    ]
+    evidence_table = pd.DataFrame(
         [
-            ("quotes found on their page, mean share", len(grounded), fmean(grounded) if grounded else math.nan),
-            ("documents with every quote found", len(grounded), _share(one == 1 for one in grounded)),
-            ("evidence quality score, mean", len(scores), fmean(scores) if scores else math.nan),
+            (
+                "quotes found on their page, mean share",
+                len(grounded_ratios),
+                fmean(grounded_ratios) if grounded_ratios else math.nan,
+            ),
+            (
+                "documents with every quote found",
+                len(grounded_ratios),
+                _compute_share(record == 1 for record in grounded_ratios),
+            ),
+            (
+                "evidence quality score, mean",
+                len(quality_scores),
+                fmean(quality_scores) if quality_scores else math.nan,
+            ),
         ],
         columns=["measure", "documents", "value"],
     )
-    rows = [(one.type, one.documents, one.precision, one.recall, one.f1, one.level_agreement) for one in known.by_type]
-    measured = (
-        Table(
+    rows = [
+        (
+            record.document_type,
+            record.document_count,
+            record.precision,
+            record.recall,
+            record.f1,
+            record.level_agreement,
+        )
+        for record in measured_presence.by_type
+    ]
+    presence_tables = (
+        EvaluationTable(
             "Mixture, 95 % interval (bootstrap over documents)",
             pd.DataFrame(
-                [("mixture error, mean", known.mixture_error, known.mixture_error_reviewed)],
+                [("mixture error, mean", measured_presence.mixture_error, measured_presence.mixture_error_reviewed)],
                 columns=["measure", "estimate", "reviewed only"],
             ),
             "The share of a document that was put under the wrong type.",
         ),
-        Table(
+        EvaluationTable(
             "Presence by type, 95 % intervals (bootstrap over documents)",
             pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1", "same level"]),
             "Present is all but NO_EVIDENCE; reviewed: documents that it truly is in.",
         ),
-        Table("Presence by type, reviewed only: unweighted", known.by_type_reviewed),
+        EvaluationTable("Presence by type, reviewed only: unweighted", measured_presence.by_type_reviewed),
     )
-    return Section(
+    return EvaluationSection(
         "evidence",
-        "Evidence, presence, mixture",
+        "Evidence, presence_metrics, mixture",
         "What stands behind the types. "
         + (
-            f"Presence and mixture are measured on the {known.documents} documents whose mixture an expert opened and vouched "
+            f"Presence and mixture are measured on the {measured_presence.document_count} documents whose mixture an expert opened and vouched "
             "for; a document drawn with probability p counts 1 / p times. Those that nobody looked at yet are not in it."
-            if known.documents
+            if measured_presence.document_count
             else "Presence and mixture are not measured: no expert has opened and vouched for a document's mixture yet."
         ),
         (
-            Table("Evidence", evidence, "Computed from the documents' own text; no expert is needed."),
-            *(measured if known.documents else ()),
+            EvaluationTable("Evidence", evidence_table, "Computed from the documents' own text; no expert is needed."),
+            *(presence_tables if measured_presence.document_count else ()),
         ),
     )
 
 
-def _share(flags: Iterable[bool]) -> float:
+def _compute_share(flags: Iterable[bool]) -> float:
     values = list(flags)
     return sum(values) / len(values) if values else math.nan
 
 
-def _joined(frame: pd.DataFrame, value: str, low: str, high: str) -> pd.DataFrame:
+def _join_estimate_columns(frame: pd.DataFrame, value_column: str, low_column: str, high_column: str) -> pd.DataFrame:
     """The frame with value and limits in one column of estimates."""
-    cells = [
-        Estimate(None if pd.isna(known) else float(known), least, most, math.nan, "")
-        for known, least, most in zip(frame[value], frame[low], frame[high], strict=True)
+    estimate_cells = [
+        Estimate(None if pd.isna(known_share) else float(known_share), lower, upper, math.nan, "")
+        for known_share, lower, upper in zip(frame[value_column], frame[low_column], frame[high_column], strict=True)
     ]
-    return frame.assign(**{value: pd.Series(cells, index=frame.index, dtype=object)}).drop(columns=[low, high])
+    return frame.assign(**{value_column: pd.Series(estimate_cells, index=frame.index, dtype=object)}).drop(
+        columns=[low_column, high_column]
+    )
 
 
-def _production(study: Study) -> Section | None:
-    if not any(one.production for one in study.documents):
+def _build_production_section(study: Study) -> EvaluationSection | None:
+    if not any(document.production_labels for document in study.documents):
         return None
-    differing = production.differences(study)
-    classes = production.worst_classes(study)
-    for share in ("recall", "precision"):
-        classes = _joined(classes, share, f"{share}_low", f"{share}_high")
-    return Section(
+    difference_table = production.differences(study)
+    class_table = production.worst_classes(study)
+    for share_column in ("recall", "precision"):
+        class_table = _join_estimate_columns(class_table, share_column, f"{share_column}_low", f"{share_column}_high")
+    return EvaluationSection(
         "production",
         "The production classifier",
-        f"{sum(one.production is not None for one in study.documents)} documents have its label; in {len(differing)} it "
+        f"{sum(document.production_labels is not None for document in study.documents)} documents have its label; in {len(difference_table)} it "
         "says another type than the pipeline.",
         (
-            Table("By true type, estimated over all its documents", classes[list(_CLASS_COLUMNS)]),
-            Table("Where they differ", differing[list(_DIFFERENCE_COLUMNS)]),
+            EvaluationTable("By true type, estimated over all its documents", class_table[list(_CLASS_COLUMNS)]),
+            EvaluationTable("Where they differ", difference_table[list(_DIFFERENCE_COLUMNS)]),
         ),
     )
 
 
-def _verifiers(study: Study) -> Section:
-    rules = _joined(verifiers.by_rule(study), "precision", "low", "high")
-    stopped = _joined(verifiers.stopped(study), "share", "low", "high")
-    stopped = stopped[(stopped["stopped"] > 0) | (stopped["kind"] != "code")]
-    counted: dict[str, Counter[str]] = {}
-    for one in study.documents:
-        for issue in one.findings:
-            counted.setdefault(issue.agent, Counter())[issue.severity] += 1
-    picture = Picture(
-        "Issues by agent and severity", plots.stacked(dict(sorted(counted.items())), plots.SEVERITY, "issues")
+def _build_verifiers_section(study: Study) -> EvaluationSection:
+    rule_table = _join_estimate_columns(verifier_performance.tabulate_rules(study), "precision", "low", "high")
+    stopped_table = _join_estimate_columns(verifier_performance.tabulate_stopped_errors(study), "share", "low", "high")
+    stopped_table = stopped_table[(stopped_table["stopped"] > 0) | (stopped_table["kind"] != "code")]
+    severity_counts: dict[str, Counter[str]] = {}
+    for document in study.documents:
+        for issue in document.issues:
+            severity_counts.setdefault(issue.agent, Counter())[issue.severity] += 1
+    issue_figure = EvaluationFigure(
+        "Issues by agent and severity",
+        plots.plot_stacked_bars(dict(sorted(severity_counts.items())), plots.SEVERITY_COLOURS, "issues"),
     )
-    return Section(
+    return EvaluationSection(
         "verifiers",
         "The verifiers",
         "What each rule raised, what experts said of it, and what it alone sent to an expert; then which errors of the "
         "classifier were stopped, by whom, and which nobody raised.",
         (
-            Table("By rule", rules[list(_RULE_COLUMNS)], _RULE_NOTE),
-            Table("The classifier's errors: who stopped them", stopped[list(_STOPPED_COLUMNS)], _STOPPED_NOTE),
-            Table("Corrected by experts and raised by nobody", verifiers.missed(study)),
+            EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),
+            EvaluationTable(
+                "The classifier's errors: who stopped them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
+            ),
+            EvaluationTable(
+                "Corrected by experts and raised by nobody", verifier_performance.tabulate_missed_corrections(study)
+            ),
         ),
-        (picture,) if counted else (),
+        (issue_figure,) if severity_counts else (),
     )
 
 
-def _acceptance(study: Study, rate: float) -> Section:
-    known = acceptance.calibration(study)
-    offered = acceptance.offer(study, rate=rate)
-    sentence = _offered(offered)
-    pictures = (
+def _build_acceptance_section(study: Study, max_error_rate: float) -> EvaluationSection:
+    measured_calibration = acceptance_threshold.measure_calibration(study)
+    offer = acceptance_threshold.offer_threshold(study, max_error_rate=max_error_rate)
+    sentence = _describe_offer(offer)
+    report_figures = (
         (
-            Picture("Can confidence be believed?", plots.reliability(known.reliability)),
-            Picture("Risk against coverage", plots.risk_coverage(known.risk_coverage, rate)),
+            EvaluationFigure(
+                "Can confidence be believed?", plots.plot_reliability(measured_calibration.reliability_table)
+            ),
+            EvaluationFigure(
+                "Risk against coverage",
+                plots.plot_risk_coverage(measured_calibration.risk_coverage_table, max_error_rate),
+            ),
         )
-        if known.documents
+        if measured_calibration.document_count
         else ()
     )
-    summary = pd.DataFrame(
+    summary_table = pd.DataFrame(
         [
-            ("documents with truth and confidence", known.documents),
-            ("expected calibration error", known.calibration_error),
-            ("Brier score", known.brier),
-            ("blind audits of one design", offered.audits),
-            ("audits set aside to make their probabilities equal", offered.set_aside),
+            ("documents with truth and confidence", measured_calibration.document_count),
+            ("expected calibration error", measured_calibration.calibration_error),
+            ("Brier score", measured_calibration.brier_score),
+            ("blind audits of one design", offer.audit_count),
+            ("audits set aside to make their probabilities equal", offer.set_aside_count),
         ],
         columns=["measure", "value"],
     )
-    return Section(
+    return EvaluationSection(
         "acceptance",
         "Which acceptances can be trusted?",
         f"{sentence} The arbiter's table is not changed by this.",
-        (Table("Calibration", summary), Table("Reliability", known.reliability)),
-        pictures,
+        (
+            EvaluationTable("Calibration", summary_table),
+            EvaluationTable("Reliability", measured_calibration.reliability_table),
+        ),
+        report_figures,
     )
 
 
-def _offered(offered: acceptance.Offer) -> str:
+def _describe_offer(offer: acceptance_threshold.ThresholdOffer) -> str:
     """What blind audits show, in words."""
-    proof = offered.certificate
-    if offered.otherwise_wrong:
-        told = (
-            f"Nothing can be offered: {len(offered.otherwise_wrong)} accepted documents that were looked at for another "
-            f"reason than an audit have a wrong type ({cell(offered.otherwise_wrong)})."
+    certificate = offer.certificate
+    if offer.unaudited_wrong_ids:
+        sentence = (
+            f"Nothing can be offered: {len(offer.unaudited_wrong_ids)} accepted documents that were looked at for another "
+            f"reason than an audit have a wrong type ({format_cell(offer.unaudited_wrong_ids)})."
         )
-    elif offered.never_drawn:
-        told = (
-            f"Nothing can be offered: {offered.never_drawn} accepted documents had no chance of being drawn, so that no "
+    elif offer.never_drawn_count:
+        sentence = (
+            f"Nothing can be offered: {offer.never_drawn_count} accepted documents had no chance of being drawn, so that no "
             "audit speaks for them (`evalkit sample` draws from all that nobody has seen)."
         )
-    elif proof.threshold is None:
-        told = (
-            f"{proof.more_audits} more blind audits without an error are needed before any threshold can be offered: "
-            f"{offered.audits} are done, {proof.wrong} of them wrong, which shows at most {proof.bound:.1%} wrong."
+    elif certificate.threshold is None:
+        sentence = (
+            f"{certificate.more_audits_needed} more blind audits without an error are needed before any threshold can be offered: "
+            f"{offer.audit_count} are done, {certificate.error_count} of them wrong, which shows at most {certificate.error_bound:.1%} wrong."
         )
     else:
-        told = (
-            f"From a confidence of {proof.threshold:.2f} upwards, at most {offered.rate:.0%} of what the arbiter accepts has "
-            f"a wrong type, with {offered.level:.0%} certainty: {proof.n} blind audits, {proof.wrong} wrong, bound "
-            f"{proof.bound:.2%}; that is {proof.coverage:.0%} of the accepted documents. It says nothing of their segments, "
+        sentence = (
+            f"From a confidence of {certificate.threshold:.2f} upwards, at most {offer.max_error_rate:.0%} of what the arbiter accepts has "
+            f"a wrong type, with {offer.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, bound "
+            f"{certificate.error_bound:.2%}; that is {certificate.coverage:.0%} of the accepted documents. It says nothing of their segments, "
             "and holds for one look: whoever asks after every audit until it passes will be lucky too often."
         )
-    if offered.cannot_tell:
-        told += f" {offered.cannot_tell} audits that cannot be told, are disputed or put off count as wrong."
-    if offered.simulated:
-        told += f" {offered.simulated} of the audits are simulated: this proves nothing."
-    return told
+    if offer.cannot_tell_count:
+        sentence += f" {offer.cannot_tell_count} audits that cannot be told, are disputed or put off count as wrong."
+    if offer.simulated_audit_count:
+        sentence += f" {offer.simulated_audit_count} of the audits are simulated: this proves nothing."
+    return sentence
 
 
-def _experts(study: Study) -> Section | None:
-    people = experts.by_reviewer(study)
-    if people.empty and not study.seeded:
+def _build_experts_section(study: Study) -> EvaluationSection | None:
+    reviewer_table = reviewer_performance.tabulate_reviewers(study)
+    if reviewer_table.empty and not study.seeded_cases:
         return None
-    agreed = experts.agreement(study)
+    expert_agreement = reviewer_performance.measure_agreement(study)
     rows = [
-        ("pairs", len(agreed.pairs)),
-        ("same type", agreed.same_type),
-        ("same segments", agreed.same_segments),
-        ("boundaries, F1", agreed.boundaries),
-        ("the agent's type, said by the first, who saw it", agreed.led),
-        ("the agent's type, said by the second, who did not", agreed.unled),
-        ("Cohen's kappa, types", agreed.kappa),
-        ("Krippendorff's alpha, types", agreed.alpha),
+        ("pairs", len(expert_agreement.pair_table)),
+        ("same type", expert_agreement.type_agreement),
+        ("same segments", expert_agreement.segment_agreement),
+        ("boundaries, F1", expert_agreement.boundary_f1),
+        ("the agent's type, said by the first, who saw it", expert_agreement.agent_match_when_shown),
+        ("the agent's type, said by the second, who did not", expert_agreement.agent_match_when_hidden),
+        ("Cohen's kappa, types", expert_agreement.cohens_kappa),
+        ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
     ]
-    return Section(
+    return EvaluationSection(
         "experts",
         "The experts",
         "Who says the agent's type where it is on screen, while a colleague who does not see it says another, is led by it: "
         "compare within the pairs. By reviewer, cases that are shown and hidden are not alike.",
         (
-            Table("By reviewer", people),
-            Table("Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])),
-            Table("The pairs", agreed.pairs),
-            Table("Validated, and found wrong by others", experts.validated_wrongly(study)),
-            *_attention(study),
+            EvaluationTable("By reviewer", reviewer_table),
+            EvaluationTable(
+                "Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])
+            ),
+            EvaluationTable("The pairs", expert_agreement.pair_table),
+            EvaluationTable(
+                "Validated, and found wrong by others", reviewer_performance.tabulate_wrong_validations(study)
+            ),
+            *_build_attention_tables(study),
         ),
     )
 
 
-def _attention(study: Study) -> Sequence[Table]:
-    if not study.seeded:
+def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
+    if not study.seeded_cases:
         return ()
     return (
-        Table(
+        EvaluationTable(
             "Faults planted on purpose: how many were noticed (exact 95 % intervals)",
-            attention.attention(study.seeded),
+            attention_checks.tabulate_fault_detection(study.seeded_cases),
             "Noticed: the planted part was corrected; validated: the wrong answer was, as it was shown. What was said in "
             "these cases counts nowhere else.",
         ),
-        Table("The cases with a planted fault", attention.listed(study.seeded)),
+        EvaluationTable(
+            "The cases with a planted fault", attention_checks.tabulate_attention_checks(study.seeded_cases)
+        ),
     )
 
 
-def _cost(study: Study) -> Section:
-    seconds = [one.seconds for one in study.documents if one.seconds is not None]
-    priced = [one.cost_usd for one in study.documents if one.cost_usd is not None]
-    active = [one.seconds for document in study.documents for one in document.answers if one.seconds is not None]
-    rows: list[tuple[str, Any]] = [
-        ("calls of models", sum(one.calls for one in study.documents)),
-        ("tokens", sum(one.tokens for one in study.documents)),
-        ("US dollars", f"{sum(priced, Decimal(0)):.4f}"),
-        ("documents without a known price", len(study.documents) - len(priced)),
-        ("seconds a document, median", median(seconds) if seconds else math.nan),
-        ("experts' active minutes, together", sum(active) / 60),
-        ("experts' active seconds a case, median", median(active) if active else math.nan),
+def _build_cost_section(study: Study) -> EvaluationSection:
+    processing_seconds = [
+        record.processing_seconds for record in study.documents if record.processing_seconds is not None
     ]
-    pictures = (
-        [Picture("Processing time", plots.histogram(seconds, "seconds a document, waiting included"))]
-        if seconds
+    known_costs = [record.cost_usd for record in study.documents if record.cost_usd is not None]
+    active_seconds = [
+        record.active_seconds
+        for document in study.documents
+        for record in document.reviews
+        if record.active_seconds is not None
+    ]
+    rows: list[tuple[str, Any]] = [
+        ("calls of models", sum(record.call_count for record in study.documents)),
+        ("tokens", sum(record.token_count for record in study.documents)),
+        ("US dollars", f"{sum(known_costs, Decimal(0)):.4f}"),
+        ("documents without a known price", len(study.documents) - len(known_costs)),
+        ("seconds a document, median", median(processing_seconds) if processing_seconds else math.nan),
+        ("experts' active minutes, together", sum(active_seconds) / 60),
+        ("experts' active seconds a case, median", median(active_seconds) if active_seconds else math.nan),
+    ]
+    report_figures = (
+        [
+            EvaluationFigure(
+                "Processing time", plots.plot_histogram(processing_seconds, "seconds a document, waiting included")
+            )
+        ]
+        if processing_seconds
         else []
     )
-    if active:
-        pictures.append(Picture("Experts' time", plots.histogram(active, "active seconds a case", "cases")))
-    if any(priced):
-        pictures.append(Picture("Cost", plots.histogram([float(one) for one in priced], "US dollars a document")))
-    return Section(
+    if active_seconds:
+        report_figures.append(
+            EvaluationFigure("Experts' time", plots.plot_histogram(active_seconds, "active seconds a case", "cases"))
+        )
+    if any(known_costs):
+        report_figures.append(
+            EvaluationFigure(
+                "Cost", plots.plot_histogram([float(record) for record in known_costs], "US dollars a document")
+            )
+        )
+    return EvaluationSection(
         "cost",
         "Time and cost",
         "",
-        (Table("Together", pd.DataFrame(rows, columns=["measure", "value"])),),
-        tuple(pictures),
+        (EvaluationTable("Together", pd.DataFrame(rows, columns=["measure", "value"])),),
+        tuple(report_figures),
     )
 
 
 # ------------------------------------------------------------------------------------------------------- writing
 
 
-def _templates_reviewed(study: Study) -> Section | None:
-    cycles = read_cycles(OutputFolder(study.output))
-    if not cycles:
+def _build_templates_section(study: Study) -> EvaluationSection | None:
+    review_cycles = read_review_cycles(OutputFolder(study.output))
+    if not review_cycles:
         return None
-    known = template_reviews(cycles)
+    review_metrics = measure_template_reviews(review_cycles)
     rows = [
-        ("approved on the first attempt", known.first_pass_approval, "reviews"),
-        ("approved in the end", known.convergence, "reviews"),
-        ("sent to arbitration", known.arbitration, "attempts that both reviewers reported on"),
+        ("approved on the first attempt", review_metrics.first_pass_approval_rate, "reviews"),
+        ("approved in the end", review_metrics.convergence_rate, "reviews"),
+        ("sent to arbitration", review_metrics.arbitration_rate, "attempts that both reviewers reported on"),
     ]
-    return Section(
+    return EvaluationSection(
         "templates",
         "Templates of bank statements",
-        f"{known.reviews} reviews of templates in {known.attempts} attempts; {known.input_tokens:,} tokens in, "
-        f"{known.output_tokens:,} out, "
-        + ("price not known." if known.cost_usd is None else f"{known.cost_usd:.4f} US dollars."),
+        f"{review_metrics.review_count} reviews of templates in {review_metrics.attempt_count} attempts; {review_metrics.input_tokens:,} tokens in, "
+        f"{review_metrics.output_tokens:,} out, "
+        + ("price not known." if review_metrics.cost_usd is None else f"{review_metrics.cost_usd:.4f} US dollars."),
         (
-            Table("Shares with 95 % intervals", pd.DataFrame(rows, columns=["measure", "share", "of"])),
-            Table(
+            EvaluationTable("Shares with 95 % intervals", pd.DataFrame(rows, columns=["measure", "share", "of"])),
+            EvaluationTable(
                 "Issues that only one reviewer reported, where the two disagreed",
-                pd.DataFrame(list(known.disagreement_categories.items()), columns=["category", "issues"]),
+                pd.DataFrame(list(review_metrics.disagreement_categories.items()), columns=["category", "issues"]),
             ),
-            Table(
+            EvaluationTable(
                 "Why a person decides",
-                pd.DataFrame(list(known.escalations.items()), columns=["reason", "reviews"]),
+                pd.DataFrame(list(review_metrics.escalation_reasons.items()), columns=["reason", "reviews"]),
             ),
         ),
     )
 
 
-def write_html(report: Report, to: Path | str) -> None:
+def write_html(report: EvaluationReport, to: Path | str) -> None:
     """One file that needs nothing else and can be printed; mode 0600. UsageError where it cannot be written."""
-    text = _templates().get_template("report.html.j2").render(report=report, version=version("evalkit"))
+    html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
-        with replacing(Path(to)) as temporary:
-            write_private(temporary, text)  # names of files may be those of patients
+        with replace_atomically(Path(to)) as temporary_path:
+            write_private_file(temporary_path, html)  # names of files may be those of patients
     except OSError as error:
         raise UsageError(
             f"{to} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."
@@ -542,15 +626,15 @@ def write_html(report: Report, to: Path | str) -> None:
 
 
 @cache
-def _templates() -> Environment:
+def _load_template_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("evalkit.evaluation"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals.update(cell=cell, svg=plots.svg, is_number=_is_number)
+    environment.globals.update(cell=format_cell, svg=plots.render_svg, is_number=_is_number)
     return environment
 
 
-def to_json(report: Report) -> dict[str, Any]:
+def convert_to_json(report: EvaluationReport) -> dict[str, Any]:
     """The report's tables as plain JSON values; what is not defined is null."""
     return {
         "made_at": report.made_at,
@@ -558,48 +642,53 @@ def to_json(report: Report) -> dict[str, Any]:
         "warnings": list(report.warnings),
         "sections": [
             {
-                "title": one.title,
-                "about": one.about,
+                "title": section.title,
+                "about": section.about,
                 "tables": [
-                    {"caption": table.caption, "rows": [_plain(row) for row in table.frame.to_dict("records")]}
-                    for table in one.tables
+                    {
+                        "caption": table.caption,
+                        "rows": [_simplify_for_json(row) for row in table.frame.to_dict("records")],
+                    }
+                    for table in section.tables
                 ],
             }
-            for one in report.sections
+            for section in report.sections
         ],
     }
 
 
-def _plain(value: Any) -> Any:
+def _simplify_for_json(value: Any) -> Any:
     if isinstance(value, Estimate):
-        return _plain(value._asdict())
+        return _simplify_for_json(value._asdict())
     if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(key): _simplify_for_json(inner_value) for key, inner_value in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(inner) for inner in value]
+        return [_simplify_for_json(inner_value) for inner_value in value]
     if hasattr(value, "item"):  # numpy's own numbers
-        return _plain(value.item())
+        return _simplify_for_json(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value as a reader sees it.
 
-    >>> cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), cell(0.25), cell(("a", "b")), cell(None), cell(3.0)
+    >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')
     """
     if isinstance(value, Estimate):
-        shown = f"{100 * value.low:.0f}–{100 * value.high:.0f} %"
-        return f"not known ({shown})" if value.value is None else f"{100 * value.value:.0f} % ({shown})"
+        interval_text = f"{100 * value.low:.0f}–{100 * value.high:.0f} %"
+        return f"not known ({interval_text})" if value.value is None else f"{100 * value.value:.0f} % ({interval_text})"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        left_out = len(value) - _SHOWN
-        return (", ".join(map(str, value[:_SHOWN])) or "–") + (f" and {left_out} more" if left_out > 0 else "")
+        omitted_count = len(value) - _MAX_NAMED_IN_CELL
+        return (", ".join(map(str, value[:_MAX_NAMED_IN_CELL])) or "–") + (
+            f" and {omitted_count} more" if omitted_count > 0 else ""
+        )
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 

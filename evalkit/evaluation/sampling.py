@@ -16,101 +16,135 @@ from typing import Literal, get_args
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.evaluation.study import Document, Study, read_study
+from evalkit.evaluation.study import DocumentRecord, Study, read_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
 from evalkit.pipeline.supplied_labels import read_stored_labels
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacketGenerator, publish_packet
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
 
-By = Literal["production", "type", "decision"]
+StratifyBy = Literal["production", "type", "decision"]
 #: What a document is sorted by; the words for those that have no such value.
-_VALUE: Mapping[By, tuple[Callable[[Document], str | None], str]] = {
-    "production": (lambda one: one.production.dominant_type if one.production else None, "no label"),
-    "type": (lambda one: one.agent.dominant_type if one.agent else None, "cannot tell"),
-    "decision": (lambda one: one.decision_reason, "no reason"),
+_STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None], str]] = {
+    "production": (
+        lambda document: document.production_labels.dominant_type if document.production_labels else None,
+        "no label",
+    ),
+    "type": (lambda document: document.agent_labels.dominant_type if document.agent_labels else None, "cannot tell"),
+    "decision": (lambda document: document.decision_reason, "no reason"),
 }
 
 
-def plan(study: Study, number: int, by: By, *, seed: str, drawn_at: str) -> Draw:
-    """Which documents ``number`` more looks would go to: spread evenly over the strata, so that rare ones are seen.
+def plan_draw(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
+    """Which documents ``draw_size`` more looks would go to: spread evenly over the strata, so that rare ones are seen.
 
-    ``drawn_at`` is ISO 8601 in UTC. UsageError where nothing is left to draw, or ``number`` or ``by`` is wrong.
+    ``drawn_at`` is ISO 8601 in UTC. UsageError where nothing is left to draw, or ``draw_size`` or ``stratify_by`` is wrong.
     """
-    if by not in get_args(By):
+    if stratify_by not in get_args(StratifyBy):
         raise UsageError(
-            f"documents cannot be drawn by {by!r}", code="SAMPLE-BY", remedy="Draw by production, type or decision."
+            f"documents cannot be drawn by {stratify_by!r}",
+            code="SAMPLE-BY",
+            remedy="Draw by production, type or decision.",
         )
-    if number < 1:
-        raise UsageError(f"{number} documents cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
-    value, without = _VALUE[by]
-    strata: dict[str, list[Document]] = defaultdict(list)
-    for one in study.documents:
-        if one.is_accepted:
-            strata[value(one) or without].append(one)
-    unseen = {name: [one for one in all_ if one.standing == "unseen"] for name, all_ in sorted(strata.items())}
-    shares = _spread(number, {name: len(some) for name, some in unseen.items()})
-    if not any(shares.values()):
+    if draw_size < 1:
+        raise UsageError(f"{draw_size} documents cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
+    get_stratum, missing_label = _STRATUM_VALUES[stratify_by]
+    documents_by_stratum: dict[str, list[DocumentRecord]] = defaultdict(list)
+    for document in study.documents:
+        if document.is_accepted:
+            documents_by_stratum[get_stratum(document) or missing_label].append(document)
+    unseen_by_stratum = {
+        stratum_name: [document for document in stratum_documents if document.truth_status == "unseen"]
+        for stratum_name, stratum_documents in sorted(documents_by_stratum.items())
+    }
+    draw_sizes = _spread_evenly(
+        draw_size, {stratum_name: len(unseen_documents) for stratum_name, unseen_documents in unseen_by_stratum.items()}
+    )
+    if not any(draw_sizes.values()):
         raise UsageError(
             "every accepted document is in the queue or reviewed already",
             code="SAMPLE-NOTHING-LEFT",
             remedy="Review what waits, or run more documents.",
         )
-    chosen = (
-        _stratum(name, strata[name], some, shares[name], f"{seed}:{drawn_at}") for name, some in unseen.items() if some
+    drawn_strata = (
+        _draw_stratum(
+            stratum_name,
+            documents_by_stratum[stratum_name],
+            unseen_documents,
+            draw_sizes[stratum_name],
+            f"{seed}:{drawn_at}",
+        )
+        for stratum_name, unseen_documents in unseen_by_stratum.items()
+        if unseen_documents
     )
-    return Draw(by=by, drawn_at=drawn_at, strata=tuple(chosen))
+    return Draw(by=stratify_by, drawn_at=drawn_at, strata=tuple(drawn_strata))
 
 
-def _stratum(name: str, at_risk: Iterable[Document], unseen: Sequence[Document], number: int, salt: str) -> Stratum:
-    fraction = number / len(unseen)
-    by_chance = sorted(unseen, key=lambda one: hashlib.sha256(f"{salt}:{one.sha256}".encode()).digest())
-    before = {one.doc_id: one.drawn_with or 0.0 for one in at_risk}
+def _draw_stratum(
+    stratum_name: str,
+    accepted_documents: Iterable[DocumentRecord],
+    unseen_documents: Sequence[DocumentRecord],
+    draw_size: int,
+    salt: str,
+) -> Stratum:
+    draw_fraction = draw_size / len(unseen_documents)
+    shuffled_documents = sorted(
+        unseen_documents, key=lambda document: hashlib.sha256(f"{salt}:{document.sha256}".encode()).digest()
+    )
+    earlier_probabilities = {document.doc_id: document.inclusion_probability or 0.0 for document in accepted_documents}
     return Stratum(
-        value=name,
-        probability={doc_id: known + (1 - known) * fraction for doc_id, known in before.items()},
-        drawn=tuple(sorted(one.doc_id for one in by_chance[:number])),
+        value=stratum_name,
+        probability={
+            doc_id: earlier_probability + (1 - earlier_probability) * draw_fraction
+            for doc_id, earlier_probability in earlier_probabilities.items()
+        },
+        drawn=tuple(sorted(document.doc_id for document in shuffled_documents[:draw_size])),
     )
 
 
-def _spread(number: int, room: Mapping[str, int]) -> dict[str, int]:
-    """``number`` spread over the strata as evenly as their room allows, in their order.
+def _spread_evenly(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str, int]:
+    """``draw_size`` spread over the strata as evenly as their room allows, in their order.
 
-    >>> _spread(7, {"a": 1, "b": 10, "c": 10})
+    >>> _spread_evenly(7, {"a": 1, "b": 10, "c": 10})
     {'a': 1, 'b': 3, 'c': 3}
     """
-    given = dict.fromkeys(room, 0)
-    for _ in range(min(number, sum(room.values()))):
-        fewest = min((name for name in room if given[name] < room[name]), key=lambda name: given[name])
-        given[fewest] += 1
-    return given
+    draw_sizes = dict.fromkeys(unseen_counts, 0)
+    for _ in range(min(draw_size, sum(unseen_counts.values()))):
+        smallest = min(
+            (stratum_name for stratum_name in unseen_counts if draw_sizes[stratum_name] < unseen_counts[stratum_name]),
+            key=lambda stratum_name: draw_sizes[stratum_name],
+        )
+        draw_sizes[smallest] += 1
+    return draw_sizes
 
 
-def sample(output: Path | str, number: int, by: By, *, seed: str, drawn_at: str) -> Draw:
+def draw_sample(output: Path | str, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
     """Draw documents and put them into the queue; what was drawn.
 
     The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
-    the next run. UsageError as in ``plan``, or where a run is writing; StoreError.
+    the next run. UsageError as in ``plan_draw``, or where a run is writing; StoreError.
     """
-    files = OutputFolder(output)
-    with files.run_lock():
-        made = plan(read_study(output), number, by, seed=seed, drawn_at=drawn_at)
-        if not files.create_json(sample_draw_file_name(len(read_all_draws(files)) + 1), made.model_dump(mode="json")):
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock():
+        draw = plan_draw(read_study(output), draw_size, stratify_by, seed=seed, drawn_at=drawn_at)
+        if not output_folder.create_json(
+            sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")
+        ):
             raise StoreError(
                 "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
             )
         with OutputIndex(output) as index:
-            _publish_missing(files, index, drawn_at)
-    return made
+            _publish_missing_packets(output_folder, index, drawn_at)
+    return draw
 
 
-def _publish_missing(files: OutputFolder, index: OutputIndex, now: str) -> None:
-    production = read_stored_labels(files)
-    for doc_id, probability in read_sampled_probabilities(files).items():
-        if files.has_file(packet_file_name(doc_id)):
+def _publish_missing_packets(output_folder: OutputFolder, index: OutputIndex, created_at: str) -> None:
+    production_labels = read_stored_labels(output_folder)
+    for doc_id, inclusion_probability in read_sampled_probabilities(output_folder).items():
+        if output_folder.has_file(packet_file_name(doc_id)):
             continue
         try:
-            result, bundle = read_result(files, doc_id), read_bundle(files, doc_id)
+            result, bundle = read_result(output_folder, doc_id), read_bundle(output_folder, doc_id)
         except EvalkitError:
             continue  # damaged or gone: the next run reads it again and puts it into the queue
         if isinstance(result, DocumentResult):
@@ -118,8 +152,8 @@ def _publish_missing(files: OutputFolder, index: OutputIndex, now: str) -> None:
                 result,
                 bundle,
                 review_reason="sample",
-                inclusion_probability=probability,
-                production=production.get(doc_id),
-                created_at=now,
+                inclusion_probability=inclusion_probability,
+                production=production_labels.get(doc_id),
+                created_at=created_at,
             )
-            publish_packet(files, index, packet)
+            publish_packet(output_folder, index, packet)

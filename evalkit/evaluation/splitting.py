@@ -26,212 +26,260 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Words of a shingle.
-SHINGLE = 8
+SHINGLE_WORDS = 8
 #: Two documents are nearly the same where more than this share of the shorter one's shingles stands in the other.
-OVERLAP = 0.30
+OVERLAP_THRESHOLD = 0.30
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_WORD = re.compile(r"\w+")
+_PART_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_WORD_PATTERN = re.compile(r"\w+")
 #: What tells whose a page is; a report's date does not.
-_WHOSE = ("patient", "date_of_birth", "mrn")
-_Hashes = npt.NDArray[np.uint64]
+_PATIENT_IDENTIFIER_KINDS = ("patient", "date_of_birth", "mrn")
+_HashArray = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Traits:
+class SplitFeatures:
     """What of a document decides with which others it belongs together."""
 
     doc_id: str
     sha256: str
-    patients: frozenset[tuple[str, str]]
+    patient_identifiers: frozenset[tuple[str, str]]
     """Kind and normal form of each patient's name, birth date and record number on its pages."""
-    shingles: _Hashes = field(repr=False)
-    """A hash of every run of ``SHINGLE`` words, each once, sorted. Of a shorter text one of all its words."""
+    shingle_hashes: _HashArray = field(repr=False)
+    """A hash of every run of ``SHINGLE_WORDS`` words, each once, sorted. Of a shorter text one of all its words."""
 
     @classmethod
-    def of(cls, bundle: DocumentBundle) -> Traits:
+    def from_bundle(cls, bundle: DocumentBundle) -> SplitFeatures:
         """The traits of a document, as its bundle shows them."""
-        found = (one for page in bundle.pages for one in page.identifiers)
+        identifiers = (identifier for page in bundle.pages for identifier in page.identifiers)
         return cls(
             doc_id=bundle.doc_id,
             sha256=bundle.sha256,
-            patients=frozenset((one.kind, one.normal) for one in found if one.kind in _WHOSE),
-            shingles=shingles("\n".join(page.text for page in bundle.pages)),
+            patient_identifiers=frozenset(
+                (identifier.kind, identifier.normal)
+                for identifier in identifiers
+                if identifier.kind in _PATIENT_IDENTIFIER_KINDS
+            ),
+            shingle_hashes=hash_shingles("\n".join(page.text for page in bundle.pages)),
         )
 
 
-def shingles(text: str) -> _Hashes:
+def hash_shingles(text: str) -> _HashArray:
     """The hashes of a text's shingles: equal in every process and on every machine, whatever the case and spacing."""
-    words = np.array([_hash(word) for word in _WORD.findall(text.casefold())], np.uint64)
-    size = min(SHINGLE, len(words))
-    if not size:
-        return words
+    word_hashes = np.array([_hash_word(word) for word in _WORD_PATTERN.findall(text.casefold())], np.uint64)
+    shingle_length = min(SHINGLE_WORDS, len(word_hashes))
+    if not shingle_length:
+        return word_hashes
     # A polynomial of the words' hashes modulo 2^64, for all places of the text at once.
-    hashes = np.zeros(len(words) - size + 1, np.uint64)
-    for k in range(size):
-        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + words[k : len(words) - size + 1 + k]
+    hashes = np.zeros(len(word_hashes) - shingle_length + 1, np.uint64)
+    for offset in range(shingle_length):
+        hashes = (
+            hashes * np.uint64(0x9E3779B97F4A7C15)
+            + word_hashes[offset : len(word_hashes) - shingle_length + 1 + offset]
+        )
     return np.unique(hashes)
 
 
 @lru_cache(maxsize=1 << 18)
-def _hash(word: str) -> int:
+def _hash_word(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
-def split(records: Iterable[Traits], shares: Mapping[str, float], *, seed: int) -> dict[str, list[str]]:
-    """The doc_ids of each part, by the parts' names in the order of ``shares``; doc_ids as ``records`` come.
+def split_documents(
+    features: Iterable[SplitFeatures], share_by_part: Mapping[str, float], *, seed: int
+) -> dict[str, list[str]]:
+    """The doc_ids of each part, by the parts' names in the order of ``share_by_part``; doc_ids as ``features`` come.
 
-    ``shares`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
+    ``share_by_part`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
     """
-    check_shares(shares)
-    documents = list(records)
-    side = {
-        one.doc_id: _side(min(other.sha256 for other in group), shares, seed)
-        for group in groups(documents)
-        for one in group
+    check_split_shares(share_by_part)
+    documents = list(features)
+    part_by_doc_id = {
+        document.doc_id: _choose_part(min(member.sha256 for member in group), share_by_part, seed)
+        for group in group_related_documents(documents)
+        for document in group
     }
-    return {name: [one.doc_id for one in documents if side[one.doc_id] == name] for name in shares}
+    return {
+        part: [document.doc_id for document in documents if part_by_doc_id[document.doc_id] == part]
+        for part in share_by_part
+    }
 
 
-def by_type(parts: Mapping[str, Iterable[str]], types: Mapping[str, str | None]) -> pd.DataFrame:
-    """How many documents of each type a split has: one row per type, one column per part. ``types`` is by doc_id."""
+def count_types_by_part(
+    doc_ids_by_part: Mapping[str, Iterable[str]], type_by_doc_id: Mapping[str, str | None]
+) -> pd.DataFrame:
+    """How many documents of each type a split has: one row per type, one column per part. ``type_by_doc_id`` is by doc_id."""
     import pandas as pd
 
-    told = [(types[doc_id] or "none", name) for name, doc_ids in parts.items() for doc_id in doc_ids]
-    kinds = sorted({kind for kind, _ in told})
-    counts = [[told.count((kind, name)) for name in parts] for kind in kinds]
-    return pd.DataFrame(counts, index=pd.Index(kinds, name="type", dtype="str"), columns=list(parts))
+    typed_parts = [
+        (type_by_doc_id[doc_id] or "none", part) for part, doc_ids in doc_ids_by_part.items() for doc_id in doc_ids
+    ]
+    type_names = sorted({type_name for type_name, _ in typed_parts})
+    counts = [[typed_parts.count((type_name, part)) for part in doc_ids_by_part] for type_name in type_names]
+    return pd.DataFrame(counts, index=pd.Index(type_names, name="type", dtype="str"), columns=list(doc_ids_by_part))
 
 
-def groups(documents: Sequence[Traits]) -> list[list[Traits]]:
+def group_related_documents(documents: Sequence[SplitFeatures]) -> list[list[SplitFeatures]]:
     """The documents that belong together, directly or by way of others."""
-    joined = _Joined(len(documents))
-    owner: dict[tuple[str, str], int] = {}
-    for i, document in enumerate(documents):
-        for patient in document.patients:
-            joined.join(i, owner.setdefault(patient, i))
-    for i, j in _alike([document.shingles for document in documents], joined):
-        joined.join(i, j)
-    found: dict[int, list[Traits]] = {}
-    for i, document in enumerate(documents):
-        found.setdefault(joined.root(i), []).append(document)
-    return list(found.values())
+    disjoint_sets = _DisjointSets(len(documents))
+    index_by_patient: dict[tuple[str, str], int] = {}
+    for index, document in enumerate(documents):
+        for patient in document.patient_identifiers:
+            disjoint_sets.merge(index, index_by_patient.setdefault(patient, index))
+    for index, other_index in _iterate_similar_pairs(
+        [document.shingle_hashes for document in documents], disjoint_sets
+    ):
+        disjoint_sets.merge(index, other_index)
+    documents_by_root: dict[int, list[SplitFeatures]] = {}
+    for index, document in enumerate(documents):
+        documents_by_root.setdefault(disjoint_sets.find_root(index), []).append(document)
+    return list(documents_by_root.values())
 
 
-def check_shares(shares: Mapping[str, float]) -> None:
+def check_split_shares(share_by_part: Mapping[str, float]) -> None:
     """UsageError where parts have no usable names, or shares are not 0..1 and together 1."""
-    bad = [name for name in shares if not _NAME.fullmatch(name)]
-    if bad or not shares:
+    bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
+    if bad_names or not share_by_part:
         raise UsageError(
-            f"a part of a split cannot be called {bad[0]!r}" if bad else "a split has no parts",
+            f"a part of a split cannot be called {bad_names[0]!r}" if bad_names else "a split has no parts",
             code="SPLIT",
             remedy="Name the parts in letters, digits and '_', such as train and test.",
         )
-    if any(not share >= 0 for share in shares.values()) or not math.isclose(sum(shares.values()), 1, abs_tol=1e-9):
+    if any(not share >= 0 for share in share_by_part.values()) or not math.isclose(
+        sum(share_by_part.values()), 1, abs_tol=1e-9
+    ):
         raise UsageError(
-            f"the shares {', '.join(f'{share:g}' for share in shares.values())} are not 0 to 1 and together 1",
+            f"the shares {', '.join(f'{share:g}' for share in share_by_part.values())} are not 0 to 1 and together 1",
             code="SPLIT",
             remedy="Give shares such as 0.8 and 0.2.",
         )
 
 
-def _side(sha256: str, shares: Mapping[str, float], seed: int) -> str:
-    drawn = int.from_bytes(hashlib.sha256(f"{seed}:{sha256}".encode()).digest()[:8], "big") / 2**64
-    for name, share in shares.items():
-        if drawn < share:
-            return name
-        drawn -= share
-    return max(shares, key=lambda name: shares[name])  # only what rounding has left over comes here
+def _choose_part(sha256: str, share_by_part: Mapping[str, float], seed: int) -> str:
+    position = int.from_bytes(hashlib.sha256(f"{seed}:{sha256}".encode()).digest()[:8], "big") / 2**64
+    for part, share in share_by_part.items():
+        if position < share:
+            return part
+        position -= share
+    return max(share_by_part, key=lambda part: share_by_part[part])  # only what rounding has left over comes here
 
 
-class _Joined:
+class _DisjointSets:
     """Which things belong together: each has a root, and things of one group have the same."""
 
-    def __init__(self, count: int) -> None:
-        self._parent = list(range(count))
+    def __init__(self, document_count: int) -> None:
+        self._parents = list(range(document_count))
 
-    def root(self, i: int) -> int:
-        while self._parent[i] != i:
-            self._parent[i] = i = self._parent[self._parent[i]]
-        return i
+    def find_root(self, index: int) -> int:
+        while self._parents[index] != index:
+            self._parents[index] = index = self._parents[self._parents[index]]
+        return index
 
-    def join(self, i: int, j: int) -> None:
-        self._parent[self.root(j)] = self.root(i)
+    def merge(self, index: int, other_index: int) -> None:
+        self._parents[self.find_root(other_index)] = self.find_root(index)
 
-    def roots(self) -> npt.NDArray[np.int64]:
-        return np.array([self.root(i) for i in range(len(self._parent))], np.int64)
+    def list_roots(self) -> npt.NDArray[np.int64]:
+        return np.array([self.find_root(index) for index in range(len(self._parents))], np.int64)
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _SharedShingles:
     """Shingles that stand in exactly the same documents, such as the lines of one letterhead."""
 
-    members: npt.NDArray[np.int64]
+    document_indices: npt.NDArray[np.int64]
     """The documents, ascending; two or more."""
-    weight: int
+    shingle_count: int
     """How many shingles."""
 
 
-def _alike(hashes: Sequence[_Hashes], joined: _Joined) -> Iterator[tuple[int, int]]:
+def _iterate_similar_pairs(
+    document_hashes: Sequence[_HashArray], disjoint_sets: _DisjointSets
+) -> Iterator[tuple[int, int]]:
     """Pairs whose texts are nearly the same; of documents that are together already, not all.
 
-    ``joined`` is looked at again after each pair: what is together needs no more counting.
+    ``disjoint_sets`` is looked at again after each pair: what is together needs no more counting.
     """
-    sizes = np.array([len(one) for one in hashes], np.int64)
-    every = _shared(hashes)
-    yield from _neighbours(every, sizes)
-    by_document: dict[int, list[_Shared]] = {}
-    for one in every:
-        for i in one.members.tolist():
-            by_document.setdefault(i, []).append(one)
-    roots = joined.roots()
-    for i, sets in by_document.items():
+    shingle_counts = np.array([len(shingle_set) for shingle_set in document_hashes], np.int64)
+    shared_sets = _collect_shared_shingles(document_hashes)
+    yield from _iterate_adjacent_pairs(shared_sets, shingle_counts)
+    sets_by_document: dict[int, list[_SharedShingles]] = {}
+    for shingle_set in shared_sets:
+        for index in shingle_set.document_indices.tolist():
+            sets_by_document.setdefault(index, []).append(shingle_set)
+    roots = disjoint_sets.list_roots()
+    for index, document_sets in sets_by_document.items():
         # Whoever shares more than OVERLAP of this text shares something outside any OVERLAP of it: what most documents
         # have is left out first. Where the rest is shared with none that is apart, there is nothing to count.
-        rare = _without_common(sets, OVERLAP * sizes[i])
-        if not any((roots[one.members] != roots[i]).any() for one in rare):
+        rare_sets = _drop_common_sets(document_sets, OVERLAP_THRESHOLD * shingle_counts[index])
+        if not any((roots[shingle_set.document_indices] != roots[index]).any() for shingle_set in rare_sets):
             continue
-        members = np.concatenate([one.members for one in sets])
-        weights = np.repeat([one.weight for one in sets], [len(one.members) for one in sets])
-        counts = np.bincount(members, weights, minlength=len(hashes))
-        alike = (counts > OVERLAP * sizes[i]) & (sizes >= sizes[i]) & (roots != roots[i])
-        yield from ((i, j) for j in np.flatnonzero(alike).tolist())
-        if alike.any():
-            roots = joined.roots()
+        sharing_documents = np.concatenate([shingle_set.document_indices for shingle_set in document_sets])
+        shared_weights = np.repeat(
+            [shingle_set.shingle_count for shingle_set in document_sets],
+            [len(shingle_set.document_indices) for shingle_set in document_sets],
+        )
+        shared_counts = np.bincount(sharing_documents, shared_weights, minlength=len(document_hashes))
+        is_similar = (
+            (shared_counts > OVERLAP_THRESHOLD * shingle_counts[index])
+            & (shingle_counts >= shingle_counts[index])
+            & (roots != roots[index])
+        )
+        yield from ((index, other_index) for other_index in np.flatnonzero(is_similar).tolist())
+        if is_similar.any():
+            roots = disjoint_sets.list_roots()
 
 
-def _neighbours(every: Sequence[_Shared], sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _iterate_adjacent_pairs(
+    shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64]
+) -> Iterator[tuple[int, int]]:
     """Pairs that are alike already by what they share as neighbours in lists of documents: all copies of one form."""
-    if not every:
+    if not shared_sets:
         return
-    pairs = np.concatenate([one.members[:-1] * len(sizes) + one.members[1:] for one in every])
-    weights = np.repeat([one.weight for one in every], [len(one.members) - 1 for one in every])
-    pairs, place = np.unique(pairs, return_inverse=True)
-    first, second = pairs // len(sizes), pairs % len(sizes)
-    alike = np.bincount(place, weights) > OVERLAP * np.minimum(sizes[first], sizes[second])
-    yield from zip(first[alike].tolist(), second[alike].tolist(), strict=True)
+    pairs = np.concatenate(
+        [
+            shingle_set.document_indices[:-1] * len(shingle_counts) + shingle_set.document_indices[1:]
+            for shingle_set in shared_sets
+        ]
+    )
+    pair_weights = np.repeat(
+        [shingle_set.shingle_count for shingle_set in shared_sets],
+        [len(shingle_set.document_indices) - 1 for shingle_set in shared_sets],
+    )
+    pairs, pair_numbers = np.unique(pairs, return_inverse=True)
+    first, second = pairs // len(shingle_counts), pairs % len(shingle_counts)
+    is_similar = np.bincount(pair_numbers, pair_weights) > OVERLAP_THRESHOLD * np.minimum(
+        shingle_counts[first], shingle_counts[second]
+    )
+    yield from zip(first[is_similar].tolist(), second[is_similar].tolist(), strict=True)
 
 
-def _without_common(sets: Sequence[_Shared], most: float) -> list[_Shared]:
-    """The sets without the most common ones, as long as those are together at most ``most`` shingles."""
-    by_commonness = sorted(sets, key=lambda one: -len(one.members))
-    left_out = np.cumsum([one.weight for one in by_commonness]) <= most
-    return [one for one, out in zip(by_commonness, left_out.tolist(), strict=True) if not out]
+def _drop_common_sets(shared_sets: Sequence[_SharedShingles], max_shingles: float) -> list[_SharedShingles]:
+    """The sets without the most common ones, as long as those are together at most ``max_shingles`` shingles."""
+    sets_by_commonness = sorted(shared_sets, key=lambda shingle_set: -len(shingle_set.document_indices))
+    is_dropped = np.cumsum([shingle_set.shingle_count for shingle_set in sets_by_commonness]) <= max_shingles
+    return [
+        shingle_set for shingle_set, dropped in zip(sets_by_commonness, is_dropped.tolist(), strict=True) if not dropped
+    ]
 
 
-def _shared(hashes: Sequence[_Hashes]) -> list[_Shared]:
+def _collect_shared_shingles(document_hashes: Sequence[_HashArray]) -> list[_SharedShingles]:
     """Which documents share shingles, and how many: counted with a weight, a letterhead costs one look."""
-    if not hashes:
+    if not document_hashes:
         return []
-    every = np.concatenate(hashes)
-    order = np.argsort(every, kind="stable")  # stable: the documents of one shingle stay ascending
-    who = np.repeat(np.arange(len(hashes), dtype=np.int64), [len(one) for one in hashes])[order]
-    every = every[order]
-    begins = np.flatnonzero(np.r_[True, every[1:] != every[:-1]])[: len(every)]
-    ends = np.r_[begins[1:], len(every)]
-    several = ends - begins > 1
-    weights: dict[bytes, int] = {}
-    for begin, end in zip(begins[several].tolist(), ends[several].tolist(), strict=True):
-        key = who[begin:end].tobytes()
-        weights[key] = weights.get(key, 0) + 1
-    return [_Shared(np.frombuffer(key, np.int64), weight) for key, weight in weights.items()]
+    all_hashes = np.concatenate(document_hashes)
+    hash_order = np.argsort(all_hashes, kind="stable")  # stable: the documents of one shingle stay ascending
+    hash_owners = np.repeat(
+        np.arange(len(document_hashes), dtype=np.int64), [len(shingle_set) for shingle_set in document_hashes]
+    )[hash_order]
+    all_hashes = all_hashes[hash_order]
+    run_starts = np.flatnonzero(np.r_[True, all_hashes[1:] != all_hashes[:-1]])[: len(all_hashes)]
+    run_ends = np.r_[run_starts[1:], len(all_hashes)]
+    is_shared = run_ends - run_starts > 1
+    shingle_counts: dict[bytes, int] = {}
+    for run_start, run_end in zip(run_starts[is_shared].tolist(), run_ends[is_shared].tolist(), strict=True):
+        owners_key = hash_owners[run_start:run_end].tobytes()
+        shingle_counts[owners_key] = shingle_counts.get(owners_key, 0) + 1
+    return [
+        _SharedShingles(np.frombuffer(owners_key, np.int64), shingle_count)
+        for owners_key, shingle_count in shingle_counts.items()
+    ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
-from evalkit.evaluation import attention
+from evalkit.evaluation import attention_checks
 from evalkit.issue import Issue
 from evalkit.pipeline.sample_draws import read_all_draws, read_draw_probabilities
 from evalkit.pipeline.supplied_labels import (
@@ -49,52 +49,52 @@ from evalkit.store import (
 if TYPE_CHECKING:
     import pandas as pd
 
-Standing = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
+TruthStatus = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
 """What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
 
-TYPES = tuple(kind.value for kind in DocumentType)
+TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 
-_NAMED = 5
+_MAX_NAMED_ROWS = 5
 """So many rows that belong to nothing are named."""
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class DocumentLabels:
     """What somebody says of a document."""
 
     dominant_type: str | None
     """None: cannot tell, or no usable answer."""
     segments: tuple[PageSpan, ...] = ()
     """First page, last page, type; empty where nothing is said of segments."""
-    presence: Mapping[str, str] = field(default_factory=dict)
+    presence_levels: Mapping[str, str] = field(default_factory=dict)
     """Document type → presence level in the whole document."""
-    mixture: Mapping[str, float] = field(default_factory=dict)
+    mixture_shares: Mapping[str, float] = field(default_factory=dict)
     """Document type → share of the whole document, 0..1."""
     confidence: float | None = None
     """In the dominant type, 0..1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class KnownTruth:
     """What is true of a document, and who says so."""
 
-    labels: Labels
+    labels: DocumentLabels
     source: Literal["SME_VALIDATED", "SME_CORRECTED", "GOLD"]
     """``GOLD``: a file of labels that was given."""
     vouched: frozenset[str]
-    """Of ``dominant_type``, ``segments``, ``mixture``: only these parts may be measured by."""
+    """Of ``dominant_type``, ``segments``, ``mixture_shares``: only these parts may be measured by."""
     reviewer: str | None
     is_simulated: bool
     """Whether a program, not a person, reviewed it."""
     review_reason: str | None
     notes: str = ""
 
-    def says(self, part: str) -> bool:
+    def is_vouched(self, part: str) -> bool:
         """Whether that part was vouched for."""
         return part in self.vouched
 
 
-class Finding(NamedTuple):
+class ScoredIssue(NamedTuple):
     """One issue, and what experts said of it."""
 
     issue_id: str
@@ -112,7 +112,7 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewRecord:
     """One submitted review of one case."""
 
     case_id: str
@@ -121,71 +121,71 @@ class Answer:
     is_simulated: bool
     outcome: str
     submitted_at: str
-    seconds: float | None
+    active_seconds: float | None
     """Active seconds; None where nobody measured."""
-    was_blind: bool
+    is_blind: bool
     """Whether the agent's answer was hidden until this one was given."""
     review_reason: str
-    before: Labels | None
+    labels_before: DocumentLabels | None
     """What the agent had said."""
-    labels: Labels | None
+    labels_after: DocumentLabels | None
     """What the reviewer says; None where nothing was decided."""
     vouched: frozenset[str] = frozenset()
-    flags: tuple[Mapping[str, Any], ...] = ()
+    segment_flags: tuple[Mapping[str, Any], ...] = ()
     """Remarks about single segments, as the review has them: ``segment_index``, ``flag``, perhaps pages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentRecord:
     """One processed document."""
 
     doc_id: str
     sha256: str | None
     filename: str
-    standing: Standing
+    truth_status: TruthStatus
     decision: str | None
     """AUTO_ACCEPT or ESCALATE_TO_SME; None where it could not be read."""
     decision_rule: str | None = None
     decision_reason: str = ""
-    pages: int | None = None
-    agent: Labels | None = None
+    page_count: int | None = None
+    agent_labels: DocumentLabels | None = None
     """The pipeline's answer; None where it gave no usable one."""
-    production: Labels | None = None
+    production_labels: DocumentLabels | None = None
     """The production classifier's label; None where it is not known."""
-    truth: Truth | None = None
-    drawn_with: float | None = None
+    truth: KnownTruth | None = None
+    inclusion_probability: float | None = None
     """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable, or nobody knows."""
-    probability: float | None = None
-    """That of having been looked at by now: ``drawn_with``, times the share of those drawn alike that were; 1 where the
+    review_probability: float | None = None
+    """That of having been looked at by now: ``inclusion_probability``, times the share of those drawn alike that were; 1 where the
     truth was given, 0 where all of these still wait. So a draw by itself makes no figure better or worse."""
-    cell: tuple[Any, ...] = ()
+    weighting_cell: tuple[Any, ...] = ()
     """Documents with equal cells were drawn alike: by the same draws, from the same strata, at the same rate."""
     review_reason: str | None = None
     """Why it is or was in the queue; None where it never was."""
-    is_put_off: bool = False
+    is_deferred: bool = False
     """Whether an expert had it open and deferred it."""
-    findings: tuple[Finding, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    issues: tuple[ScoredIssue, ...] = ()
+    reviews: tuple[ReviewRecord, ...] = ()
     """Oldest first, those of second opinions and adjudications behind the case's own."""
-    evidence_quality: float | None = None
+    evidence_quality_score: float | None = None
     grounded_ratio: float | None = None
-    calls: int = 0
-    tokens: int = 0
+    call_count: int = 0
+    token_count: int = 0
     cost_usd: Decimal | None = Decimal(0)
     """None where nobody knows the price."""
-    seconds: float | None = None
+    processing_seconds: float | None = None
     """From begin to end of its processing, waiting included."""
     error_code: str | None = None
 
     @property
-    def weight(self) -> float:
+    def sampling_weight(self) -> float:
         """How many documents it stands for where its truth is known, at least 1."""
-        return 1 / self.probability if self.probability else 1.0
+        return 1 / self.review_probability if self.review_probability else 1.0
 
     @property
-    def was_looked_at(self) -> bool:
+    def has_expert_action(self) -> bool:
         """Whether an expert had it open and did something about it, whether or not its truth is known by that."""
-        return self.truth is not None or self.standing == "undeterminable" or bool(self.answers) or self.is_put_off
+        return self.truth is not None or self.truth_status == "undeterminable" or bool(self.reviews) or self.is_deferred
 
     @property
     def is_accepted(self) -> bool:
@@ -198,28 +198,28 @@ class Study:
     """All processed documents of one output folder, by doc_id; replaced versions are none of them."""
 
     output: Path | str
-    documents: tuple[Document, ...]
+    documents: tuple[DocumentRecord, ...]
     problems: tuple[str, ...]
     """A sentence for each damaged file."""
-    remarks: tuple[str, ...] = ()
+    label_warnings: tuple[str, ...] = ()
     """A sentence for each label that could not be used as it is."""
-    seeded: tuple[attention.SeededCase, ...] = ()
+    seeded_cases: tuple[attention_checks.AttentionCheck, ...] = ()
     """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
 
     @property
-    def reviewed(self) -> list[Document]:
+    def reviewed_documents(self) -> list[DocumentRecord]:
         """The documents whose truth is known."""
-        return [one for one in self.documents if one.truth is not None]
+        return [document for document in self.documents if document.truth is not None]
 
     @property
-    def answers(self) -> list[Answer]:
+    def reviews(self) -> list[ReviewRecord]:
         """Every review of every document."""
-        return [answer for one in self.documents for answer in one.answers]
+        return [review for document in self.documents for review in document.reviews]
 
     @property
-    def simulated(self) -> int:
+    def simulated_review_count(self) -> int:
         """How many of them a program made: every figure that rests on any must say so."""
-        return sum(answer.is_simulated for answer in self.answers)
+        return sum(review.is_simulated for review in self.reviews)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per document.
@@ -230,31 +230,31 @@ class Study:
         """
         import pandas as pd
 
-        return pd.DataFrame([_row(one) for one in self.documents])
+        return pd.DataFrame([_build_frame_row(document) for document in self.documents])
 
-    def counts(self) -> Counter[Standing]:
+    def count_truth_statuses(self) -> Counter[TruthStatus]:
         """How many documents stand where."""
-        return Counter(one.standing for one in self.documents)
+        return Counter(document.truth_status for document in self.documents)
 
 
-def _row(one: Document) -> dict[str, Any]:
-    open_issues = Counter(issue.severity for issue in one.findings if issue.status == "open")
+def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
+    open_issues = Counter(issue.severity for issue in document.issues if issue.status == "open")
     return {
-        "doc_id": one.doc_id,
-        "filename": one.filename,
-        "pages": one.pages,
-        "standing": one.standing,
-        "decision": one.decision,
-        "agent": one.agent.dominant_type if one.agent else None,
-        "confidence": one.agent.confidence if one.agent else None,
-        "production": one.production.dominant_type if one.production else None,
-        "truth": one.truth.labels.dominant_type if one.truth else None,
-        "source": one.truth.source if one.truth else None,
+        "doc_id": document.doc_id,
+        "filename": document.filename,
+        "pages": document.page_count,
+        "standing": document.truth_status,
+        "decision": document.decision,
+        "agent": document.agent_labels.dominant_type if document.agent_labels else None,
+        "confidence": document.agent_labels.confidence if document.agent_labels else None,
+        "production": document.production_labels.dominant_type if document.production_labels else None,
+        "truth": document.truth.labels.dominant_type if document.truth else None,
+        "source": document.truth.source if document.truth else None,
         **{severity.lower(): open_issues[severity] for severity in ("BLOCKER", "MAJOR", "MINOR")},
-        "grounded_ratio": one.grounded_ratio,
-        "probability": one.probability,
-        "seconds": one.seconds,
-        "cost_usd": one.cost_usd,
+        "grounded_ratio": document.grounded_ratio,
+        "probability": document.review_probability,
+        "seconds": document.processing_seconds,
+        "cost_usd": document.cost_usd,
     }
 
 
@@ -277,363 +277,426 @@ def read_study(
 
     Raises:
         UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
-        StoreError: a draw, ``production.json`` or the index is damaged: they are about all documents.
+        StoreError: a draw, ``production_labels.json`` or the index is damaged: they are about all documents.
     """
-    files = OutputFolder(output)
-    if not files.has_folder(RESULTS_FOLDER):
+    output_folder = OutputFolder(output)
+    if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
-            f"{files.root} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
+            f"{output_folder.root} holds no results",
+            code="OUTPUT-FOLDER",
+            remedy="Name the output folder of an `evalkit run`.",
         )
-    for label, kind in (foreign_types or {}).items():
-        if kind not in TYPES:
+    for foreign_label, type_name in (foreign_types or {}).items():
+        if type_name not in TYPE_NAMES:
             raise UsageError(
-                f"[foreign_types] maps {label!r} to {kind!r}",
+                f"[foreign_types] maps {foreign_label!r} to {type_name!r}",
                 code="FOREIGN-TYPES",
-                remedy=f"Map it to one of {', '.join(TYPES)}.",
+                remedy=f"Map it to one of {', '.join(TYPE_NAMES)}.",
             )
-    reading = _Reading(files, dict(foreign_types or {}))
-    reading.labels(truth, production)
-    documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
-    reading.name_unmatched(documents)
-    seeded = tuple(attention.read(reading.files, reading.problems))
+    reader = _StudyReader(output_folder, dict(foreign_types or {}))
+    reader.read_label_files(truth, production)
+    documents = [
+        reader.read_document(result_name.rpartition("/")[2].removesuffix(".json"))
+        for result_name in reader.iterate_result_names()
+    ]
+    reader.report_unmatched_labels(documents)
+    seeded_cases = tuple(attention_checks.read_attention_checks(reader.output_folder, reader.problems))
     return Study(
-        files.root, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)), seeded
+        output_folder.root,
+        tuple(add_review_probabilities(documents)),
+        tuple(reader.problems),
+        tuple(dict.fromkeys(reader.label_warnings)),
+        seeded_cases,
     )
 
 
-def answered(documents: Iterable[Document]) -> list[Document]:
+def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[DocumentRecord]:
     """The documents with the probability of having been looked at by now.
 
     Of those drawn alike, the ones that still wait are taken for like those that were looked at. That is right where all
     were, and nearly so where neither remarks nor names go with being wrong: nobody chooses the next case, but the queue
     shows those with more remarks first, then goes by name. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
     """
-    every = list(documents)
-    waited = [one for one in every if one.review_reason is not None and not _is_given(one)]
-    drawn = Counter(one.cell for one in waited)
-    looked = Counter(one.cell for one in waited if one.was_looked_at)
+    all_documents = list(documents)
+    queued_documents = [
+        document for document in all_documents if document.review_reason is not None and not _has_gold_truth(document)
+    ]
+    queued_counts = Counter(document.weighting_cell for document in queued_documents)
+    handled_counts = Counter(document.weighting_cell for document in queued_documents if document.has_expert_action)
 
-    def chance(one: Document) -> float | None:
-        if _is_given(one):
+    def compute_review_probability(document: DocumentRecord) -> float | None:
+        if _has_gold_truth(document):
             return 1.0
-        if not one.is_accepted or not one.drawn_with or not drawn[one.cell]:
-            return one.drawn_with
-        return one.drawn_with * looked[one.cell] / drawn[one.cell]
+        if not document.is_accepted or not document.inclusion_probability or not queued_counts[document.weighting_cell]:
+            return document.inclusion_probability
+        return (
+            document.inclusion_probability
+            * handled_counts[document.weighting_cell]
+            / queued_counts[document.weighting_cell]
+        )
 
-    return [replace(one, probability=chance(one)) for one in every]
+    return [replace(document, review_probability=compute_review_probability(document)) for document in all_documents]
 
 
-def _is_given(one: Document) -> bool:
+def _has_gold_truth(document: DocumentRecord) -> bool:
     """Whether its truth is known from a file of labels, whatever was drawn."""
-    return one.truth is not None and one.truth.source == "GOLD"
+    return document.truth is not None and document.truth.source == "GOLD"
 
 
-def labels_of(classification: Mapping[str, Any] | None) -> Labels | None:
+def parse_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
     """A stored classification as labels. LookupError, TypeError or ValueError where it is none."""
     if classification is None:
         return None
-    kind = classification["dominant_type_overall"]
-    mixture = [(_typed(one["document_type"], str), one) for one in classification["document_mixture"]]
-    return Labels(
-        _typed(kind, str, _NOTHING),
+    dominant_type = classification["dominant_type_overall"]
+    mixture_parts = [(_require_type(part["document_type"], str), part) for part in classification["document_mixture"]]
+    return DocumentLabels(
+        _require_type(dominant_type, str, _NONE_TYPE),
         tuple(
-            (_typed(one["start_page"], int), _typed(one["end_page"], int), _typed(one["dominant_type"], str, _NOTHING))
-            for one in classification["segments"]
+            (
+                _require_type(part["start_page"], int),
+                _require_type(part["end_page"], int),
+                _require_type(part["dominant_type"], str, _NONE_TYPE),
+            )
+            for part in classification["segments"]
         ),
-        {name: _typed(one["presence_level"], str) for name, one in mixture},
-        {name: _typed(one["overall_share"], int, float) for name, one in mixture},
-        next((_typed(one["confidence"], int, float) for name, one in mixture if name == kind), None),
+        {type_name: _require_type(part["presence_level"], str) for type_name, part in mixture_parts},
+        {type_name: _require_type(part["overall_share"], int, float) for type_name, part in mixture_parts},
+        next(
+            (
+                _require_type(part["confidence"], int, float)
+                for type_name, part in mixture_parts
+                if type_name == dominant_type
+            ),
+            None,
+        ),
     )
 
 
-_NOTHING = type(None)
+_NONE_TYPE = type(None)
 
 
-def _typed(value: Any, *kinds: type) -> Any:
+def _require_type(value: Any, *allowed_types: type) -> Any:
     """A value as the file should have it: of one of these types, and finite. TypeError, ValueError: it is damaged."""
-    if type(value) not in kinds:
+    if type(value) not in allowed_types:
         raise TypeError("a value is of another type")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a number is none")
     return value
 
 
-class _Reading:
+class _StudyReader:
     """One pass over an output folder."""
 
-    def __init__(self, files: OutputFolder, foreign_types: Mapping[str, str]) -> None:
-        self.files = files
+    def __init__(self, output_folder: OutputFolder, foreign_types: Mapping[str, str]) -> None:
+        self.output_folder = output_folder
         self.problems: list[str] = []
-        self.remarks: list[str] = []
-        self._foreign = foreign_types
-        self._unknown: set[str] = set()
-        self._rows = self._indexed()
-        paths = [row["file_path"] for row in self._rows.values() if not row["replaced"]]
+        self.label_warnings: list[str] = []
+        self._foreign_types = foreign_types
+        self._unknown_types: set[str] = set()
+        self._index_rows = self._read_index_rows()
+        paths = [row["file_path"] for row in self._index_rows.values() if not row["replaced"]]
         # An index that was made again has none of what could not be read.
-        self._names = Counter(Path(path).name for path in paths if path)
-        self._packets = set(files.list_json_files(PACKETS_FOLDER))
-        self._truths = set(files.list_json_files(GROUND_TRUTH_FOLDER))
-        self._reviewed = set(files.list_subfolders(REVIEWS_FOLDER))
-        self._drawn = read_draw_probabilities(files)
-        self._strata = _strata(files)
-        self._given: dict[str, SuppliedLabels] = {}
-        self._gold: Mapping[str, Mapping[str, Any]] = {}
-        self._production: Mapping[str, Mapping[str, Any]] = {}
+        self._filename_counts = Counter(Path(path).name for path in paths if path)
+        self._packet_names = set(output_folder.list_json_files(PACKETS_FOLDER))
+        self._ground_truth_names = set(output_folder.list_json_files(GROUND_TRUTH_FOLDER))
+        self._reviewed_case_ids = set(output_folder.list_subfolders(REVIEWS_FOLDER))
+        self._draw_probabilities = read_draw_probabilities(output_folder)
+        self._strata_by_doc_id = _read_strata(output_folder)
+        self._supplied_labels: dict[str, SuppliedLabels] = {}
+        self._gold_rows: Mapping[str, Mapping[str, Any]] = {}
+        self._production_rows: Mapping[str, Mapping[str, Any]] = {}
 
-    def _indexed(self) -> dict[str, dict[str, Any]]:
-        if not has_database(self.files.root):
+    def _read_index_rows(self) -> dict[str, dict[str, Any]]:
+        if not has_database(self.output_folder.root):
             return {}
-        with OutputIndex(self.files.root) as index:
+        with OutputIndex(self.output_folder.root) as index:
             return {row["doc_id"]: row for row in index.list_documents()}
 
-    def results(self) -> Iterator[str]:
+    def iterate_result_names(self) -> Iterator[str]:
         """The results that stand for a document as it is now."""
-        for name in self.files.list_json_files(RESULTS_FOLDER):
-            row = self._rows.get(name.rpartition("/")[2].removesuffix(".json"))
+        for name in self.output_folder.list_json_files(RESULTS_FOLDER):
+            row = self._index_rows.get(name.rpartition("/")[2].removesuffix(".json"))
             if not (row and row["replaced"]):
                 yield name
 
-    def labels(self, truth: Path | str | None, production: Path | str | None) -> None:
+    def read_label_files(self, truth: Path | str | None, production: Path | str | None) -> None:
         """Read the files of labels."""
         if truth is not None:
-            self._given["known labels"] = read_true_labels(Path(truth))
-            self._gold = self._given["known labels"].label_by_key
-        self._production = read_stored_labels(self.files)
+            self._supplied_labels["known labels"] = read_true_labels(Path(truth))
+            self._gold_rows = self._supplied_labels["known labels"].label_by_key
+        self._production_rows = read_stored_labels(self.output_folder)
         if production is not None:
-            self._given["production labels"] = read_production_labels(Path(production))
-            self._production = {**self._production, **self._given["production labels"].label_by_key}
+            self._supplied_labels["production labels"] = read_production_labels(Path(production))
+            self._production_rows = {**self._production_rows, **self._supplied_labels["production labels"].label_by_key}
 
-    def name_unmatched(self, documents: Iterable[Document]) -> None:
+    def report_unmatched_labels(self, documents: Iterable[DocumentRecord]) -> None:
         """Say which rows of labels belong to no document."""
-        every = list(documents)
-        for what, labels in self._given.items():
-            lost = labels.find_unmatched_keys((one.doc_id for one in every), (one.filename for one in every))
-            if lost:
-                more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-                self.remarks.append(f"{what} of no document here: {', '.join(lost[:_NAMED])}{more}")
+        all_documents = list(documents)
+        for label_source, labels in self._supplied_labels.items():
+            unmatched_keys = labels.find_unmatched_keys(
+                (document.doc_id for document in all_documents), (document.filename for document in all_documents)
+            )
+            if unmatched_keys:
+                remainder_text = (
+                    f" and {len(unmatched_keys) - _MAX_NAMED_ROWS} more"
+                    if len(unmatched_keys) > _MAX_NAMED_ROWS
+                    else ""
+                )
+                self.label_warnings.append(
+                    f"{label_source} of no document here: {', '.join(unmatched_keys[:_MAX_NAMED_ROWS])}{remainder_text}"
+                )
 
-    def _json(self, name: str) -> dict[str, Any]:
-        return self.files.read_json(name, schema_version=TRUTH_VERSION)
+    def _read_json(self, name: str) -> dict[str, Any]:
+        return self.output_folder.read_json(name, schema_version=TRUTH_VERSION)
 
-    def document(self, doc_id: str) -> Document:
+    def read_document(self, doc_id: str) -> DocumentRecord:
         """One document; an unreadable one where a file of it is damaged."""
-        filename = Path((self._rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
+        filename = Path((self._index_rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
-            result = self._json(result_file_name(doc_id))
-            return self._of(doc_id, filename, result)
+            result = self._read_json(result_file_name(doc_id))
+            return self._build_document(doc_id, filename, result)
         except EvalkitError as error:
             self.problems.append(str(error))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
             self.problems.append(f"{RESULTS_FOLDER}/{doc_id}.json or a file of its case does not have its shape")
-        return self._unreadable(doc_id, filename, None, "STORE-TORN")
+        return self._create_unreadable_document(doc_id, filename, None, "STORE-TORN")
 
-    def _unreadable(self, doc_id: str, filename: str, sha256: str | None, code: str) -> Document:
+    def _create_unreadable_document(self, doc_id: str, filename: str, sha256: str | None, code: str) -> DocumentRecord:
         """It stays in the denominator, production's too, whatever else is known of it."""
-        production = self._labelled(self._named(self._production, doc_id, filename))
-        return Document(doc_id, sha256, filename, "unreadable", None, production=production, error_code=code)
+        production = self._parse_production_labels(self._find_label_row(self._production_rows, doc_id, filename))
+        return DocumentRecord(
+            doc_id, sha256, filename, "unreadable", None, production_labels=production, error_code=code
+        )
 
-    def _of(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> Document:
+    def _build_document(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> DocumentRecord:
         if "error" in result:
-            return self._unreadable(doc_id, filename, result.get("sha256"), result["error"]["code"])
-        gold = self._named(self._gold, doc_id, filename)
-        packet = self._if_there(packet_file_name(doc_id), self._packets)
-        record = self._if_there(ground_truth_file_name(doc_id), self._truths)
-        truth = _gold(gold) if gold else _truth(record)
-        reviews = list(self._reviews(doc_id))
+            return self._create_unreadable_document(doc_id, filename, result.get("sha256"), result["error"]["code"])
+        gold_row = self._find_label_row(self._gold_rows, doc_id, filename)
+        packet = self._read_if_present(packet_file_name(doc_id), self._packet_names)
+        ground_truth = self._read_if_present(ground_truth_file_name(doc_id), self._ground_truth_names)
+        truth = _parse_gold_row(gold_row) if gold_row else _parse_truth(ground_truth)
+        reviews = list(self._iterate_reviews(doc_id))
         usage = result["usage"]
-        agent = labels_of(result["classification"])
+        agent_labels = parse_labels(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
-        drawn_with = self._drawn_with(doc_id, packet or record) if is_accepted else 1.0
-        return Document(
+        inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
+        return DocumentRecord(
             doc_id=doc_id,
             sha256=result["sha256"],
             filename=filename,
-            standing="reviewed" if truth else _standing(packet, reviews, is_accepted=is_accepted),
+            truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),
             decision=result["decision"],
             decision_rule=result["decision_rule"],
             decision_reason=result["decision_reason"],
-            pages=_typed(packet["total_pages"], int) if packet else _last_page(agent),
-            agent=agent,
-            production=self._labelled(self._named(self._production, doc_id, filename) or _production_of(packet)),
+            page_count=_require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels),
+            agent_labels=agent_labels,
+            production_labels=self._parse_production_labels(
+                self._find_label_row(self._production_rows, doc_id, filename) or _get_production_row(packet)
+            ),
             truth=truth,
-            drawn_with=drawn_with,
-            cell=(drawn_with, *self._strata.get(doc_id, ())) if is_accepted else (),
+            inclusion_probability=inclusion_probability,
+            weighting_cell=(inclusion_probability, *self._strata_by_doc_id.get(doc_id, ())) if is_accepted else (),
             review_reason=packet["review_reason"] if packet else None,
-            is_put_off=packet is not None and packet["review_status"] == "deferred",
-            findings=tuple(_findings(result["issues"], _verdicts(result, packet, reviews))),
-            answers=tuple(_answer(*one, packet["review_reason"] if packet else "") for one in reviews),
-            evidence_quality=_number(result["evidence_quality_score"]),
-            grounded_ratio=_number(result["grounded_ratio"]),
-            calls=_typed(usage["calls"], int),
-            tokens=_typed(usage["input_tokens"], int) + _typed(usage["output_tokens"], int),
+            is_deferred=packet is not None and packet["review_status"] == "deferred",
+            issues=tuple(_score_issues(result["issues"], _collect_verdicts(result, packet, reviews))),
+            reviews=tuple(
+                _parse_review(*numbered_review, packet["review_reason"] if packet else "")
+                for numbered_review in reviews
+            ),
+            evidence_quality_score=_parse_number(result["evidence_quality_score"]),
+            grounded_ratio=_parse_number(result["grounded_ratio"]),
+            call_count=_require_type(usage["calls"], int),
+            token_count=_require_type(usage["input_tokens"], int) + _require_type(usage["output_tokens"], int),
             cost_usd=None if usage["cost_usd"] is None else Decimal(usage["cost_usd"]),
-            seconds=_elapsed(result["times"]),
+            processing_seconds=_compute_elapsed_seconds(result["times"]),
         )
 
-    def _if_there(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
-        return self._json(name) if name in names else None
+    def _read_if_present(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
+        return self._read_json(name) if name in names else None
 
-    def _reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    def _iterate_reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The reviews of a document's cases with case and number, those of further opinions behind."""
         for case_id in (doc_id, f"{doc_id}{SECOND_SUFFIX}", f"{doc_id}{ADJUDICATION_SUFFIX}"):
-            if case_id in self._reviewed:
-                for number in list_revisions(self.files, case_id):
-                    review = self._json(review_file_name(case_id, number))
+            if case_id in self._reviewed_case_ids:
+                for revision in list_revisions(self.output_folder, case_id):
+                    review = self._read_json(review_file_name(case_id, revision))
                     if review.get("seeded") is not True:  # it says nothing about a document
-                        yield case_id, number, review
+                        yield case_id, revision, review
 
-    def _drawn_with(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
+    def _find_inclusion_probability(self, doc_id: str, stored_case: Mapping[str, Any] | None) -> float | None:
         """With which an accepted document is drawn: its packet's or record's, or that of a later draw."""
-        stored = _number(drawn["inclusion_probability"]) if drawn else None
-        share = max((one for one in (stored, self._drawn.get(doc_id)) if one is not None), default=None)
-        if share is not None and not 0 <= share <= 1:
+        stored_probability = _parse_number(stored_case["inclusion_probability"]) if stored_case else None
+        highest_probability = max(
+            (
+                probability
+                for probability in (stored_probability, self._draw_probabilities.get(doc_id))
+                if probability is not None
+            ),
+            default=None,
+        )
+        if highest_probability is not None and not 0 <= highest_probability <= 1:
             raise ValueError("a probability is not from 0 to 1")
-        return share
+        return highest_probability
 
-    def _named(self, rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str) -> Mapping[str, Any] | None:
+    def _find_label_row(
+        self, label_rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str
+    ) -> Mapping[str, Any] | None:
         """The row of a document, by doc_id, or by a file name that no other document has."""
-        if doc_id not in rows and filename in rows and self._names[filename] > 1:
-            self.remarks.append(f"{self._names[filename]} documents are called {filename}: labels must name the doc_id")
+        if doc_id not in label_rows and filename in label_rows and self._filename_counts[filename] > 1:
+            self.label_warnings.append(
+                f"{self._filename_counts[filename]} documents are called {filename}: labels must name the doc_id"
+            )
             return None
-        return rows.get(doc_id) or rows.get(filename)
+        return label_rows.get(doc_id) or label_rows.get(filename)
 
-    def _labelled(self, row: Mapping[str, Any] | None) -> Labels | None:
+    def _parse_production_labels(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
         """A production row as labels, in the five types where the mapping knows them."""
         if row is None:
             return None
-        kind = self._foreign.get(row["dominant_type"], row["dominant_type"])
-        if kind not in TYPES and kind not in self._unknown:
-            self._unknown.add(kind)
-            self.remarks.append(f"production says {kind!r}, which is none of the five types: map it in [foreign_types]")
+        type_name = self._foreign_types.get(row["dominant_type"], row["dominant_type"])
+        if type_name not in TYPE_NAMES and type_name not in self._unknown_types:
+            self._unknown_types.add(type_name)
+            self.label_warnings.append(
+                f"production says {type_name!r}, which is none of the five types: map it in [foreign_types]"
+            )
         try:
-            confidence = None if row.get("confidence") is None else _typed(float(row["confidence"]), float)
-            parts = [
-                (first, last, one and self._foreign.get(one, one))
-                for first, last, one in parse_spans(row.get("segments"))
+            confidence = None if row.get("confidence") is None else _require_type(float(row["confidence"]), float)
+            segment_spans = [
+                (start_page, end_page, span_type and self._foreign_types.get(span_type, span_type))
+                for start_page, end_page, span_type in parse_spans(row.get("segments"))
             ]
         except (TypeError, ValueError):
-            self.remarks.append(
+            self.label_warnings.append(
                 "a production label has a confidence or segments that cannot be read: its type alone is used"
             )
-            confidence, parts = None, []
-        return Labels(kind, tuple(parts), confidence=confidence)
+            confidence, segment_spans = None, []
+        return DocumentLabels(type_name, tuple(segment_spans), confidence=confidence)
 
 
-def _strata(files: OutputFolder) -> dict[str, tuple[str, ...]]:
+def _read_strata(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
     """doc_id → the strata that it was in, one for each draw that could have drawn it."""
-    found: dict[str, tuple[str, ...]] = {}
-    for number, draw in enumerate(read_all_draws(files), 1):
+    strata_by_doc_id: dict[str, tuple[str, ...]] = {}
+    for draw_number, draw in enumerate(read_all_draws(output_folder), 1):
         for stratum in draw.strata:
             for doc_id in stratum.probability:
-                found[doc_id] = (*found.get(doc_id, ()), f"{number}:{stratum.value}")
-    return found
+                strata_by_doc_id[doc_id] = (*strata_by_doc_id.get(doc_id, ()), f"{draw_number}:{stratum.value}")
+    return strata_by_doc_id
 
 
-def _truth(record: Mapping[str, Any] | None) -> Truth | None:
-    if record is None or record["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: nobody looked
+def _parse_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:
+    if ground_truth is None or ground_truth["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: nobody looked
         return None
-    labels = labels_of(record["ground_truth_classification"])
+    labels = parse_labels(ground_truth["ground_truth_classification"])
     if labels is None:
         return None
-    return Truth(
+    return KnownTruth(
         labels,
-        record["ground_truth_source"],
-        frozenset(record["vouched"]),
-        record["reviewer"],
-        is_simulated(record["reviewer"]),
-        record["review_reason"],
-        record["correction_notes"],
+        ground_truth["ground_truth_source"],
+        frozenset(ground_truth["vouched"]),
+        ground_truth["reviewer"],
+        is_simulated(ground_truth["reviewer"]),
+        ground_truth["review_reason"],
+        ground_truth["correction_notes"],
     )
 
 
-def _answer(case_id: str, revision: int, review: Mapping[str, Any], review_reason: str) -> Answer:
-    return Answer(
+def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review_reason: str) -> ReviewRecord:
+    return ReviewRecord(
         case_id=case_id,
         revision=revision,
         reviewer=review["reviewer"],
         is_simulated=is_simulated(review["reviewer"]),
         outcome=review["outcome"],
         submitted_at=review["submitted_at"],
-        seconds=_number(review["seconds_active"]),
-        was_blind=not review["shown"]["agent"],
+        active_seconds=_parse_number(review["seconds_active"]),
+        is_blind=not review["shown"]["agent"],
         review_reason=review_reason,
-        before=labels_of(review["before"]),
-        labels=labels_of(review["after"]),
+        labels_before=parse_labels(review["before"]),
+        labels_after=parse_labels(review["after"]),
         vouched=frozenset(review["vouched"]),
-        flags=tuple(map(_flag, review["segment_flags"])),
+        segment_flags=tuple(map(_check_flag, review["segment_flags"])),
     )
 
 
-def _flag(remark: Any) -> Mapping[str, Any]:
-    for name in ("start_page", "end_page"):
-        _typed(_typed(remark, dict).get(name), int, _NOTHING)
-    return cast("Mapping[str, Any]", remark)
+def _check_flag(flag: Any) -> Mapping[str, Any]:
+    for page_key in ("start_page", "end_page"):
+        _require_type(_require_type(flag, dict).get(page_key), int, _NONE_TYPE)
+    return cast("Mapping[str, Any]", flag)
 
 
-def _standing(
+def _determine_truth_status(
     packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]], *, is_accepted: bool
-) -> Standing:
+) -> TruthStatus:
     if reviews and reviews[-1][2]["outcome"] == "undeterminable":
         return "undeterminable"
     return "unseen" if packet is None and is_accepted else "pending"
 
 
-def _gold(row: Mapping[str, Any]) -> Truth:
-    parts = parse_spans(row.get("segments"))
-    vouched = frozenset({"dominant_type", "segments"} if parts else {"dominant_type"})
-    return Truth(Labels(row["dominant_type"], parts), "GOLD", vouched, None, is_simulated=False, review_reason=None)
+def _parse_gold_row(row: Mapping[str, Any]) -> KnownTruth:
+    segment_spans = parse_spans(row.get("segments"))
+    vouched = frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"})
+    return KnownTruth(
+        DocumentLabels(row["dominant_type"], segment_spans),
+        "GOLD",
+        vouched,
+        None,
+        is_simulated=False,
+        review_reason=None,
+    )
 
 
-def _production_of(packet: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _get_production_row(packet: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return packet["production_classification"] if packet else None
 
 
-def _last_page(agent: Labels | None) -> int | None:
-    return max((end for _, end, _ in agent.segments), default=None) if agent else None
+def _find_last_page(agent_labels: DocumentLabels | None) -> int | None:
+    return max((end for _, end, _ in agent_labels.segments), default=None) if agent_labels else None
 
 
-def _number(value: Any) -> float | None:
+def _parse_number(value: Any) -> float | None:
     """A number, or None for null. TypeError or ValueError for anything else: the file is damaged."""
-    return None if value is None else float(_typed(value, int, float))
+    return None if value is None else float(_require_type(value, int, float))
 
 
-def _verdicts(
+def _collect_verdicts(
     result: Mapping[str, Any], packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]]
 ) -> dict[str, str]:
     """issue_id → the newest word of an expert, where the issue that was judged is still the result's."""
-    said = {one["issue_id"]: one["verdict"] for *_, review in reviews for one in review["issue_verdicts"]}
-    judged = {_about(one) for one in packet["issues"]} if packet else set()
+    verdict_by_issue_id = {
+        record["issue_id"]: record["verdict"] for *_, review in reviews for record in review["issue_verdicts"]
+    }
+    judged_identities = {_get_issue_identity(record) for record in packet["issues"]} if packet else set()
     return {
-        one["issue_id"]: said[one["issue_id"]]
-        for one in result["issues"]
-        if one["issue_id"] in said and _about(one) in judged
+        record["issue_id"]: verdict_by_issue_id[record["issue_id"]]
+        for record in result["issues"]
+        if record["issue_id"] in verdict_by_issue_id and _get_issue_identity(record) in judged_identities
     }
 
 
-def _about(issue: Mapping[str, Any]) -> tuple[Any, ...]:
+def _get_issue_identity(issue: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(issue[name] for name in ("issue_id", "code", "page", "message"))
 
 
-def _findings(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> Iterator[Finding]:
-    for one in issues:
-        Issue.model_validate(one)  # ValueError
-        yield Finding(
-            one["issue_id"],
-            one["code"],
-            one["agent"],
-            one["origin"],
-            one["severity"],
-            one["status"],
-            one["page"],
-            one["message"],
-            verdicts.get(one["issue_id"]),
-            one["auto_fixable"],
+def _score_issues(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> Iterator[ScoredIssue]:
+    for issue in issues:
+        Issue.model_validate(issue)  # ValueError
+        yield ScoredIssue(
+            issue["issue_id"],
+            issue["code"],
+            issue["agent"],
+            issue["origin"],
+            issue["severity"],
+            issue["status"],
+            issue["page"],
+            issue["message"],
+            verdicts.get(issue["issue_id"]),
+            issue["auto_fixable"],
         )
 
 
-def _elapsed(times: Mapping[str, Any]) -> float | None:
+def _compute_elapsed_seconds(timings: Mapping[str, Any]) -> float | None:
     try:
-        began, ended = (datetime.fromisoformat(times[name]) for name in ("started_at", "finished_at"))
+        started_at, finished_at = (datetime.fromisoformat(timings[name]) for name in ("started_at", "finished_at"))
     except (KeyError, ValueError):
         return None
-    return (ended - began).total_seconds()
+    return (finished_at - started_at).total_seconds()

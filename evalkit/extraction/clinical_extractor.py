@@ -28,12 +28,12 @@ from evalkit.extraction.field_template import FieldNeed, FieldTemplate, Template
 from evalkit.extraction.optimizer import ExtractionOptimizer
 from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
-from evalkit.grounding.locate import Locator, boxes_of, occurrences
-from evalkit.grounding.normalise import canonical_text
+from evalkit.grounding.locate import QuoteLocator, find_line_boxes, find_occurrences
+from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import DocumentQuestion, Model
-from evalkit.llm.prompts import fenced, render
+from evalkit.llm.prompts import fence_document, fill_prompt_template
 
 #: So many values of one answer are looked at; a model that sends more sends the rest in vain.
 _MAX_CLAIMS = 500
@@ -112,9 +112,9 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
 
     def render_prompt(self) -> str:
         """The report and the fields; behind them the feedback of the attempt before."""
-        prompt = render(
+        prompt = fill_prompt_template(
             "Clinical_Extractor",
-            document=fenced(self.bundle, self._pages),
+            document=fence_document(self.bundle, self._pages),
             report=self._template.display_name,
             fields=render_field_list(self._template),
         )
@@ -261,7 +261,7 @@ def ground_claims(
 
     Fields that the template does not have are left out. Of two claims about one field the first that stands counts.
     """
-    locator = Locator(bundle)
+    locator = QuoteLocator(bundle)
     claims_by_field: dict[str, dict[str, list[ClaimedField]]] = {}
     for claim in claims:
         field = template.get_field(claim.field)
@@ -300,7 +300,7 @@ def _ground_first_claim(
     field: TemplateField,
     value_name: str,
     bundle: DocumentBundle,
-    locator: Locator,
+    locator: QuoteLocator,
     page_numbers: Sequence[int],
 ) -> tuple[FieldValue, Issue | None]:
     results: list[tuple[FieldValue, Issue | None]] = []
@@ -316,7 +316,11 @@ def _ground_first_claim(
 
 
 def _ground_claimed_field(
-    claim: ClaimedField, field: TemplateField, bundle: DocumentBundle, locator: Locator, page_numbers: Sequence[int]
+    claim: ClaimedField,
+    field: TemplateField,
+    bundle: DocumentBundle,
+    locator: QuoteLocator,
+    page_numbers: Sequence[int],
 ) -> tuple[FieldValue, Issue | None]:
     value = None if claim.status == "not_present" else claim.value
     raw = claim.quote or value
@@ -354,8 +358,8 @@ def _find_text_by_ends(claim: ClaimedField, bundle: DocumentBundle, page_numbers
     if not claim.first_words or not claim.last_words or first_page is None or first_page not in page_numbers:
         return ()
     last_page = claim.end_page if claim.end_page is not None and claim.end_page in page_numbers else first_page
-    starts = [start for start, _ in occurrences(canonical_text(claim.first_words), bundle.page(first_page).text)]
-    ends = [end for _, end in occurrences(canonical_text(claim.last_words), bundle.page(last_page).text)]
+    starts = [start for start, _ in find_occurrences(canonicalise(claim.first_words), bundle.page(first_page).text)]
+    ends = [end for _, end in find_occurrences(canonicalise(claim.last_words), bundle.page(last_page).text)]
     if first_page == last_page:
         return next((((first_page, start, end),) for start in starts for end in ends if end > start), ())
     if not starts or not ends or last_page < first_page:
@@ -376,7 +380,7 @@ def _build_section_value(
         raw=text,
         page=first_page,
         quote=bundle.page(first_page).text[start:end],
-        boxes=tuple(box for number, start, end in spans for box in boxes_of(bundle.page(number), start, end)),
+        boxes=tuple(box for number, start, end in spans for box in find_line_boxes(bundle.page(number), start, end)),
         confidence=confidence,
     )
 

@@ -38,7 +38,7 @@ from evalkit.extraction.report_structure import (
     ReportLine,
     load_clinical_lexicon,
 )
-from evalkit.grounding.clause import left_out
+from evalkit.grounding.omitted_context import find_omitted_context
 
 SURE_CONFIDENCE, LIKELY_CONFIDENCE, GUESSED_CONFIDENCE = 0.95, 0.9, 0.8
 """Of what stands beside its label, of what words say, of what only another look found: an order, no probabilities."""
@@ -391,7 +391,7 @@ def _read_histology(field: TemplateField, report: ClinicalReport, is_second_look
 
 def _find_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[ClinicalReading]:
     for match in _compile_tumor_pattern().finditer(line.page.text, start, end):
-        if left_out(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
+        if find_omitted_context(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
             yield ClinicalReading(line.page, *match.span(), confidence)
 
 
@@ -598,7 +598,7 @@ def _find_affirmed_variants(line: ReportLine, pattern: re.Pattern[str], confiden
     """What is said of a gene; not what is denied."""
     for match in pattern.finditer(line.text):
         start, end = line.start + match.start(), line.start + match.end()
-        if is_gene_symbol(match["gene"]) and left_out(line.page.text, start, end) is None:
+        if is_gene_symbol(match["gene"]) and find_omitted_context(line.page.text, start, end) is None:
             yield line.page, start, end, confidence
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from evalkit.extraction.clinical_formats import HGVS_PATTERN, normalise_grade, normalise_marker, strip_grading_system
 from evalkit.extraction.extraction_schema import FieldValue
 from evalkit.extraction.report_structure import load_clinical_lexicon
-from evalkit.grounding.clause import left_out
-from evalkit.grounding.locate import occurrences
-from evalkit.grounding.normalise import canonical_text
+from evalkit.grounding.locate import find_occurrences
+from evalkit.grounding.normalise import canonicalise
+from evalkit.grounding.omitted_context import find_omitted_context
 
 FieldValues = Mapping[str, FieldValue]
 """By name; those of a field of many values by its name and theirs: ``ihcMarkers.ER``."""
@@ -73,7 +73,7 @@ class AccuracyRule:
 def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext]:
     """Every place of the value in its passage."""
     quote = value.quote or ""
-    spans = occurrences(canonical_text(value.raw), quote) if value.raw else ()
+    spans = find_occurrences(canonicalise(value.raw), quote) if value.raw else ()
     return [
         ValueContext(
             field_name,
@@ -110,7 +110,7 @@ def _describe_omitted_distance(context: ValueContext) -> str | None:
 
 def _describe_denial(context: ValueContext) -> str | None:
     """A value whose clause denies it: "carcinoma" of "negative for carcinoma"."""
-    denial = left_out(context.quote, context.start, context.end)
+    denial = find_omitted_context(context.quote, context.start, context.end)
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
@@ -132,8 +132,8 @@ def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """A result whose passage does not name its stain before it."""
     item = context.field_name.partition(".")[2]
     marker_names = _load_marker_names().get(item.lower())
-    text_before = canonical_text(context.text_before)
-    if marker_names is None or any(canonical_text(marker_name) in text_before for marker_name in marker_names):
+    text_before = canonicalise(context.text_before)
+    if marker_names is None or any(canonicalise(marker_name) in text_before for marker_name in marker_names):
         return None
     return f"The passage does not name {item}"
 

@@ -43,7 +43,7 @@ from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
-from evalkit.llm.prompts import fenced, fenced_claims, render
+from evalkit.llm.prompts import fence_claims, fence_document, fill_prompt_template
 
 DIMENSION_WEIGHTS: Mapping[str, float] = {
     "completeness": 0.30,
@@ -481,11 +481,11 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
     def render_prompt(self) -> str:
         """The pages, then the values."""
         claims = {name: value.raw or value.value for name, value in self._asked_values.items()}
-        return render(
+        return fill_prompt_template(
             "Extraction_Evaluator",
-            document=fenced(self.bundle, [self.bundle.page(number) for number in self._page_numbers]),
+            document=fence_document(self.bundle, [self.bundle.page(number) for number in self._page_numbers]),
             report=self._attempt.template.display_name,
-            fields=fenced_claims(self.bundle, claims, "extraction"),
+            fields=fence_claims(self.bundle, claims, "extraction"),
         )
 
     def offline(self) -> AccuracyJudgement:

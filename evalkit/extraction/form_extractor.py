@@ -23,9 +23,9 @@ from evalkit.extraction.form_reader import (
     read_form,
     read_generic_form,
 )
+from evalkit.llm.json_schema import flatten_schema
 from evalkit.llm.model import DocumentQuestion
-from evalkit.llm.prompts import as_json, fenced, render
-from evalkit.llm.wire import lean_schema
+from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
 
 #: Documents without a template of their own that specification 003 names.
 GENERIC_DOCUMENT_TYPES = ("RECEIPT", "STATEMENT", GENERIC_FORM)
@@ -106,9 +106,9 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
 
     def render_prompt(self) -> str:
         """Document first, then the templates, instructions last; feedback behind them."""
-        return render(
+        return fill_prompt_template(
             "form_extractor",
-            document=fenced(self.bundle, self.bundle.iter_pages(self.part.start_page, self.part.end_page)),
+            document=fence_document(self.bundle, self.bundle.iter_pages(self.part.start_page, self.part.end_page)),
             templates=_render_templates(self.template_name),
             types=", ".join(_list_document_types(self.template_name)),
             feedback=self._render_feedback(),
@@ -122,9 +122,9 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
             instructions += f"\nPrevious attempt feedback: {self.feedback}\n\nPlease try again with this guidance."
         return instructions
 
-    def schema(self) -> Mapping[str, Any]:
+    def get_answer_schema(self) -> Mapping[str, Any]:
         """Without the places, which only the embedded reader knows."""
-        return lean_schema(_ModelFormAnswer)
+        return flatten_schema(_ModelFormAnswer)
 
     def parse_answer(self, text: str) -> FormAnswer:
         """The answer in a model's text. pydantic.ValidationError where it has not that shape."""
@@ -293,7 +293,7 @@ def _list_document_types(template_name: str | None) -> tuple[str, ...]:
 def _render_templates(template_name: str | None) -> str:
     """The templates as a model needs them."""
     chosen_templates = (get_field_template(template_name),) if template_name else list_field_templates("tax")
-    return as_json([describe_template(template) for template in chosen_templates])
+    return dump_compact_json([describe_template(template) for template in chosen_templates])
 
 
 def describe_template(template: FieldTemplate) -> dict[str, Any]:

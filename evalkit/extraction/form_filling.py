@@ -35,7 +35,7 @@ from evalkit.extraction.grader import (
     lower_grade,
 )
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
-from evalkit.grounding import Locator
+from evalkit.grounding import QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Model
 
@@ -140,7 +140,7 @@ class FormFiller:
 
     async def fill(self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None) -> tuple[FilledForm, ...]:
         """Every form of the document, or on these ``page_numbers``. StoreError where an answer could not be kept."""
-        locator = Locator(bundle)
+        locator = QuoteLocator(bundle)
         filled_forms: list[FilledForm] = []
         first_number = 1
         for part in split_into_form_parts(bundle, self._template_name, page_numbers):
@@ -152,7 +152,7 @@ class FormFiller:
             )
         return tuple(filled_forms)
 
-    async def _fill_part(self, bundle: DocumentBundle, locator: Locator, part: FormPart) -> FilledForm:
+    async def _fill_part(self, bundle: DocumentBundle, locator: QuoteLocator, part: FormPart) -> FilledForm:
         page_numbers = range(part.start_page, part.end_page + 1)
         if not any(bundle.page(attempt_number).status.is_readable for attempt_number in page_numbers):
             return FilledForm(_build_failed_extraction(part, UNREADABLE_PAGE, [_build_reader_issue(part)]))
@@ -207,7 +207,7 @@ def _ground_answer(
     answer: FormAnswer,
     attempt_number: int,
     bundle: DocumentBundle,
-    locator: Locator,
+    locator: QuoteLocator,
     part: FormPart,
     template_name: str | None,
 ) -> tuple[FormAttempt, tuple[Issue, ...]]:

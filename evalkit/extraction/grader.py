@@ -24,7 +24,7 @@ from evalkit.extraction.form_labels import is_printed_text
 from evalkit.extraction.form_reader import GENERIC_FORM, PRINTED_FIELDS
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import DocumentQuestion
-from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
+from evalkit.llm.prompts import dump_compact_json, fence_claims, fence_document, fill_prompt_template
 
 MAX_ATTEMPTS = 3
 #: Contract ruling 17: the share of the required fields that is valid, and the score that outweighs a failure reason.
@@ -543,11 +543,11 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
             "document_type": self.attempt.document_type,
             "fields": {name: value.value for name, value in self.attempt.fields.items() if value.value is not None},
         }
-        return render(
+        return fill_prompt_template(
             "form_grader",
-            document=fenced(self.bundle, self.bundle.iter_pages(self.start_page, self.end_page)),
-            template=as_json(describe_template(self.attempt.template)),
-            extraction=fenced_claims(self.bundle, claims),
+            document=fence_document(self.bundle, self.bundle.iter_pages(self.start_page, self.end_page)),
+            template=dump_compact_json(describe_template(self.attempt.template)),
+            extraction=fence_claims(self.bundle, claims),
             attempt=str(self.attempt.attempt_number),
         )
 

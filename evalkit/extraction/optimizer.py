@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue
-from evalkit.llm.prompts import fenced_json
+from evalkit.llm.prompts import fence_json
 
 THRESHOLD_MET = "Quality threshold met"
 MAX_ITERATIONS_REACHED = "Max iterations reached"
@@ -89,7 +89,7 @@ class ExtractionOptimizer:
     ) -> str:
         """The base prompt with the section of appendix A.2 behind it. The attempt before is fenced: it quotes the document."""
         section = self.build_feedback_section(feedback, iteration, target)
-        previous = fenced_json(dict(previous_attempt), "previous", base_prompt)
+        previous = fence_json(dict(previous_attempt), "previous", base_prompt)
         return "\n".join(
             [
                 base_prompt.rstrip(),

@@ -16,8 +16,8 @@ from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
-from evalkit.grounding.locate import Locator, boxes_of, occurrences
-from evalkit.grounding.normalise import canonical_text
+from evalkit.grounding.locate import QuoteLocator, find_line_boxes, find_occurrences
+from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
 
 #: A value of a format is written in at most so many words: "February 1, 2025".
@@ -56,7 +56,7 @@ def ground_claim(
     claim: FieldClaim,
     field: TemplateField,
     bundle: DocumentBundle,
-    locator: Locator,
+    locator: QuoteLocator,
     page_numbers: Sequence[int],
     agent: Agent,
 ) -> GroundedValue:
@@ -88,7 +88,7 @@ def _build_field_value(
         raw=raw,
         page=first_page.page_num,
         quote=_extract_passage(first_page, start, end),
-        boxes=tuple(box for page, start, end in places for box in boxes_of(page, start, end)),
+        boxes=tuple(box for page, start, end in places for box in find_line_boxes(page, start, end)),
         confidence=claim.confidence,
     )
 
@@ -122,11 +122,11 @@ def _find_entry_lines(
 
 
 def _keep_letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", canonical_text(text))
+    return re.sub(r"[\W_]+", "", canonicalise(text))
 
 
 def _iter_places(
-    claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: Locator, page_numbers: Sequence[int]
+    claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: QuoteLocator, page_numbers: Sequence[int]
 ) -> Iterator[tuple[Page, int, int]]:
     """Where the value stands: the place that was named, then within the passage quoted, then anywhere on the pages."""
     value, first_page = claim.value or "", _choose_first_page(claim, page_numbers)
@@ -137,7 +137,7 @@ def _iter_places(
     if claim.raw:
         located = locator.locate(claim.raw, first_page)
         if located.is_found or located.verdict in (QuoteVerdict.WRONG_PAGE, QuoteVerdict.UNCERTAIN):
-            for page, start, end in located.parts:
+            for page, start, end in located.page_spans:
                 if page.page_num in page_numbers:
                     yield from ((page, *span) for span in _find_on_page(value, field, page, start, end))
     for number in sorted(page_numbers, key=lambda number: (number != first_page, number)):
@@ -145,8 +145,8 @@ def _iter_places(
         yield from ((page, *span) for span in _find_on_page(value, field, page, 0, len(page.text)))
     if field.format == "text":  # a line break or a comma more or less
         located = locator.locate(value, first_page)
-        if located.is_found and located.page in page_numbers:
-            yield located.parts[0]
+        if located.is_found and located.page_number in page_numbers:
+            yield located.page_spans[0]
 
 
 def _find_on_page(value: str, field: TemplateField, page: Page, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -160,9 +160,9 @@ def find_written_value(
 
     On a recognised page, an amount or number may have letters that were misread for digits.
     """
-    if not (wanted_text := canonical_text(value)):
+    if not (wanted_text := canonicalise(value)):
         return
-    for first, last in occurrences(wanted_text, text[start:end]):
+    for first, last in find_occurrences(wanted_text, text[start:end]):
         yield start + first, start + last
     if field.format in _PLAIN_FORMATS or (normal_value := field.normalise(value)) is None:
         return
@@ -189,8 +189,8 @@ def _choose_first_page(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
 
 
 def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised: bool) -> bool:
-    wanted_text = canonical_text(value)
-    if canonical_text(text) == wanted_text or canonical_text("".join(text.split())) == wanted_text:
+    wanted_text = canonicalise(value)
+    if canonicalise(text) == wanted_text or canonicalise("".join(text.split())) == wanted_text:
         return True
     if field.format in _PLAIN_FORMATS:
         return field.format == "pattern" and field.normalise(" ".join(text.split())) == value
@@ -201,20 +201,20 @@ def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised
 
 
 def _report_absent_value(
-    claim: FieldClaim, field: TemplateField, locator: Locator, page_numbers: Sequence[int], agent: Agent
+    claim: FieldClaim, field: TemplateField, locator: QuoteLocator, page_numbers: Sequence[int], agent: Agent
 ) -> GroundedValue:
     """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""
     quote = claim.raw or claim.value or ""
     located = locator.locate(quote, _choose_first_page(claim, page_numbers))
     is_elsewhere = located.is_found or located.verdict is QuoteVerdict.WRONG_PAGE
-    is_recognised = bool(located.parts) and located.parts[0][0].status is PageStatus.OCR
+    is_recognised = bool(located.page_spans) and located.page_spans[0][0].status is PageStatus.OCR
     is_doubtful = located.verdict is QuoteVerdict.UNCERTAIN and is_recognised
-    if is_elsewhere and claim.raw and canonical_text(claim.value or "") not in canonical_text(claim.raw):
+    if is_elsewhere and claim.raw and canonicalise(claim.value or "") not in canonicalise(claim.raw):
         explanation = "the passage that was quoted for it does not say so"
     elif is_elsewhere:
         explanation = "it stands outside the pages of this document"
     else:
-        explanation = located.difference or "nothing on the page is like it"
+        explanation = located.difference_text or "nothing on the page is like it"
     issue = Issue.create(
         agent,
         "EXTRACTION-NOT-ON-PAGE",
@@ -224,12 +224,12 @@ def _report_absent_value(
         page=claim.page,
         quote=quote,
         verdict=located.verdict,
-        difference=located.difference,
-        found_page=located.page,
+        difference=located.difference_text,
+        found_page=located.page_number,
         boxes=located.boxes,
     )
     status = FieldStatus.AMBIGUOUS if is_doubtful else FieldStatus.NOT_PRESENT
-    return GroundedValue(FieldValue(status=status, page=located.page if is_doubtful else None), issue)
+    return GroundedValue(FieldValue(status=status, page=located.page_number if is_doubtful else None), issue)
 
 
 def _extract_passage(page: Page, start: int, end: int) -> str:

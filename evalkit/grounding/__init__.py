@@ -1,6 +1,6 @@
 """Is this quote on that page, and where exactly?"""
 
-from evalkit.grounding.difference import grounding_version
-from evalkit.grounding.locate import Located, Locator
+from evalkit.grounding.difference import get_grounding_version
+from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 
-__all__ = ["Located", "Locator", "grounding_version"]
+__all__ = ["QuoteLocation", "QuoteLocator", "get_grounding_version"]

@@ -15,400 +15,507 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
-from evalkit.grounding.deciding import Kind, data_version, kinds, words
-from evalkit.grounding.normalise import plain
-from evalkit.grounding.tokens import Token, count, tokens
+from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, load_kind_by_word, load_terms
+from evalkit.grounding.normalise import normalise_characters
+from evalkit.grounding.tokens import Token, count_tokens, tokenise
 
 IsWord = Callable[[str, int], bool]
 """Whether a folded word is a real one: known, or used at least so many times in the document. A misprint makes none."""
 
 
-class Difference(NamedTuple):
+class QuoteDifference(NamedTuple):
     """One place where quote and page disagree."""
 
-    kind: Kind
-    quoted: str
+    kind: DifferenceKind
+    quote_text: str
     """As the quote says it; empty if the quote leaves it out."""
-    written: str
+    page_text: str
     """As the page says it; empty if the quote adds it."""
     is_doubtful: bool = False
     """It may come from reading or copying, so a person has to look."""
 
     def __str__(self) -> str:
         """One clause for a clinician."""
-        if not self.written:
-            return f"{self.kind}: the quote adds “{self.quoted}”"
-        if not self.quoted:
-            return f"{self.kind}: the quote leaves out “{self.written}”"
-        return f"{self.kind}: the document says “{self.written}”, the quote “{self.quoted}”"
+        if not self.page_text:
+            return f"{self.kind}: the quote adds “{self.quote_text}”"
+        if not self.quote_text:
+            return f"{self.kind}: the quote leaves out “{self.page_text}”"
+        return f"{self.kind}: the document says “{self.page_text}”, the quote “{self.quote_text}”"
 
 
-class Comparison(NamedTuple):
+class PassageComparison(NamedTuple):
     """A quote beside a passage."""
 
-    differences: tuple[Difference, ...]
-    matched: float
+    differences: tuple[QuoteDifference, ...]
+    matched_share: float
     """The share of the quote's words that stand in the passage, 0..1."""
-    span: tuple[int, int] | None = None
+    compared_span: tuple[int, int] | None = None
     """Where what the quote was compared with stands in ``before + passage + after``; None: it cannot be told."""
 
 
 #: What may stand between two letters of a word that the canonical form reads as one.
-_DIVIDED = r"(?:[-\u2010\u2011]\s+|[\u00ad\u200b]+)?"
-_STOPS = re.compile(r"[^.,;:]")
+_WORD_DIVISION = r"(?:[-\u2010\u2011]\s+|[\u00ad\u200b]+)?"
+_NON_STOP_CHARACTER = re.compile(r"[^.,;:]")
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _AMOUNT = re.compile(r"[-.]?\d[\d.,:/x^-]*")
 _DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|(19|20)\d\d")
 _VARIANT = re.compile(r"[cgmnpr]\.|rs\d+$|\d{1,2}[pq]\d|ivs|del|dup|ins")
 _GENE = re.compile(r"[A-Z]{2,6}\d{1,3}[A-Z]{0,2}")
-_NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
+_UPPERCASE_NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
 #: What an engine or a typist takes for one another; folded.
-_LOOKALIKES = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
-_ALIKE = str.maketrans("10l|!5", "ioiiis")
-_CONFUSED = frozenset(map(frozenset, ("ec", "oc", "li", "ij", "lt", "tf", "nh", "hb", "uv", "nu", "gq", "yv", "rn")))
-_OPPOSITES = (
+_LOOKALIKE_PAIRS = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
+_LOOKALIKE_TRANSLATION = str.maketrans("10l|!5", "ioiiis")
+_CONFUSABLE_LETTERS = frozenset(
+    map(frozenset, ("ec", "oc", "li", "ij", "lt", "tf", "nh", "hb", "uv", "nu", "gq", "yv", "rn"))
+)
+_OPPOSITE_PREFIXES = (
     ("hypo", "hyper"), ("intra", "inter"), ("intra", "extra"), ("infra", "supra"), ("ab", "ad"), ("ante", "anti"),
     ("pre", "post"), ("pre", "peri"), ("pre", "pro"), ("endo", "exo"), ("macro", "micro"), ("brady", "tachy"),
     ("dys", "eu"), ("hemi", "semi"), ("uni", "bi"), ("mono", "bi"), ("mono", "poly"), ("per", "pre"), ("sub", "supra"),
     ("an", "a"), ("in", "im"), ("ile", "ili"), ("perin", "periton"), ("hyp", "hyper"), ("para", "peri"),
 )  # fmt: skip
-_FIRST_OPPOSITES = tuple({first for first, _ in _OPPOSITES})
-_PREFIXES = frozenset(
+_LEFT_OPPOSITE_PREFIXES = tuple({first for first, _ in _OPPOSITE_PREFIXES})
+_TERM_CHANGING_PREFIXES = frozenset(
     ("a", "an", "un", "in", "im", "ir", "il", "non", "dis", "de", "anti", "re", "mal", "mis", "sub", "hemi", "semi")
 )
-_ENDINGS = (
+_CONFUSABLE_SUFFIXES = (
     ("ectomy", "otomy"), ("ectomy", "ostomy"), ("otomy", "ostomy"), ("itis", "osis"), ("oma", "osis"), ("oma", "itis"),
     ("emia", "uria"), ("ia", "ic"), ("penia", "philia"), ("penia", "cytosis"), ("phasia", "phagia"), ("gram", "graph"),
     ("um", "al"), ("us", "al"), ("ium", "eum"), ("ine", "one"), ("ol", "il"),
 )  # fmt: skip
-_FIRST_ENDINGS = tuple({first for first, _ in _ENDINGS})
+_LEFT_CONFUSABLE_SUFFIXES = tuple({first for first, _ in _CONFUSABLE_SUFFIXES})
 #: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
-_SHORTEST_MISPRINT, _LONG = 5, 8
+_MIN_MISPRINT_LENGTH, _TWO_MISPRINTS_LENGTH = 5, 8
 #: So many words the passage found by letters may be off at either end.
-_SHIFT = 5
+_MAX_SHIFT_WORDS = 5
 #: More often than any document uses a word: asks whether it is known at all.
-_EVERYWHERE = 10**9
+_IMPOSSIBLE_USE_COUNT = 10**9
 #: Raise it with every change that alters a verdict.
 _RULES_VERSION = 1
 #: Where a stretch differs in several ways, the first of these names it.
-_WEIGHTIEST = (
-    Kind.NEGATION, Kind.POLARITY, Kind.GENE, Kind.PATHOGENICITY, Kind.LATERALITY, Kind.MODAL, Kind.COMPARATOR,
-    Kind.DATE, Kind.NUMBER, Kind.DECIMAL, Kind.UNIT, Kind.NAME,
+_KINDS_BY_WEIGHT = (
+    DifferenceKind.NEGATION, DifferenceKind.POLARITY, DifferenceKind.GENE, DifferenceKind.PATHOGENICITY, DifferenceKind.LATERALITY, DifferenceKind.MODAL, DifferenceKind.COMPARATOR,
+    DifferenceKind.DATE, DifferenceKind.NUMBER, DifferenceKind.DECIMAL, DifferenceKind.UNIT, DifferenceKind.NAME,
 )  # fmt: skip
 
 
-def grounding_version() -> str:
+def get_grounding_version() -> str:
     """Of the rules here and of the words that decide: part of every fingerprint."""
-    return f"{_RULES_VERSION} words {data_version()}"
+    return f"{_RULES_VERSION} words {get_terms_version()}"
 
 
-def says_something(text: str) -> bool:
+def has_content_words(text: str) -> bool:
     """Whether the text has a word or number beyond articles, prepositions and the like."""
-    stop = words("stop")
-    return any(match.group().casefold() not in stop for match in _WORD.finditer(text))
+    stop_words = load_terms("stop")
+    return any(match.group().casefold() not in stop_words for match in _WORD.finditer(text))
 
 
-def compare(quote: str, before: str, passage: str, after: str, *, is_recognised: bool, is_word: IsWord) -> Comparison:
+def compare_passage(
+    quote: str, text_before: str, passage: str, text_after: str, *, is_recognised: bool, is_word: IsWord
+) -> PassageComparison:
     """The differences of a quote to a passage that is about as long, or a little more or less of the text around it.
 
     ``is_recognised``: the passage comes from OCR, which may have misread a digit. ``is_word`` tells real words.
     """
-    text = before + passage + after
-    asked, around = tokens(quote), tokens(text)
-    first, size = count(before), count(passage)
-    if not asked or not size:
-        return Comparison((), 0.0)
-    letters, letters_around = _as_letters(asked, around)
-    start, end = _whole(asked, around, *_nearest(letters, letters_around, first, size))
-    said = around[start:end]
-    beside = (*around[first:start], *around[end : first + size])
-    found = [Difference(Kind.NEGATION, "", token.text) for token in beside if token.key in words("turning")]
-    found += _cut_through(around, start, end)
-    equal = len(asked)
-    for op in _operations(letters, letters_around[start:end]):
-        mine, theirs = asked[op.src_start : op.src_end], said[op.dest_start : op.dest_end]
-        if op.tag == "equal":
-            found += _turned(asked, said, op.src_start, op.dest_start, op.src_end - op.src_start)
+    text = text_before + passage + text_after
+    quote_tokens, context_tokens = tokenise(quote), tokenise(text)
+    passage_start, passage_size = count_tokens(text_before), count_tokens(passage)
+    if not quote_tokens or not passage_size:
+        return PassageComparison((), 0.0)
+    quote_letters, context_letters = _encode_as_letters(quote_tokens, context_tokens)
+    start, end = _include_divided_words(
+        quote_tokens, context_tokens, *_find_nearest_run(quote_letters, context_letters, passage_start, passage_size)
+    )
+    matched_tokens = context_tokens[start:end]
+    unmatched_tokens = (*context_tokens[passage_start:start], *context_tokens[end : passage_start + passage_size])
+    all_differences = [
+        QuoteDifference(DifferenceKind.NEGATION, "", token.text)
+        for token in unmatched_tokens
+        if token.folded in load_terms("turning")
+    ]
+    all_differences += _find_cut_compounds(context_tokens, start, end)
+    matched_count = len(quote_tokens)
+    for operation in _merge_edit_operations(quote_letters, context_letters[start:end]):
+        quote_part, page_part = (
+            quote_tokens[operation.src_start : operation.src_end],
+            matched_tokens[operation.dest_start : operation.dest_end],
+        )
+        if operation.tag == "equal":
+            all_differences += _compare_negation_punctuation(
+                quote_tokens,
+                matched_tokens,
+                operation.src_start,
+                operation.dest_start,
+                operation.src_end - operation.src_start,
+            )
             continue
-        differences = list(_differences(mine, theirs, is_recognised, is_word))
-        found += differences
-        if any(one.kind is not Kind.DIVISION for one in differences):
-            equal -= len(mine)
-    places = range(first, min(first + size, len(around)))  # counted apart, the passage may have a token more
-    turning = [at for at in places if around[at].key in words("turning")]  # named, so shown too
-    run = min([start, *turning]), max([end, *(at + 1 for at in turning)])
-    return Comparison(tuple(found), max(equal, 0) / len(asked), _span(text, around, *run))
+        part_differences = list(_compare_parts(quote_part, page_part, is_recognised, is_word))
+        all_differences += part_differences
+        if any(difference.kind is not DifferenceKind.DIVISION for difference in part_differences):
+            matched_count -= len(quote_part)
+    passage_indices = range(
+        passage_start, min(passage_start + passage_size, len(context_tokens))
+    )  # counted apart, the passage may have a token more
+    negation_indices = [
+        index for index in passage_indices if context_tokens[index].folded in load_terms("turning")
+    ]  # named, so shown too
+    shown_range = min([start, *negation_indices]), max([end, *(index + 1 for index in negation_indices)])
+    return PassageComparison(
+        tuple(all_differences),
+        max(matched_count, 0) / len(quote_tokens),
+        _find_token_span(text, context_tokens, *shown_range),
+    )
 
 
-def _span(text: str, around: Sequence[Token], start: int, end: int) -> tuple[int, int] | None:
+def _find_token_span(text: str, context_tokens: Sequence[Token], start: int, end: int) -> tuple[int, int] | None:
     """Where the tokens start..end stand in ``text``; None where one is written in other characters than it is read."""
-    at, first = 0, 0
-    for number, token in enumerate(around[:end]):
-        found = _next(token, text, at)
-        if found is None:
+    position, span_start = 0, 0
+    for index, token in enumerate(context_tokens[:end]):
+        token_span = _find_next_token(token, text, position)
+        if token_span is None:
             return None
-        if number == start:
-            first = found[0]
-        at = found[1]
-    return first, at
+        if index == start:
+            span_start = token_span[0]
+        position = token_span[1]
+    return span_start, position
 
 
-def _next(token: Token, text: str, at: int) -> tuple[int, int] | None:
-    """Where the token that follows ``at`` stands; what divides it at the end of a line is in the text alone."""
-    place = text.find(token.text, at)
-    if place >= 0 and (text[at:place] == token.between or plain(text[at:place]) == token.between):
-        return place, place + len(token.text)
-    divided = re.compile(_DIVIDED.join(map(re.escape, token.text))).search(text, at)
-    if divided is None or plain(text[at : divided.start()]) != token.between:
+def _find_next_token(token: Token, text: str, position: int) -> tuple[int, int] | None:
+    """Where the token that follows ``position`` stands; what divides it at the end of a line is in the text alone."""
+    token_start = text.find(token.text, position)
+    if token_start >= 0 and (
+        text[position:token_start] == token.gap_before
+        or normalise_characters(text[position:token_start]) == token.gap_before
+    ):
+        return token_start, token_start + len(token.text)
+    divided_match = re.compile(_WORD_DIVISION.join(map(re.escape, token.text))).search(text, position)
+    if divided_match is None or normalise_characters(text[position : divided_match.start()]) != token.gap_before:
         return None
-    return divided.span()
+    return divided_match.span()
 
 
-def _as_letters(*stretches: Sequence[Token]) -> list[str]:
+def _encode_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
     """Each stretch as a text with a letter for each word, the same for the same word, which is aligned much faster."""
-    letters: dict[str, str] = {}
-    return ["".join([letters.setdefault(one.key, chr(len(letters))) for one in stretch]) for stretch in stretches]
+    letter_by_word: dict[str, str] = {}
+    return [
+        "".join([letter_by_word.setdefault(token.folded, chr(len(letter_by_word))) for token in token_sequence])
+        for token_sequence in token_sequences
+    ]
 
 
-def _nearest(asked: str, around: str, first: int, size: int) -> tuple[int, int]:
-    """Where the run of words that is nearest to the quote begins and ends; ``first`` and ``size`` are about right.
+def _find_nearest_run(
+    quote_letters: str, context_letters: str, passage_start: int, passage_size: int
+) -> tuple[int, int]:
+    """Where the run of words that is nearest to the quote begins and ends; ``passage_start`` and ``passage_size`` are about right.
 
     Of equally near ones the longest: a word in the place of another is a change, not one word less.
     """
-    last = first + size
+    passage_end = passage_start + passage_size
 
-    def distance(start: int, end: int) -> int:
-        return Levenshtein.distance(asked, around[start:end])
+    def measure_distance(start: int, end: int) -> int:
+        return Levenshtein.distance(quote_letters, context_letters[start:end])
 
-    start = min(range(max(first - _SHIFT, 0), min(first + _SHIFT, last)), key=lambda at: (distance(at, last), at))
-    ends = range(max(last - _SHIFT, start) + 1, min(last + _SHIFT, len(around)) + 1)
-    end = min(ends, key=lambda at: (distance(start, at), -at))
+    start = min(
+        range(max(passage_start - _MAX_SHIFT_WORDS, 0), min(passage_start + _MAX_SHIFT_WORDS, passage_end)),
+        key=lambda index: (measure_distance(index, passage_end), index),
+    )
+    end_candidates = range(
+        max(passage_end - _MAX_SHIFT_WORDS, start) + 1, min(passage_end + _MAX_SHIFT_WORDS, len(context_letters)) + 1
+    )
+    end = min(end_candidates, key=lambda index: (measure_distance(start, index), -index))
     return start, end
 
 
-def _whole(asked: Sequence[Token], around: Sequence[Token], start: int, end: int) -> tuple[int, int]:
+def _include_divided_words(
+    quote_tokens: Sequence[Token], context_tokens: Sequence[Token], start: int, end: int
+) -> tuple[int, int]:
     """The run widened by what belongs to its first and last word: one that the page divides and the quote does not."""
-    while start and asked[0].key.endswith(_glued(around[start - 1 : start + 1])):
+    while start and quote_tokens[0].folded.endswith(_join_without_divisions(context_tokens[start - 1 : start + 1])):
         start -= 1
-    while end < len(around) and asked[-1].key.startswith(_glued(around[end - 1 : end + 1])):
+    while end < len(context_tokens) and quote_tokens[-1].folded.startswith(
+        _join_without_divisions(context_tokens[end - 1 : end + 1])
+    ):
         end += 1
     return start, end
 
 
-def _cut_through(around: Sequence[Token], start: int, end: int) -> Iterator[Difference]:
+def _find_cut_compounds(context_tokens: Sequence[Token], start: int, end: int) -> Iterator[QuoteDifference]:
     """What hangs on the first or last of the words start..end and is left out: non-|small, 3|+4, <|5, A|-."""
-    for left, right, out in ((start - 1, start, start - 1), (end - 1, end, end)):
-        if left >= 0 and right < len(around) and _hangs(around[left], around[right]):
-            text = around[out].text
-            yield Difference(
-                Kind.NEGATION if around[out].key in words("prefixes") else _kind(around[out]) or Kind.WORD, "", text
+    for left_index, right_index, omitted_index in ((start - 1, start, start - 1), (end - 1, end, end)):
+        if (
+            left_index >= 0
+            and right_index < len(context_tokens)
+            and _is_one_term(context_tokens[left_index], context_tokens[right_index])
+        ):
+            omitted_text = context_tokens[omitted_index].text
+            yield QuoteDifference(
+                DifferenceKind.NEGATION
+                if context_tokens[omitted_index].folded in load_terms("prefixes")
+                else _classify_token(context_tokens[omitted_index]) or DifferenceKind.WORD,
+                "",
+                omitted_text,
             )
 
 
-def _hangs(left: Token, right: Token) -> bool:
+def _is_one_term(left: Token, right: Token) -> bool:
     """Whether two neighbours are parts of one word, number or sign."""
-    if left.key in words("leading", "signs") and right.key[:1].isdigit():
+    if left.folded in load_terms("leading", "signs") and right.folded[:1].isdigit():
         return True
-    if not right.is_joined or right.between.strip("-/:+"):
+    if not right.has_no_space_before or right.gap_before.strip("-/:+"):
         return False
-    has_digit = left.key[-1:].isdigit() or right.key[:1].isdigit()
-    return right.between == "-" or not right.between or (has_digit and right.between in ("/", ":", "+"))
+    has_digit = left.folded[-1:].isdigit() or right.folded[:1].isdigit()
+    return right.gap_before == "-" or not right.gap_before or (has_digit and right.gap_before in ("/", ":", "+"))
 
 
-def _turned(asked: Sequence[Token], said: Sequence[Token], mine: int, theirs: int, size: int) -> Iterator[Difference]:
+def _compare_negation_punctuation(
+    quote_tokens: Sequence[Token], page_tokens: Sequence[Token], quote_start: int, page_start: int, length: int
+) -> Iterator[QuoteDifference]:
     """Stops and commas beside a negation that stand in one of two equal stretches only: "No, cancer", "no cancer"."""
-    turning = words("turning")
-    for at in range(1 if mine == 0 or theirs == 0 else 0, size):
-        one, other = asked[mine + at], said[theirs + at]
-        before = asked[mine + at - 1].key if mine + at else ""
-        if one.key not in turning and before not in turning:
+    negations = load_terms("turning")
+    for offset in range(1 if quote_start == 0 or page_start == 0 else 0, length):
+        quote_token, page_token = quote_tokens[quote_start + offset], page_tokens[page_start + offset]
+        previous_word = quote_tokens[quote_start + offset - 1].folded if quote_start + offset else ""
+        if quote_token.folded not in negations and previous_word not in negations:
             continue
-        if _STOPS.sub("", one.between) != _STOPS.sub("", other.between):
-            yield Difference(
-                Kind.NEGATION,
-                f"{before}{one.between}{one.text}",
-                f"{before}{other.between}{other.text}",
+        if _NON_STOP_CHARACTER.sub("", quote_token.gap_before) != _NON_STOP_CHARACTER.sub("", page_token.gap_before):
+            yield QuoteDifference(
+                DifferenceKind.NEGATION,
+                f"{previous_word}{quote_token.gap_before}{quote_token.text}",
+                f"{previous_word}{page_token.gap_before}{page_token.text}",
                 is_doubtful=True,
             )
 
 
-def _operations(asked: str, said: str) -> Iterator[Opcode]:
+def _merge_edit_operations(quote_letters: str, page_letters: str) -> Iterator[Opcode]:
     """Equal stretches of words and differing ones in turns, all that differs between two equal ones taken together."""
-    differing: Opcode | None = None
-    for op in Levenshtein.opcodes(asked, said):
-        if op.tag != "equal":
-            start = differing or op
-            differing = Opcode("replace", start.src_start, op.src_end, start.dest_start, op.dest_end)
+    pending_operation: Opcode | None = None
+    for operation in Levenshtein.opcodes(quote_letters, page_letters):
+        if operation.tag != "equal":
+            first_operation = pending_operation or operation
+            pending_operation = Opcode(
+                "replace", first_operation.src_start, operation.src_end, first_operation.dest_start, operation.dest_end
+            )
             continue
-        if differing:
-            yield differing
-            differing = None
-        yield op
-    if differing:
-        yield differing
+        if pending_operation:
+            yield pending_operation
+            pending_operation = None
+        yield operation
+    if pending_operation:
+        yield pending_operation
 
 
 # What a stretch differs in
 
 
-def _differences(
-    mine: Sequence[Token], theirs: Sequence[Token], is_recognised: bool, is_word: IsWord
-) -> Iterator[Difference]:
-    if _glued(mine) == _glued(theirs):
-        if not _is_division_loose(mine, theirs):
-            yield Difference(Kind.DIVISION, _shown(mine), _shown(theirs), is_doubtful=True)
+def _compare_parts(
+    quote_part: Sequence[Token], page_part: Sequence[Token], is_recognised: bool, is_word: IsWord
+) -> Iterator[QuoteDifference]:
+    if _join_without_divisions(quote_part) == _join_without_divisions(page_part):
+        if not _is_division_insignificant(quote_part, page_part):
+            yield QuoteDifference(
+                DifferenceKind.DIVISION, _join_token_texts(quote_part), _join_token_texts(page_part), is_doubtful=True
+            )
         return
-    if len(mine) == len(theirs):
-        for one, other in zip(mine, theirs, strict=True):
-            if one.key != other.key and (difference := _pair(one, other, is_recognised, is_word)):
+    if len(quote_part) == len(page_part):
+        for quote_token, page_token in zip(quote_part, page_part, strict=True):
+            if quote_token.folded != page_token.folded and (
+                difference := _compare_tokens(quote_token, page_token, is_recognised, is_word)
+            ):
                 yield difference
         return
-    if mine and theirs and _is_misprint(_glued(mine), _glued(theirs), is_recognised, is_word):
+    if (
+        quote_part
+        and page_part
+        and _is_misprint(
+            _join_without_divisions(quote_part), _join_without_divisions(page_part), is_recognised, is_word
+        )
+    ):
         return
-    yield from _unpaired(mine, theirs, is_recognised)
+    yield from _compare_unequal_parts(quote_part, page_part, is_recognised)
 
 
-def _unpaired(mine: Sequence[Token], theirs: Sequence[Token], is_recognised: bool) -> Iterator[Difference]:
+def _compare_unequal_parts(
+    quote_part: Sequence[Token], page_part: Sequence[Token], is_recognised: bool
+) -> Iterator[QuoteDifference]:
     """Stretches of different length: what decides in them, else the stretch as a whole."""
-    keys, others = {token.key for token in mine}, {token.key for token in theirs}
-    added = [token for token in mine if token.key not in others]
-    left_out = [token for token in theirs if token.key not in keys]
-    articles = words("articles")
-    if all(token.key in articles for token in (*added, *left_out)):
-        yield Difference(Kind.WORD, _shown(mine), _shown(theirs), is_doubtful=True)
+    quote_words, page_words = {token.folded for token in quote_part}, {token.folded for token in page_part}
+    added_tokens = [token for token in quote_part if token.folded not in page_words]
+    omitted_tokens = [token for token in page_part if token.folded not in quote_words]
+    articles = load_terms("articles")
+    if all(token.folded in articles for token in (*added_tokens, *omitted_tokens)):
+        yield QuoteDifference(
+            DifferenceKind.WORD, _join_token_texts(quote_part), _join_token_texts(page_part), is_doubtful=True
+        )
         return
-    kinds = {kind for token in (*left_out, *added) if (kind := _kind(token))}
-    kind = next((kind for kind in _WEIGHTIEST if kind in kinds), Kind.WORD)
-    is_doubtful = is_recognised and _looks_alike(_glued(mine), _glued(theirs))
-    yield Difference(kind, _shown(mine), _shown(theirs), is_doubtful=is_doubtful)
+    present_kinds = {kind for token in (*omitted_tokens, *added_tokens) if (kind := _classify_token(token))}
+    kind = next((kind for kind in _KINDS_BY_WEIGHT if kind in present_kinds), DifferenceKind.WORD)
+    is_doubtful = is_recognised and _is_lookalike(
+        _join_without_divisions(quote_part), _join_without_divisions(page_part)
+    )
+    yield QuoteDifference(kind, _join_token_texts(quote_part), _join_token_texts(page_part), is_doubtful=is_doubtful)
 
 
-def _pair(one: Token, other: Token, is_recognised: bool, is_word: IsWord) -> Difference | None:
+def _compare_tokens(
+    quote_token: Token, page_token: Token, is_recognised: bool, is_word: IsWord
+) -> QuoteDifference | None:
     """What one word in the place of another means; None for a misprint."""
-    is_name = any(_NAME.fullmatch(token.text) and not is_word(token.key, _EVERYWHERE) for token in (one, other))
-    if not is_name and _is_misprint(one.key, other.key, is_recognised, is_word):
+    is_name = any(
+        _UPPERCASE_NAME.fullmatch(token.text) and not is_word(token.folded, _IMPOSSIBLE_USE_COUNT)
+        for token in (quote_token, page_token)
+    )
+    if not is_name and _is_misprint(quote_token.folded, page_token.folded, is_recognised, is_word):
         return None
-    kind = _kind_of_pair(one, other)
-    is_doubtful = _looks_alike(one.key, other.key) if kind else Levenshtein.distance(one.key, other.key) <= 2
-    is_unknown = not kind and not is_name and not is_word(one.key, 1) and not is_word(other.key, _EVERYWHERE)
-    return Difference(
-        kind or Kind.WORD, one.text, other.text, is_doubtful=is_doubtful and (is_recognised or is_unknown)
+    kind = _classify_token_pair(quote_token, page_token)
+    is_doubtful = (
+        _is_lookalike(quote_token.folded, page_token.folded)
+        if kind
+        else Levenshtein.distance(quote_token.folded, page_token.folded) <= 2
+    )
+    is_unknown_word = (
+        not kind
+        and not is_name
+        and not is_word(quote_token.folded, 1)
+        and not is_word(page_token.folded, _IMPOSSIBLE_USE_COUNT)
+    )
+    return QuoteDifference(
+        kind or DifferenceKind.WORD,
+        quote_token.text,
+        page_token.text,
+        is_doubtful=is_doubtful and (is_recognised or is_unknown_word),
     )
 
 
-def _kind_of_pair(one: Token, other: Token) -> Kind | None:
+def _classify_token_pair(quote_token: Token, page_token: Token) -> DifferenceKind | None:
     """The kind that one of two words has; None if both are ordinary."""
-    if _AMOUNT.fullmatch(one.key) and _AMOUNT.fullmatch(other.key):
-        if re.sub(r"\D", "", one.key) == re.sub(r"\D", "", other.key):
-            return Kind.DECIMAL
-        if _DATE.fullmatch(one.key) or _DATE.fullmatch(other.key):
-            return Kind.DATE
+    if _AMOUNT.fullmatch(quote_token.folded) and _AMOUNT.fullmatch(page_token.folded):
+        if re.sub(r"\D", "", quote_token.folded) == re.sub(r"\D", "", page_token.folded):
+            return DifferenceKind.DECIMAL
+        if _DATE.fullmatch(quote_token.folded) or _DATE.fullmatch(page_token.folded):
+            return DifferenceKind.DATE
         # A point that moved brings a zero along: .5 and 0.5 are one number, 0.05 and 0.5 are not.
-        if re.sub(r"\D", "", one.key).strip("0") == re.sub(r"\D", "", other.key).strip("0"):
-            return Kind.DECIMAL
-        return Kind.NUMBER
-    return _kind(other) or _kind(one)
+        if re.sub(r"\D", "", quote_token.folded).strip("0") == re.sub(r"\D", "", page_token.folded).strip("0"):
+            return DifferenceKind.DECIMAL
+        return DifferenceKind.NUMBER
+    return _classify_token(page_token) or _classify_token(quote_token)
 
 
-def _kind(token: Token) -> Kind | None:
+def _classify_token(token: Token) -> DifferenceKind | None:
     """What kind of deciding word it is; None for an ordinary one."""
-    if kind := kinds().get(token.key):
+    if kind := load_kind_by_word().get(token.folded):
         return kind
-    if _AMOUNT.fullmatch(token.key):
-        return Kind.DATE if _DATE.fullmatch(token.key) and "/" in token.key else Kind.NUMBER
-    has_digit = _DIGIT.search(token.key)
-    if _GENE.fullmatch(token.text) or (_VARIANT.match(token.key) and (has_digit or "." in token.key)):
-        return Kind.GENE
-    return Kind.NAME if has_digit or _NAME.fullmatch(token.text) else None
+    if _AMOUNT.fullmatch(token.folded):
+        return DifferenceKind.DATE if _DATE.fullmatch(token.folded) and "/" in token.folded else DifferenceKind.NUMBER
+    has_digit = _DIGIT.search(token.folded)
+    if _GENE.fullmatch(token.text) or (_VARIANT.match(token.folded) and (has_digit or "." in token.folded)):
+        return DifferenceKind.GENE
+    return DifferenceKind.NAME if has_digit or _UPPERCASE_NAME.fullmatch(token.text) else None
 
 
-def _glued(tokens: Iterable[Token]) -> str:
+def _join_without_divisions(tokens: Iterable[Token]) -> str:
     """The words without divisions; two numbers stay two."""
     text = ""
     for token in tokens:
-        text += f" {token.key}" if text[-1:].isdigit() and token.key[:1].isdigit() else token.key
+        text += f" {token.folded}" if text[-1:].isdigit() and token.folded[:1].isdigit() else token.folded
     return text
 
 
-def _is_division_loose(mine: Sequence[Token], theirs: Sequence[Token]) -> bool:
+def _is_division_insignificant(quote_part: Sequence[Token], page_part: Sequence[Token]) -> bool:
     """Whether the different division stands at line breaks, cell borders, or beside a number or sign."""
     return all(
-        right.is_loose or not (left.key[-1:].isalpha() and right.key[:1].isalpha())
-        for tokens in (mine, theirs)
-        for left, right in pairwise(tokens)
+        right.has_loose_gap or not (left.folded[-1:].isalpha() and right.folded[:1].isalpha())
+        for part in (quote_part, page_part)
+        for left, right in pairwise(part)
     )
 
 
-def _shown(tokens: Sequence[Token]) -> str:
+def _join_token_texts(tokens: Sequence[Token]) -> str:
     return " ".join(token.text for token in tokens)
 
 
 # Misprints
 
 
-def _is_misprint(quoted: str, written: str, is_recognised: bool, is_word: IsWord) -> bool:
+def _is_misprint(quote_word: str, page_word: str, is_recognised: bool, is_word: IsWord) -> bool:
     """Whether it is the same word, spoilt on one side so that it is none any more.
 
     On a page that was recognised, a known word in the quote may be what the engine has spoilt.
     """
-    if Kind.UNIT in (kinds().get(written), kinds().get(quoted)):  # no dictionary knows them all: mmol, µmol, nmol
+    if DifferenceKind.UNIT in (
+        load_kind_by_word().get(page_word),
+        load_kind_by_word().get(quote_word),
+    ):  # no dictionary knows them all: mmol, µmol, nmol
         return False
-    if is_recognised and quoted.isalpha() and is_word(quoted, 1) and not is_word(written, 2):
-        return not _is_other_term(quoted, written) and _is_slip(written, quoted, is_known=is_word(quoted, _EVERYWHERE))
-    if not (quoted.isalpha() and written.isalpha()) or quoted in kinds() or is_word(quoted, 1):
+    if is_recognised and quote_word.isalpha() and is_word(quote_word, 1) and not is_word(page_word, 2):
+        return not _is_different_term(quote_word, page_word) and _is_typical_slip(
+            page_word, quote_word, is_known=is_word(quote_word, _IMPOSSIBLE_USE_COUNT)
+        )
+    if (
+        not (quote_word.isalpha() and page_word.isalpha())
+        or quote_word in load_kind_by_word()
+        or is_word(quote_word, 1)
+    ):
         return False
-    return not _is_other_term(quoted, written) and _is_slip(quoted, written, is_known=is_word(written, _EVERYWHERE))
+    return not _is_different_term(quote_word, page_word) and _is_typical_slip(
+        quote_word, page_word, is_known=is_word(page_word, _IMPOSSIBLE_USE_COUNT)
+    )
 
 
-def _is_slip(spoilt: str, word: str, *, is_known: bool) -> bool:
+def _is_typical_slip(misprint: str, word: str, *, is_known: bool) -> bool:
     """Whether engines and typists make the one of the other: look-alikes, a letter doubled or halved, or dropped.
 
     A letter may be dropped from a word that is known only: in a term that no dictionary has, it may be another term.
     """
-    if min(len(spoilt), len(word)) < _SHORTEST_MISPRINT - 1:
+    if min(len(misprint), len(word)) < _MIN_MISPRINT_LENGTH - 1:
         return False
-    pairs = ((word, spoilt), (_relieved(word), _relieved(spoilt)))
-    if pairs[1][0] == pairs[1][1]:
+    word_pairs = ((word, misprint), (_normalise_lookalikes(word), _normalise_lookalikes(misprint)))
+    if word_pairs[1][0] == word_pairs[1][1]:
         return True
-    allowed = 1 if word in kinds() or len(word) < _LONG else 2
+    max_edits = 1 if word in load_kind_by_word() or len(word) < _TWO_MISPRINTS_LENGTH else 2
     return any(
-        len(edits := Levenshtein.editops(*pair)) <= allowed and all(_is_small(edit, *pair, is_known) for edit in edits)
-        for pair in pairs
+        len(edits := Levenshtein.editops(*word_pair)) <= max_edits
+        and all(_is_typical_edit(edit, *word_pair, is_known) for edit in edits)
+        for word_pair in word_pairs
     )
 
 
-def _is_small(edit: Editop, word: str, spoilt: str, is_known: bool) -> bool:
+def _is_typical_edit(edit: Editop, word: str, misprint: str, is_known: bool) -> bool:
     """Whether one edit of ``word`` is such a slip."""
-    at, to = edit.src_pos, edit.dest_pos
+    word_index, misprint_index = edit.src_pos, edit.dest_pos
     if edit.tag == "replace":
-        return frozenset((word[at], spoilt[to])) in _CONFUSED
+        return frozenset((word[word_index], misprint[misprint_index])) in _CONFUSABLE_LETTERS
     if edit.tag == "delete":
-        return (0 < at < len(word) - 1 and is_known) or word[at] in (word[at - 1 : at], word[at + 1 : at + 2])
-    return spoilt[to] in (spoilt[max(to - 1, 0) : to], spoilt[to + 1 : to + 2])
+        return (0 < word_index < len(word) - 1 and is_known) or word[word_index] in (
+            word[word_index - 1 : word_index],
+            word[word_index + 1 : word_index + 2],
+        )
+    return misprint[misprint_index] in (
+        misprint[max(misprint_index - 1, 0) : misprint_index],
+        misprint[misprint_index + 1 : misprint_index + 2],
+    )
 
 
-def _relieved(word: str) -> str:
+def _normalise_lookalikes(word: str) -> str:
     """The word with what looks alike made equal."""
-    for one, other in _LOOKALIKES:
-        word = word.replace(one, other)
-    return word.translate(_ALIKE)
+    for lookalike, replacement in _LOOKALIKE_PAIRS:
+        word = word.replace(lookalike, replacement)
+    return word.translate(_LOOKALIKE_TRANSLATION)
 
 
-def _looks_alike(one: str, other: str) -> bool:
+def _is_lookalike(left: str, right: str) -> bool:
     """Whether an engine may have read one for the other: a sign or two misread, added or lost."""
-    return Levenshtein.distance(one, other) <= (1 if max(len(one), len(other)) < 6 else 2)
+    return Levenshtein.distance(left, right) <= (1 if max(len(left), len(right)) < 6 else 2)
 
 
-def _is_other_term(one: str, other: str) -> bool:
+def _is_different_term(left: str, right: str) -> bool:
     """Whether a prefix or an ending makes another term of it: hypotension, hypertension."""
-    for short, long in ((one, other), (other, one)):
-        if long.endswith(short) and long.removesuffix(short) in _PREFIXES:
+    for shorter, longer in ((left, right), (right, left)):
+        if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:
             return True
-        for first, second in _OPPOSITES if short.startswith(_FIRST_OPPOSITES) else ():
-            if short.startswith(first) and long == second + short[len(first) :]:
+        for left_affix, right_affix in _OPPOSITE_PREFIXES if shorter.startswith(_LEFT_OPPOSITE_PREFIXES) else ():
+            if shorter.startswith(left_affix) and longer == right_affix + shorter[len(left_affix) :]:
                 return True
-        for first, second in _ENDINGS if short.endswith(_FIRST_ENDINGS) else ():
-            if short.endswith(first) and long == short[: -len(first)] + second:
+        for left_affix, right_affix in _CONFUSABLE_SUFFIXES if shorter.endswith(_LEFT_CONFUSABLE_SUFFIXES) else ():
+            if shorter.endswith(left_affix) and longer == shorter[: -len(left_affix)] + right_affix:
                 return True
     return False

@@ -17,59 +17,59 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, WordPosition
-from evalkit.grounding.clause import left_out
-from evalkit.grounding.difference import compare, says_something
-from evalkit.grounding.normalise import Canonical, canonical, canonical_text
-from evalkit.grounding.words import Vocabulary
+from evalkit.grounding.difference import compare_passage, has_content_words
+from evalkit.grounding.normalise import CanonicalText, build_canonical_text, canonicalise
+from evalkit.grounding.omitted_context import find_omitted_context
+from evalkit.grounding.vocabulary import Vocabulary
 from evalkit.issue import PageBox, QuoteVerdict
 
 #: Similarity (rapidfuzz partial ratio, 0..100) from which a passage is worth comparing word by word.
-FAINT = 60.0
+MIN_SIMILARITY = 60.0
 #: The share of a quote's words that a passage must have, or the quote was not made from it.
-_MOSTLY = 0.5
+_MIN_MATCHED_SHARE = 0.5
 #: Characters beside the aligned passage that are compared too: where the quote leaves words out, the passage is longer.
-_MARGIN = 16
+_MARGIN_CHARACTERS = 16
 #: Longer quotes (characters) are looked for as they are and not compared: the model that sends them would set the cost.
-_LONGEST = 1_000
+_MAX_COMPARED_CHARACTERS = 1_000
 #: The share of a quote's longer words that a page must have to be worth aligning: misprints spoil a few.
-_SHARED = 0.3
+_MIN_SHARED_LONG_WORDS = 0.3
 #: Of fewer longer words, the share says nothing.
-_ENOUGH = 4
+_MIN_LONG_WORDS = 4
 _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 # What may stand around a quote and is not on the page there. A point or sign on a number is a part of it, and so is a
 # sign behind a name: .5, -2, A-.
-_LEADING = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
-_TRAILING = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
-_SPOKEN = re.compile(r"[^\W_]")
+_LEADING_PUNCTUATION = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
+_TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 #: So many differences are told; more would not be read.
-_SHOWN = 3
-_NOTHING_SAID = "the quote has only words that stand everywhere"
-_DIVIDED = "the letters are divided into other words"
+_MAX_SHOWN_DIFFERENCES = 3
+_ONLY_STOP_WORDS_MESSAGE = "the quote has only words that stand everywhere"
+_DIVIDED_DIFFERENTLY_MESSAGE = "the letters are divided into other words"
 
 
 @dataclass(frozen=True)
-class Located:
+class QuoteLocation:
     """The place of a quote."""
 
     verdict: QuoteVerdict
-    page: int | None = None
+    page_number: int | None = None
     """Where it, or the passage near it, begins; None where it is ABSENT or the page could not be read."""
     start: int = 0
     """Characters of ``Page.text``."""
     end: int = 0
-    parts: tuple[tuple[Page, int, int], ...] = field(default=(), repr=False)
+    page_spans: tuple[tuple[Page, int, int], ...] = field(default=(), repr=False)
     """The pages it stands on, each with start and end there: several where it crosses from one to the next."""
-    score: float = 100.0
+    similarity: float = 100.0
     """Similarity 0..100; 100 where the canonical forms are equal."""
-    difference: str | None = None
+    difference_text: str | None = None
     """What differs from the document, in words."""
-    nearest: int | None = None
+    closest_page: int | None = None
     """Of an ABSENT quote: the page of the passage that is most like it, if any is."""
 
     @property
     def boxes(self) -> tuple[PageBox, ...]:
         """The rectangles around it, one per line."""
-        return tuple(box for part in self.parts for box in boxes_of(*part))
+        return tuple(box for page_span in self.page_spans for box in find_line_boxes(*page_span))
 
     @property
     def is_found(self) -> bool:
@@ -77,335 +77,423 @@ class Located:
         return self.verdict in (QuoteVerdict.VERBATIM, QuoteVerdict.NOISY)
 
 
-class Locator:
+class QuoteLocator:
     """Finds quotes in one document."""
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle
-        self._joined: dict[int, _Passage] = {}
-        self._words: dict[str, frozenset[str]] = {}
+        self._joined_passages: dict[int, _PagePassage] = {}
+        self._long_words_by_text: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(page.text for page in self._bundle.pages)
 
     @cached_property
-    def _passages(self) -> list[_Passage]:
+    def _passages(self) -> list[_PagePassage]:
         """One for each page."""
-        return [_Passage.of(page) for page in self._bundle.pages]
+        return [_PagePassage.from_page(page) for page in self._bundle.pages]
 
-    def locate(self, quote: str, page_number: int) -> Located:
+    def locate(self, quote: str, page_number: int) -> QuoteLocation:
         """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist).
 
         An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN.
         """
-        wanted = canonical_text(quote)
-        if not _SPOKEN.search(wanted):
-            return Located(QuoteVerdict.ABSENT, score=0.0)
-        place = self._locate(wanted, quote, page_number)
-        if place.is_found or (bare := _bare(quote)) == quote.strip():
-            return place
-        again = self._locate(canonical_text(bare), bare, page_number)
-        return replace(again, verdict=QuoteVerdict.NOISY) if again.is_found else again
-
-    def _locate(self, wanted: str, quote: str, page_number: int) -> Located:
-        claimed = self._passages[page_number - 1] if 1 <= page_number <= len(self._passages) else None
-        own = [claimed] if claimed else []
-        if (place := self._exactly(wanted, quote, own)) and place.is_found:
-            return place
-        own += self._joins(page_number)
-        place = place or self._exactly(wanted, quote, own[1:])
-        if place and place.is_found:
-            return place
-        others = sorted(
-            (passage for passage in self._passages if passage is not claimed),
-            key=lambda passage: (abs(passage.page.page_num - page_number), passage.page.page_num),
+        canonical_quote = canonicalise(quote)
+        if not _LETTER_OR_DIGIT.search(canonical_quote):
+            return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
+        location = self._locate_canonical(canonical_quote, quote, page_number)
+        if location.is_found or (stripped_quote := _strip_punctuation(quote)) == quote.strip():
+            return location
+        stripped_location = self._locate_canonical(canonicalise(stripped_quote), stripped_quote, page_number)
+        return (
+            replace(stripped_location, verdict=QuoteVerdict.NOISY) if stripped_location.is_found else stripped_location
         )
-        if (elsewhere := self._exactly(wanted, quote, others)) and elsewhere.is_found:
-            return replace(elsewhere, verdict=QuoteVerdict.WRONG_PAGE)
-        if place or elsewhere:  # it stands there, but what stands beside it turns it
-            return place or elsewhere  # type: ignore[return-value]
-        if claimed and not claimed.page.status.is_readable:
-            return Located(QuoteVerdict.UNCERTAIN, score=0.0)
-        return self._nearest(wanted, quote, own, others)
 
-    def has(self, quote: str, page_number: int) -> bool:
+    def _locate_canonical(self, canonical_quote: str, quote: str, page_number: int) -> QuoteLocation:
+        claimed_passage = self._passages[page_number - 1] if 1 <= page_number <= len(self._passages) else None
+        nearby_passages = [claimed_passage] if claimed_passage else []
+        if (location := self._find_exact(canonical_quote, quote, nearby_passages)) and location.is_found:
+            return location
+        nearby_passages += self._join_neighbours(page_number)
+        location = location or self._find_exact(canonical_quote, quote, nearby_passages[1:])
+        if location and location.is_found:
+            return location
+        other_passages = sorted(
+            (passage for passage in self._passages if passage is not claimed_passage),
+            key=lambda passage: (abs(passage.first_page.page_num - page_number), passage.first_page.page_num),
+        )
+        if (other_location := self._find_exact(canonical_quote, quote, other_passages)) and other_location.is_found:
+            return replace(other_location, verdict=QuoteVerdict.WRONG_PAGE)
+        if location or other_location:  # it stands there, but what stands beside it turns it
+            return location or other_location  # type: ignore[return-value]
+        if claimed_passage and not claimed_passage.first_page.status.is_readable:
+            return QuoteLocation(QuoteVerdict.UNCERTAIN, similarity=0.0)
+        return self._find_nearest(canonical_quote, quote, nearby_passages, other_passages)
+
+    def has_quote(self, quote: str, page_number: int) -> bool:
         """Whether the page has these words."""
-        wanted = canonical_text(quote)
-        exists = 1 <= page_number <= self._bundle.total_pages
-        return exists and bool(wanted) and any(occurrences(wanted, self._bundle.page(page_number).text))
+        canonical_quote = canonicalise(quote)
+        is_existing_page = 1 <= page_number <= self._bundle.total_pages
+        return (
+            is_existing_page
+            and bool(canonical_quote)
+            and any(find_occurrences(canonical_quote, self._bundle.page(page_number).text))
+        )
 
-    def _joins(self, number: int) -> list[_Passage]:
+    def _join_neighbours(self, page_number: int) -> list[_PagePassage]:
         """The page run on into the next one, and the one before run on into it, without what is furniture."""
-        return [self._join(first) for first in (number, number - 1) if 1 <= first < self._bundle.total_pages]
+        return [
+            self._join_with_next_page(first_page_number)
+            for first_page_number in (page_number, page_number - 1)
+            if 1 <= first_page_number < self._bundle.total_pages
+        ]
 
-    def _join(self, first: int) -> _Passage:
-        if first not in self._joined:
-            self._joined[first] = _Passage.across(self._bundle.page(first), self._bundle.page(first + 1))
-        return self._joined[first]
+    def _join_with_next_page(self, first_page_number: int) -> _PagePassage:
+        if first_page_number not in self._joined_passages:
+            self._joined_passages[first_page_number] = _PagePassage.from_two_pages(
+                self._bundle.page(first_page_number), self._bundle.page(first_page_number + 1)
+            )
+        return self._joined_passages[first_page_number]
 
     @staticmethod
-    def _exactly(wanted: str, quote: str, passages: Iterable[_Passage]) -> Located | None:
+    def _find_exact(canonical_quote: str, quote: str, passages: Iterable[_PagePassage]) -> QuoteLocation | None:
         """The first place where the quote stands and nothing turns it; failing that, the first where it stands."""
-        turned: Located | None = None
+        reversed_location: QuoteLocation | None = None
         for passage in passages:
-            if place := passage.exactly(wanted, quote):
-                if place.is_found:
-                    return place
-                turned = turned or place
-        return turned
+            if location := passage.find_exact(canonical_quote, quote):
+                if location.is_found:
+                    return location
+                reversed_location = reversed_location or location
+        return reversed_location
 
-    def _nearest(self, wanted: str, quote: str, own: Sequence[_Passage], others: Sequence[_Passage]) -> Located:
+    def _find_nearest(
+        self,
+        canonical_quote: str,
+        quote: str,
+        nearby_passages: Sequence[_PagePassage],
+        other_passages: Sequence[_PagePassage],
+    ) -> QuoteLocation:
         """The place that is most like the quote, with what differs; ABSENT where too little is alike."""
-        best: Located | None = None
-        if len(wanted) > _LONGEST:
-            return Located(QuoteVerdict.ABSENT, score=0.0)
-        asked = _long_words(quote)
-        for passage in (*own, *others):
-            if len(asked) >= _ENOUGH and len(asked & self._long_words_of(passage)) < _SHARED * len(asked):
+        best_location: QuoteLocation | None = None
+        if len(canonical_quote) > _MAX_COMPARED_CHARACTERS:
+            return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
+        long_words = _find_long_words(quote)
+        for passage in (*nearby_passages, *other_passages):
+            if len(long_words) >= _MIN_LONG_WORDS and len(
+                long_words & self._get_long_words(passage)
+            ) < _MIN_SHARED_LONG_WORDS * len(long_words):
                 continue
-            place = self._aligned(wanted, quote, passage, at_least=max(FAINT, best.score + 0.01 if best else 0))
-            if place is None:
+            location = self._align(
+                canonical_quote,
+                quote,
+                passage,
+                min_similarity=max(MIN_SIMILARITY, best_location.similarity + 0.01 if best_location else 0),
+            )
+            if location is None:
                 continue
-            if place.verdict is QuoteVerdict.NOISY:
-                return place if passage in own else replace(place, verdict=QuoteVerdict.WRONG_PAGE)
-            best = place
-        return best or Located(QuoteVerdict.ABSENT, score=0.0)
+            if location.verdict is QuoteVerdict.NOISY:
+                return location if passage in nearby_passages else replace(location, verdict=QuoteVerdict.WRONG_PAGE)
+            best_location = location
+        return best_location or QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
 
-    def _long_words_of(self, passage: _Passage) -> frozenset[str]:
-        if passage.text not in self._words:
-            self._words[passage.text] = _long_words(passage.text)
-        return self._words[passage.text]
+    def _get_long_words(self, passage: _PagePassage) -> frozenset[str]:
+        if passage.text not in self._long_words_by_text:
+            self._long_words_by_text[passage.text] = _find_long_words(passage.text)
+        return self._long_words_by_text[passage.text]
 
-    def _aligned(self, wanted: str, quote: str, passage: _Passage, at_least: float) -> Located | None:
-        form = canonical(passage.text)
-        if len(form.text) >= len(wanted):
-            found = fuzz.partial_ratio_alignment(wanted, form.text, score_cutoff=at_least)
-            if not found or found.dest_end == found.dest_start:
+    def _align(
+        self, canonical_quote: str, quote: str, passage: _PagePassage, min_similarity: float
+    ) -> QuoteLocation | None:
+        canonical_form = build_canonical_text(passage.text)
+        if len(canonical_form.text) >= len(canonical_quote):
+            alignment = fuzz.partial_ratio_alignment(canonical_quote, canonical_form.text, score_cutoff=min_similarity)
+            if not alignment or alignment.dest_end == alignment.dest_start:
                 return None
-            score, span = found.score, form.span(found.dest_start, found.dest_end)
+            similarity, span = (
+                alignment.score,
+                canonical_form.get_original_span(alignment.dest_start, alignment.dest_end),
+            )
         else:  # the roles would swap: a page inside a quote is not a quote on a page
-            score, span = fuzz.ratio(wanted, form.text), (0, len(passage.text))
-            if score < at_least:
+            similarity, span = fuzz.ratio(canonical_quote, canonical_form.text), (0, len(passage.text))
+            if similarity < min_similarity:
                 return None
-        span = whole_words(passage.text, *span)
-        if not passage.holds(span):
+        span = widen_to_whole_words(passage.text, *span)
+        if not passage.has_span(span):
             return None
-        margin = _MARGIN + (span[1] - span[0]) // 8
+        margin = _MARGIN_CHARACTERS + (span[1] - span[0]) // 8
         text = passage.text
-        wide = whole_words(text, max(span[0] - margin, 0), min(span[1] + margin, len(text)))
-        is_recognised = passage.page.status is PageStatus.OCR
-        compared = compare(
+        wide_span = widen_to_whole_words(text, max(span[0] - margin, 0), min(span[1] + margin, len(text)))
+        is_recognised = passage.first_page.status is PageStatus.OCR
+        comparison = compare_passage(
             quote,
-            text[wide[0] : span[0]],
+            text[wide_span[0] : span[0]],
             text[slice(*span)],
-            text[span[1] : wide[1]],
+            text[span[1] : wide_span[1]],
             is_recognised=is_recognised,
             is_word=self._vocabulary,
         )
-        if compared.matched < _MOSTLY:
-            return passage.place(QuoteVerdict.ABSENT, span, score=score)
-        differences = compared.differences
-        if not differences and (lost := left_out(passage.text, *span)):
-            differences = (lost,)
-        if compared.span:  # a window as long as the quote is a little beside it where the passage is shorter or longer
-            exact = whole_words(text, wide[0] + compared.span[0], wide[0] + compared.span[1])
-            span = exact if passage.holds(exact) else span
+        if comparison.matched_share < _MIN_MATCHED_SHARE:
+            return passage.create_location(QuoteVerdict.ABSENT, span, similarity=similarity)
+        differences = comparison.differences
+        if not differences and (omission := find_omitted_context(passage.text, *span)):
+            differences = (omission,)
+        if (
+            comparison.compared_span
+        ):  # a window as long as the quote is a little beside it where the passage is shorter or longer
+            exact_span = widen_to_whole_words(
+                text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
+            )
+            span = exact_span if passage.has_span(exact_span) else span
         if not differences:
-            return passage.place(QuoteVerdict.NOISY, span, score=score)
-        verdict = QuoteVerdict.UNCERTAIN if all(one.is_doubtful for one in differences) else QuoteVerdict.ALTERED
-        return passage.place(verdict, span, score=score, difference="; ".join(map(str, differences[:_SHOWN])))
+            return passage.create_location(QuoteVerdict.NOISY, span, similarity=similarity)
+        verdict = (
+            QuoteVerdict.UNCERTAIN
+            if all(difference.is_doubtful for difference in differences)
+            else QuoteVerdict.ALTERED
+        )
+        return passage.create_location(
+            verdict,
+            span,
+            similarity=similarity,
+            difference_text="; ".join(map(str, differences[:_MAX_SHOWN_DIFFERENCES])),
+        )
 
 
-def _bare(quote: str) -> str:
+def _strip_punctuation(quote: str) -> str:
     """The quote without stops, dots, brackets and bullets around it."""
-    start = _LEADING.match(quote)
-    return _TRAILING.sub("", quote[start.end() if start else 0 :])
+    leading = _LEADING_PUNCTUATION.match(quote)
+    return _TRAILING_PUNCTUATION.sub("", quote[leading.end() if leading else 0 :])
 
 
-def _long_words(text: str) -> frozenset[str]:
+def _find_long_words(text: str) -> frozenset[str]:
     return frozenset(_LONG_WORD.findall(text.casefold()))
 
 
-class _Passage(NamedTuple):
+class _PagePassage(NamedTuple):
     """A text to look in: a page's, or the end of one and the beginning of the next."""
 
-    page: Page
+    first_page: Page
     """The page it begins on."""
     text: str
-    parts: tuple[tuple[int, int, int, Page], ...]
+    page_spans: tuple[tuple[int, int, int, Page], ...]
     """Start and end in ``text``, start in ``Page.text``, the page."""
-    seam: int | None = None
+    second_page_start: int | None = None
     """Where the second page begins in ``text``."""
 
     @classmethod
-    def of(cls, page: Page) -> _Passage:
+    def from_page(cls, page: Page) -> _PagePassage:
         return cls(page, page.text, ((0, len(page.text), 0, page),))
 
     @classmethod
-    def across(cls, first: Page, second: Page) -> _Passage:
+    def from_two_pages(cls, first_page: Page, second_page: Page) -> _PagePassage:
         """The body of two pages, from one to the other."""
-        parts: list[tuple[int, int, int, Page]] = []
-        text, seam = "", 0
-        for page in (first, second):
-            seam = len(text)
-            for start, end in _body(page):
+        page_spans: list[tuple[int, int, int, Page]] = []
+        text, second_page_start = "", 0
+        for page in (first_page, second_page):
+            second_page_start = len(text)
+            for start, end in _find_body_spans(page):
                 text += "\n" if text else ""
-                parts.append((len(text), len(text) + end - start, start, page))
+                page_spans.append((len(text), len(text) + end - start, start, page))
                 text += page.text[start:end]
-        return cls(first, text, tuple(parts), seam)
+        return cls(first_page, text, tuple(page_spans), second_page_start)
 
-    def holds(self, span: tuple[int, int]) -> bool:
+    def has_span(self, span: tuple[int, int]) -> bool:
         """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
-        return self.seam is None or span[0] < self.seam < span[1]
+        return self.second_page_start is None or span[0] < self.second_page_start < span[1]
 
-    def exactly(self, wanted: str, quote: str) -> Located | None:
+    def find_exact(self, canonical_quote: str, quote: str) -> QuoteLocation | None:
         """The best of the places here where the quote's canonical form stands; None without one."""
-        turned: Located | None = None
-        whole: list[tuple[int, int]] = []
-        for span in filter(self.holds, occurrences(wanted, self.text)):
-            if not says_something(quote):
-                return self.place(QuoteVerdict.UNCERTAIN, span, difference=_NOTHING_SAID)
-            if lost := left_out(self.text, *span):
-                verdict = QuoteVerdict.UNCERTAIN if lost.is_doubtful else QuoteVerdict.ALTERED
-                turned = turned or self.place(verdict, span, difference=str(lost))
-            elif self.seam is None and self.text[slice(*span)] == quote.strip():
-                return self.place(QuoteVerdict.VERBATIM, span)
+        reversed_location: QuoteLocation | None = None
+        matching_spans: list[tuple[int, int]] = []
+        for span in filter(self.has_span, find_occurrences(canonical_quote, self.text)):
+            if not has_content_words(quote):
+                return self.create_location(QuoteVerdict.UNCERTAIN, span, difference_text=_ONLY_STOP_WORDS_MESSAGE)
+            if omission := find_omitted_context(self.text, *span):
+                verdict = QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED
+                reversed_location = reversed_location or self.create_location(
+                    verdict, span, difference_text=str(omission)
+                )
+            elif self.second_page_start is None and self.text[slice(*span)] == quote.strip():
+                return self.create_location(QuoteVerdict.VERBATIM, span)
             else:
-                whole.append(span)
-        for span in whole:
-            if _same_words(self.text[slice(*span)], quote):
-                return self.place(QuoteVerdict.NOISY, span)
-        if whole:
-            return self.place(QuoteVerdict.UNCERTAIN, whole[0], difference=_DIVIDED)
-        return turned
+                matching_spans.append(span)
+        for span in matching_spans:
+            if _has_same_words(self.text[slice(*span)], quote):
+                return self.create_location(QuoteVerdict.NOISY, span)
+        if matching_spans:
+            return self.create_location(
+                QuoteVerdict.UNCERTAIN, matching_spans[0], difference_text=_DIVIDED_DIFFERENTLY_MESSAGE
+            )
+        return reversed_location
 
-    def place(
-        self, verdict: QuoteVerdict, span: tuple[int, int], score: float = 100.0, difference: str | None = None
-    ) -> Located:
+    def create_location(
+        self,
+        verdict: QuoteVerdict,
+        span: tuple[int, int],
+        similarity: float = 100.0,
+        difference_text: str | None = None,
+    ) -> QuoteLocation:
         """The verdict at ``span`` of this text."""
-        parts: tuple[tuple[Page, int, int], ...] = ((self.page, *span),)
-        page, start, end = parts[0]
-        if self.seam is not None:
-            parts = tuple(
-                (page, max(span[0], start) - start + at, min(span[1], end) - start + at)
-                for start, end, at, page in self.parts
+        page_spans: tuple[tuple[Page, int, int], ...] = ((self.first_page, *span),)
+        page, start, end = page_spans[0]
+        if self.second_page_start is not None:
+            page_spans = tuple(
+                (page, max(span[0], start) - start + page_offset, min(span[1], end) - start + page_offset)
+                for start, end, page_offset, page in self.page_spans
                 if start < span[1] and end > span[0]
             )
-            page, start, end = parts[0]
-            end = max(one[2] for one in parts if one[0] is page)
+            page, start, end = page_spans[0]
+            end = max(page_span[2] for page_span in page_spans if page_span[0] is page)
         if verdict is QuoteVerdict.ABSENT:
-            return Located(verdict, score=score, nearest=page.page_num)
-        return Located(verdict, page.page_num, start, end, parts=parts, score=score, difference=difference)
+            return QuoteLocation(verdict, similarity=similarity, closest_page=page.page_num)
+        return QuoteLocation(
+            verdict,
+            page.page_num,
+            start,
+            end,
+            page_spans=page_spans,
+            similarity=similarity,
+            difference_text=difference_text,
+        )
 
 
-def _body(page: Page) -> list[tuple[int, int]]:
+def _find_body_spans(page: Page) -> list[tuple[int, int]]:
     """Start and end in ``Page.text`` of each paragraph that is not furniture; the text is the paragraphs, one break apart."""
-    spans, at = [], 0
+    spans, position = [], 0
     for block in page.visible_blocks:
         if not block.furniture:
-            spans.append((at, at + len(block.text)))
-        at += len(block.text) + 1
+            spans.append((position, position + len(block.text)))
+        position += len(block.text) + 1
     return spans
 
 
-def occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
+def find_occurrences(canonical_phrase: str, text: str) -> Iterator[tuple[int, int]]:
     """The original characters of every whole-word occurrence."""
-    form = canonical(text)
-    at = form.text.find(wanted)
-    while at >= 0:
-        end = at + len(wanted)
-        if not _splits(form, text, at) and not _splits(form, text, end):
-            yield form.span(at, end)
-        at = form.text.find(wanted, at + 1)
+    canonical_form = build_canonical_text(text)
+    match_start = canonical_form.text.find(canonical_phrase)
+    while match_start >= 0:
+        match_end = match_start + len(canonical_phrase)
+        if not _is_inside_word(canonical_form, text, match_start) and not _is_inside_word(
+            canonical_form, text, match_end
+        ):
+            yield canonical_form.get_original_span(match_start, match_end)
+        match_start = canonical_form.text.find(canonical_phrase, match_start + 1)
 
 
-def _same_words(found: str, quote: str) -> bool:
+def _has_same_words(passage_text: str, quote: str) -> bool:
     """Whether two texts of one canonical form are divided into the same words: "a typical" is not "atypical".
 
     Where one of them breaks a line or cell, or joins with a hyphen, a division may be missing in the other.
     """
-    if found.casefold().split() == quote.casefold().split():
+    if passage_text.casefold().split() == quote.casefold().split():
         return True
-    divided, loosely = zip(*(_divisions(text) for text in (found, quote)), strict=True)
-    return not (divided[0] ^ divided[1]) - loosely[0] - loosely[1]
+    divisions, loose_divisions = zip(*(_find_word_divisions(text) for text in (passage_text, quote)), strict=True)
+    return not (divisions[0] ^ divisions[1]) - loose_divisions[0] - loose_divisions[1]
 
 
-def _divisions(text: str) -> tuple[set[int], set[int]]:
+def _find_word_divisions(text: str) -> tuple[set[int], set[int]]:
     """Where letters are divided by whitespace, and where by a line break, tab or hyphen; in canonical characters."""
-    form = canonical(text)
-    by_space, loosely = set(), set()
-    for at in range(1, len(form.text)):
-        between = text[form.origin[at - 1] + 1 : form.origin[at]]
-        if "\n" in between or "\t" in between or "-" in between or "\u2010" in between:
-            loosely.add(at)
-        elif any(map(str.isspace, between)) and form.text[at - 1].isalpha() and form.text[at].isalpha():
-            by_space.add(at)
-    return by_space | loosely, loosely
+    canonical_form = build_canonical_text(text)
+    space_divisions, loose_divisions = set(), set()
+    for index in range(1, len(canonical_form.text)):
+        gap = text[canonical_form.original_indices[index - 1] + 1 : canonical_form.original_indices[index]]
+        if "\n" in gap or "\t" in gap or "-" in gap or "\u2010" in gap:
+            loose_divisions.add(index)
+        elif (
+            any(map(str.isspace, gap))
+            and canonical_form.text[index - 1].isalpha()
+            and canonical_form.text[index].isalpha()
+        ):
+            space_divisions.add(index)
+    return space_divisions | loose_divisions, loose_divisions
 
 
-def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     """The span widened until it splits no word or number: what is cut out of a text must be found in it again."""
-    form = canonical(text)
-    first, last = bisect_left(form.origin, start), bisect_left(form.origin, end)
-    if first == last:
+    canonical_form = build_canonical_text(text)
+    canonical_start, canonical_end = (
+        bisect_left(canonical_form.original_indices, start),
+        bisect_left(canonical_form.original_indices, end),
+    )
+    if canonical_start == canonical_end:
         return start, end
-    while _splits(form, text, first):
-        first -= 1
-    while _splits(form, text, last):
-        last += 1
-    return form.span(first, last)
+    while _is_inside_word(canonical_form, text, canonical_start):
+        canonical_start -= 1
+    while _is_inside_word(canonical_form, text, canonical_end):
+        canonical_end += 1
+    return canonical_form.get_original_span(canonical_start, canonical_end)
 
 
-def _splits(form: Canonical, text: str, at: int) -> bool:  # noqa: PLR0911 - each return is one way to be one
-    """Whether a cut before the canonical character ``at`` goes through a word or number: 1|1.2, 4|.2, BRCA|1, ½."""
-    if not 0 < at < len(form.text):
+def _is_inside_word(canonical_form: CanonicalText, text: str, index: int) -> bool:  # noqa: PLR0911 - each return is one way to be one
+    """Whether a cut before the canonical character ``index`` goes through a word or number: 1|1.2, 4|.2, BRCA|1, ½."""
+    if not 0 < index < len(canonical_form.text):
         return False
-    left, right = form.origin[at - 1], form.origin[at]
-    if left == right:
+    left_origin, right_origin = canonical_form.original_indices[index - 1], canonical_form.original_indices[index]
+    if left_origin == right_origin:
         return True
-    before, after = form.text[at - 1], form.text[at]
-    if right - left > 1 and (text[right - 1].isspace() or any(map(str.isspace, text[left + 1 : right]))):
+    left_character, right_character = canonical_form.text[index - 1], canonical_form.text[index]
+    if right_origin - left_origin > 1 and (
+        text[right_origin - 1].isspace() or any(map(str.isspace, text[left_origin + 1 : right_origin]))
+    ):
         # < 5 is one amount
-        return after.isdigit() and form.text[max(at - 2, 0) : at].rstrip("=")[-1:] in _COMPARING
-    if (before.isalnum() and after.isalnum()) or (text[left].isalnum() and text[right].isalnum()):  # 10|³ is ^3
+        return (
+            right_character.isdigit()
+            and canonical_form.text[max(index - 2, 0) : index].rstrip("=")[-1:] in _COMPARISON_SYMBOLS
+        )
+    if (left_character.isalnum() and right_character.isalnum()) or (
+        text[left_origin].isalnum() and text[right_origin].isalnum()
+    ):  # 10|³ is ^3
         return True
-    around = form.text[max(at - 2, 0) : at + 2]
+    nearby_characters = canonical_form.text[max(index - 2, 0) : index + 2]
     if (
-        after in _HANGING
-        and before.isalnum()
-        and not (after == "-" and (text[left].islower() or text[right + 1 : right + 2].isalnum()))
+        right_character in _TRAILING_SYMBOLS
+        and left_character.isalnum()
+        and not (
+            right_character == "-"
+            and (text[left_origin].islower() or text[right_origin + 1 : right_origin + 2].isalnum())
+        )
     ):
         return True  # 3|+, 5|%, A|-
-    has_digits = at >= 2 and around[0].isdigit(), around[-1].isdigit()
-    if before in _INSIDE:  # 4.|2, 3-|5, 0/|12, >|G
-        is_number = after.isdigit() and (has_digits[0] or before in _BEFORE_NUMBER)
-        return is_number or (before in "_^>" and after.isalnum())
-    return (after in _INSIDE and before.isdigit() and has_digits[1]) or (after in "_^>" and before.isalnum())
+    has_digits = index >= 2 and nearby_characters[0].isdigit(), nearby_characters[-1].isdigit()
+    if left_character in _INNER_SYMBOLS:  # 4.|2, 3-|5, 0/|12, >|G
+        is_number = right_character.isdigit() and (has_digits[0] or left_character in _NUMBER_PREFIX_SYMBOLS)
+        return is_number or (left_character in "_^>" and right_character.isalnum())
+    return (right_character in _INNER_SYMBOLS and left_character.isdigit() and has_digits[1]) or (
+        right_character in "_^>" and left_character.isalnum()
+    )
 
 
 #: Signs inside numbers and variants.
-_INSIDE = ".,-/:_^>+*=<≤≥±~≈≠"
+_INNER_SYMBOLS = ".,-/:_^>+*=<≤≥±~≈≠"
 #: Signs that belong to the number behind them.
-_COMPARING = frozenset("<>±~≈≠≪≫≲")
-_BEFORE_NUMBER = _COMPARING | set("-+")
+_COMPARISON_SYMBOLS = frozenset("<>±~≈≠≪≫≲")
+_NUMBER_PREFIX_SYMBOLS = _COMPARISON_SYMBOLS | set("-+")
 #: Signs that belong to what stands before them.
-_HANGING = "+%‰°*^-"
+_TRAILING_SYMBOLS = "+%‰°*^-"
 
 
-def boxes_of(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
+def find_line_boxes(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
     """The rectangles, one per line, around the words of ``page.text[start:end]``."""
-    lines: list[list[int]] = []
-    first = bisect_right(page.words, start, key=itemgetter(1))
-    for word in page.words[first : bisect_left(page.words, end, first, key=itemgetter(0))]:
-        if lines and _same_line(lines[-1], word):
-            line = lines[-1]
-            line[:] = [min(line[0], word[2]), min(line[1], word[3]), max(line[2], word[4]), max(line[3], word[5])]
+    line_boxes: list[list[int]] = []
+    first_index = bisect_right(page.words, start, key=itemgetter(1))
+    for word in page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]:
+        if line_boxes and _is_on_line(line_boxes[-1], word):
+            line_box = line_boxes[-1]
+            line_box[:] = [
+                min(line_box[0], word[2]),
+                min(line_box[1], word[3]),
+                max(line_box[2], word[4]),
+                max(line_box[3], word[5]),
+            ]
         else:
-            lines.append(list(word[2:]))
-    return tuple((page.page_num, *(round(edge / 10_000, 4) for edge in line)) for line in lines)  # type: ignore[misc]
+            line_boxes.append(list(word[2:]))
+    return tuple(
+        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in line_box))  # type: ignore[misc]
+        for line_box in line_boxes
+    )
 
 
-def _same_line(line: list[int], word: WordPosition) -> bool:
-    overlap = min(line[3], word[5]) - max(line[1], word[3])
-    return word[2] >= line[0] and overlap > 0.5 * min(line[3] - line[1], word[5] - word[3])
+def _is_on_line(line_box: list[int], word: WordPosition) -> bool:
+    overlap = min(line_box[3], word[5]) - max(line_box[1], word[3])
+    return word[2] >= line_box[0] and overlap > 0.5 * min(line_box[3] - line_box[1], word[5] - word[3])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from evalkit.llm.model import A, Answer, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Question, Usage
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ class EmbeddedModel:
 
     name = "embedded"
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         """The question's own computed answer."""
         usage = Usage(calls=1)
         try:

@@ -5,70 +5,72 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from evalkit.llm.model import CallFailed, Usage
+from evalkit.llm.model import ModelCallError, Usage
 
 
-class _Kind(NamedTuple):
-    what: str
+class _FailureKind(NamedTuple):
+    description: str
     """Follows the provider's name."""
     remedy: str
-    may_pass: bool = False
+    is_transient: bool = False
 
 
-_LATER = "It is tried again; if that does not help, run the same command later."
-_NETWORK = "Check the network, the proxy (HTTPS_PROXY), the certificates of this computer and the address that is set."
-_PERSON = "A person must look at the document; another model may answer."
-_REPORT = "Take another model, or check the account (credit, size limits); else report this."
-_QUOTA = "Ask less at once (calls_in_flight), or raise the quota of the account or project."
-_KINDS = {
-    "LLM-KEY":         _Kind("does not accept the key", "Check the key, and that its account may use this model."),
-    "LLM-MODEL":       _Kind("is not known to its server", "Check the model's name, its location and the base URL."),
-    "LLM-REQUEST":     _Kind("does not take the request", _REPORT),
-    "LLM-RATE":        _Kind("is out of quota", _QUOTA, may_pass=True),
-    "LLM-SERVER":      _Kind("has a fault or is overloaded", _LATER, may_pass=True),
-    "LLM-UNREACHABLE": _Kind("cannot be reached, or the connection broke", _NETWORK, may_pass=True),
-    "LLM-TIMEOUT":     _Kind("gave no answer in time", _LATER, may_pass=True),
-    "LLM-MALFORMED":   _Kind("sent back what is no answer of its protocol", "Check the base URL.", may_pass=True),
-    "LLM-EMPTY":       _Kind("sent back an empty answer", _LATER, may_pass=True),
-    "LLM-TRUNCATED":   _Kind("was cut off at its longest answer", _PERSON),
-    "LLM-REFUSED":     _Kind("declined to answer", _PERSON),
-    "LLM-UNKNOWN":     _Kind("stopped or failed for a reason that is not known", _LATER, may_pass=True),
+_RETRY_LATER_REMEDY = "It is tried again; if that does not help, run the same command later."
+_NETWORK_REMEDY = (
+    "Check the network, the proxy (HTTPS_PROXY), the certificates of this computer and the address that is set."
+)
+_PERSON_REMEDY = "A person must look at the document; another model may answer."
+_REPORT_REMEDY = "Take another model, or check the account (credit, size limits); else report this."
+_QUOTA_REMEDY = "Ask less at once (calls_in_flight), or raise the quota of the account or project."
+_KIND_BY_CODE = {
+    "LLM-KEY":         _FailureKind("does not accept the key", "Check the key, and that its account may use this model."),
+    "LLM-MODEL":       _FailureKind("is not known to its server", "Check the model's name, its location and the base URL."),
+    "LLM-REQUEST":     _FailureKind("does not take the request", _REPORT_REMEDY),
+    "LLM-RATE":        _FailureKind("is out of quota", _QUOTA_REMEDY, is_transient=True),
+    "LLM-SERVER":      _FailureKind("has a fault or is overloaded", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-UNREACHABLE": _FailureKind("cannot be reached, or the connection broke", _NETWORK_REMEDY, is_transient=True),
+    "LLM-TIMEOUT":     _FailureKind("gave no answer in time", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-MALFORMED":   _FailureKind("sent back what is no answer of its protocol", "Check the base URL.", is_transient=True),
+    "LLM-EMPTY":       _FailureKind("sent back an empty answer", _RETRY_LATER_REMEDY, is_transient=True),
+    "LLM-TRUNCATED":   _FailureKind("was cut off at its longest answer", _PERSON_REMEDY),
+    "LLM-REFUSED":     _FailureKind("declined to answer", _PERSON_REMEDY),
+    "LLM-UNKNOWN":     _FailureKind("stopped or failed for a reason that is not known", _RETRY_LATER_REMEDY, is_transient=True),
 }  # fmt: skip
-_STATUS = {401: "LLM-KEY", 403: "LLM-KEY", 404: "LLM-MODEL", 408: "LLM-TIMEOUT", 429: "LLM-RATE"}
-_STATUS_CLASS = {4: "LLM-REQUEST", 5: "LLM-SERVER"}
+_CODE_BY_STATUS = {401: "LLM-KEY", 403: "LLM-KEY", 404: "LLM-MODEL", 408: "LLM-TIMEOUT", 429: "LLM-RATE"}
+_CODE_BY_STATUS_CLASS = {4: "LLM-REQUEST", 5: "LLM-SERVER"}
 
 
-def code_of(status: int) -> str:
+def classify_http_status(status: int) -> str:
     """The code of an HTTP status that is not 200.
 
-    >>> [code_of(status) for status in (401, 402, 429, 503, 302)]
+    >>> [classify_http_status(status) for status in (401, 402, 429, 503, 302)]
     ['LLM-KEY', 'LLM-REQUEST', 'LLM-RATE', 'LLM-SERVER', 'LLM-MALFORMED']
     """
-    return _STATUS.get(status) or _STATUS_CLASS.get(status // 100, "LLM-MALFORMED")
+    return _CODE_BY_STATUS.get(status) or _CODE_BY_STATUS_CLASS.get(status // 100, "LLM-MALFORMED")
 
 
-def failed(
-    name: str,
+def create_call_error(
+    model_name: str,
     code: str,
     *,
     note: str = "",
-    remedies: Mapping[str, str] | None = None,
-    final: bool = False,
+    remedy_by_code: Mapping[str, str] | None = None,
+    is_final: bool = False,
     retry_after: float | None = None,
     usage: Usage | None = None,
-) -> CallFailed:
-    """The failure of the model ``name``; ``note`` stands in brackets and quotes neither prompt nor reply.
+) -> ModelCallError:
+    """The failure of the model ``model_name``; ``note`` stands in brackets and quotes neither prompt nor reply.
 
-    ``remedies`` are a provider's own, by code; ``final``: this one does not pass, though its kind may.
+    ``remedy_by_code`` are a provider's own, by code; ``is_final``: this one does not pass, though its kind may.
     """
-    kind = _KINDS[code]
-    may_pass = kind.may_pass and not final
-    said = f"{name} {kind.what}"
-    return CallFailed(
-        f"{said} ({note})" if note else said,
+    failure_kind = _KIND_BY_CODE[code]
+    is_transient = failure_kind.is_transient and not is_final
+    message = f"{model_name} {failure_kind.description}"
+    return ModelCallError(
+        f"{message} ({note})" if note else message,
         code=code,
-        remedy=(remedies or {}).get(code, kind.remedy),
-        may_pass=may_pass,
-        retry_after=retry_after if may_pass else None,
+        remedy=(remedy_by_code or {}).get(code, failure_kind.remedy),
+        is_transient=is_transient,
+        retry_after=retry_after if is_transient else None,
         usage=usage,
     )

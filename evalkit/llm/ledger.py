@@ -18,26 +18,26 @@ from evalkit.llm.model import Usage
 from evalkit.store import ModelCall
 
 #: Prices by what ``--model`` says before the colon; local models cost nothing.
-_PRICED_AS = {"gemini": "google", "openai": "openai", "anthropic": "anthropic"}
-_FREE = ("embedded", "ollama")
+_PRICE_LIST_PROVIDERS = {"gemini": "google", "openai": "openai", "anthropic": "anthropic"}
+_FREE_PROVIDERS = ("embedded", "ollama")
 
 
 class Journal(Protocol):
     """Where calls are kept: :class:`evalkit.store.CallJournal`, or memory."""
 
-    def add(self, call: ModelCall) -> None:
+    def add_call(self, call: ModelCall) -> None:
         """Keep it; it is kept when this returns."""
         ...
 
-    def of(self, question: str, *, after: int = 0) -> list[ModelCall]:
-        """The calls of that question, oldest first; only those behind number ``after``."""
+    def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
+        """The calls of that question, oldest first; only those behind number ``after_number``."""
         ...
 
-    def begin_fresh(self) -> int:
+    def begin_fresh_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
         ...
 
-    def end_fresh(self) -> None:
+    def end_fresh_run(self) -> None:
         """No fresh run is under way any more."""
         ...
 
@@ -46,28 +46,28 @@ class MemoryJournal:
     """A journal that ends with the process."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, list[tuple[int, ModelCall]]] = defaultdict(list)
-        self._last = 0
+        self._calls_by_question: dict[str, list[tuple[int, ModelCall]]] = defaultdict(list)
+        self._last_number = 0
 
-    def add(self, call: ModelCall) -> None:
+    def add_call(self, call: ModelCall) -> None:
         """Keep it."""
-        self._last += 1
-        self._calls[call.question].append((self._last, call))
+        self._last_number += 1
+        self._calls_by_question[call.question].append((self._last_number, call))
 
-    def of(self, question: str, *, after: int = 0) -> list[ModelCall]:
+    def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question."""
-        return [call for number, call in self._calls.get(question, ()) if number > after]
+        return [call for number, call in self._calls_by_question.get(question_sha256, ()) if number > after_number]
 
-    def begin_fresh(self) -> int:
+    def begin_fresh_run(self) -> int:
         """The number of the newest call."""
-        return self._last
+        return self._last_number
 
-    def end_fresh(self) -> None:
+    def end_fresh_run(self) -> None:
         """Nothing to forget: the journal ends with the process."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class SpendingLimits:
     """What may be spent; None: as much as it takes.
 
     Calls under way count as what they are expected to cost. One that costs more, because a model thinks for long, may
@@ -82,136 +82,152 @@ class Limits:
     usd_per_run: Decimal | None = None
 
     @property
-    def has_money(self) -> bool:
+    def has_usd_limit(self) -> bool:
         """Whether prices have to be known."""
         return self.usd_per_document is not None or self.usd_per_run is not None
 
 
-class LimitReached(ModelError):
+class SpendingLimitError(ModelError):
     """Asking would go beyond what may be spent."""
 
 
 class Ledger:
     """The calls of one run."""
 
-    def __init__(self, journal: Journal | None = None, limits: Limits | None = None, *, fresh: bool = False) -> None:
+    def __init__(
+        self, journal: Journal | None = None, limits: SpendingLimits | None = None, *, fresh: bool = False
+    ) -> None:
         """``fresh``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
         self._journal = journal or MemoryJournal()
-        self._limits = limits or Limits()
-        self._after = self._journal.begin_fresh() if fresh else 0
-        self._spent: dict[str, Usage] = {}
-        self._by_role: dict[str, Usage] = {}
-        self._run = Usage()
-        self._under_way: dict[str, list[Usage]] = defaultdict(list)
-        self._broken: StoreError | None = None
+        self._limits = limits or SpendingLimits()
+        self._after_number = self._journal.begin_fresh_run() if fresh else 0
+        self._usage_by_document: dict[str, Usage] = {}
+        self._usage_by_role: dict[str, Usage] = {}
+        self._run_usage = Usage()
+        self._expected_by_document: dict[str, list[Usage]] = defaultdict(list)
+        self._journal_error: StoreError | None = None
 
-    def of(self, question: str) -> list[ModelCall]:
+    def find_last_calls(self, question_sha256: str) -> list[ModelCall]:
         """What this question was answered last: the calls that failed before it, and it; or those that failed since."""
-        calls = self._journal.of(question, after=self._after)
-        answered = [-1, *(at for at, call in enumerate(calls) if call.failure is None)]
-        is_answered = answered[-1] == len(calls) - 1
-        return calls[answered[-2] + 1 :] if is_answered and len(answered) > 1 else calls[answered[-1] + 1 :]
+        calls = self._journal.find_calls(question_sha256, after_number=self._after_number)
+        answered_indices = [-1, *(index for index, call in enumerate(calls) if call.failure is None)]
+        is_answered = answered_indices[-1] == len(calls) - 1
+        return (
+            calls[answered_indices[-2] + 1 :]
+            if is_answered and len(answered_indices) > 1
+            else calls[answered_indices[-1] + 1 :]
+        )
 
     @property
-    def has_money(self) -> bool:
+    def has_usd_limit(self) -> bool:
         """Whether what a call may cost has to be known before."""
-        return self._limits.has_money
+        return self._limits.has_usd_limit
 
     @property
-    def spent(self) -> dict[str, Usage]:
+    def usage_by_role(self) -> dict[str, Usage]:
         """By this run, so far, by role; what came from the journal cost nothing again."""
-        return dict(sorted(self._by_role.items()))
+        return dict(sorted(self._usage_by_role.items()))
 
-    def spent_on(self, document: str) -> Usage:
+    def get_document_usage(self, document_sha256: str) -> Usage:
         """By this run on the document of that SHA-256, so far."""
-        return self._spent.get(document, Usage())
+        return self._usage_by_document.get(document_sha256, Usage())
 
     @contextmanager
-    def begun(self, document: str, expected: Usage) -> Iterator[None]:
-        """A call is under way, which counts from now on as ``expected``.
+    def reserve_usage(self, document_sha256: str, expected_usage: Usage) -> Iterator[None]:
+        """A call is under way, which counts from now on as ``expected_usage``.
 
         LimitReached, and nothing is sent, where it may not be; StoreError where an earlier answer could not be kept:
         whatever would be answered now, and paid, would be lost as well.
         """
-        if self._broken:
-            raise self._broken
-        others = [usage for usages in self._under_way.values() for usage in usages]
-        _check(
-            "a document", "per_document", [self.spent_on(document), *self._under_way[document]], expected, self._limits
+        if self._journal_error:
+            raise self._journal_error
+        open_usages = [usage for usages in self._expected_by_document.values() for usage in usages]
+        _check_limits(
+            "a document",
+            "per_document",
+            [self.get_document_usage(document_sha256), *self._expected_by_document[document_sha256]],
+            expected_usage,
+            self._limits,
         )
-        _check("a run", "per_run", [self._run, *others], expected, self._limits)
-        self._under_way[document].append(expected)
+        _check_limits("a run", "per_run", [self._run_usage, *open_usages], expected_usage, self._limits)
+        self._expected_by_document[document_sha256].append(expected_usage)
         try:
             yield
         finally:
-            self._under_way[document].remove(expected)
-            if not self._under_way[document]:
-                del self._under_way[document]
+            self._expected_by_document[document_sha256].remove(expected_usage)
+            if not self._expected_by_document[document_sha256]:
+                del self._expected_by_document[document_sha256]
 
-    def note(self, call: ModelCall) -> None:
+    def record_call(self, call: ModelCall) -> None:
         """The call has ended: it is counted, and kept when this returns. StoreError where it cannot be kept."""
-        usage = usage_of(call)
-        self._spent[call.document] = self.spent_on(call.document) + usage
-        self._by_role[call.role] = self._by_role.get(call.role, Usage()) + usage
-        self._run += usage
+        usage = get_call_usage(call)
+        self._usage_by_document[call.document] = self.get_document_usage(call.document) + usage
+        self._usage_by_role[call.role] = self._usage_by_role.get(call.role, Usage()) + usage
+        self._run_usage += usage
         try:
-            self._journal.add(call)
+            self._journal.add_call(call)
         except StoreError as error:
-            self._broken = error
+            self._journal_error = error
             raise
 
-    def end(self) -> None:
+    def finish_run(self) -> None:
         """The run has come to its end: the next fresh one begins anew."""
-        self._journal.end_fresh()
+        self._journal.end_fresh_run()
 
 
-def usage_of(call: ModelCall) -> Usage:
+def get_call_usage(call: ModelCall) -> Usage:
     """What a call cost."""
     return Usage(1, call.input_tokens, call.output_tokens, call.cost_usd, call.cached_tokens, call.thought_tokens)
 
 
-def total(usages: Iterable[Usage]) -> Usage:
+def sum_usages(usages: Iterable[Usage]) -> Usage:
     """Their sum; the cost is unknown where one of them is."""
     return sum(usages, Usage())
 
 
-def priced(model: str, usage: Usage) -> Usage:
+def price_usage(model_name: str, usage: Usage) -> Usage:
     """The usage with its cost in US dollars by the provider's list (genai-prices); None where the model is not in it.
 
-    ``model`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
+    ``model_name`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
     """
-    provider, _, name = model.partition(":")
-    if provider in _FREE:
+    provider, _, provider_model_name = model_name.partition(":")
+    if provider in _FREE_PROVIDERS:
         return replace(usage, cost_usd="0")
-    if provider not in _PRICED_AS:
+    if provider not in _PRICE_LIST_PROVIDERS:
         return replace(usage, cost_usd=None)
     import genai_prices
 
-    counted = genai_prices.Usage(
+    token_counts = genai_prices.Usage(
         input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens, output_tokens=usage.output_tokens
     )
     try:
-        price = genai_prices.calc_price(counted, model_ref=name, provider_id=_PRICED_AS[provider])
+        price = genai_prices.calc_price(
+            token_counts, model_ref=provider_model_name, provider_id=_PRICE_LIST_PROVIDERS[provider]
+        )
     except (LookupError, ValueError):
         return replace(usage, cost_usd=None)
     return replace(usage, cost_usd=str(price.total_price.normalize() + 0))
 
 
-def _check(what: str, suffix: str, spent: Sequence[Usage], expected: Usage, limits: Limits) -> None:
-    calls, tokens, usd = (getattr(limits, f"{name}_{suffix}") for name in ("calls", "tokens", "usd"))
-    so_far = total(spent)
-    then = total([so_far, expected])
-    if calls is not None and then.calls > calls:
-        raise _reached(what, f"{calls} calls", f"calls_{suffix}")
-    if tokens is not None and then.input_tokens + then.output_tokens > tokens:
-        raise _reached(what, f"{tokens:,} tokens", f"tokens_{suffix}")
-    if usd is not None and (then.cost_usd is None or Decimal(then.cost_usd) > usd):
-        raise _reached(what, f"{usd} US dollars", f"usd_{suffix}")
+def _check_limits(
+    scope: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: SpendingLimits
+) -> None:
+    max_calls, max_tokens, max_usd = (
+        getattr(limits, f"{limit_name}_{setting_suffix}") for limit_name in ("calls", "tokens", "usd")
+    )
+    spent_usage = sum_usages(spent_usages)
+    expected_total = sum_usages([spent_usage, expected_usage])
+    if max_calls is not None and expected_total.calls > max_calls:
+        raise _create_limit_error(scope, f"{max_calls} calls", f"calls_{setting_suffix}")
+    if max_tokens is not None and expected_total.input_tokens + expected_total.output_tokens > max_tokens:
+        raise _create_limit_error(scope, f"{max_tokens:,} tokens", f"tokens_{setting_suffix}")
+    if max_usd is not None and (expected_total.cost_usd is None or Decimal(expected_total.cost_usd) > max_usd):
+        raise _create_limit_error(scope, f"{max_usd} US dollars", f"usd_{setting_suffix}")
 
 
-def _reached(what: str, how_many: str, setting: str) -> LimitReached:
-    return LimitReached(
-        f"the limit of {how_many} for {what} is reached",
+def _create_limit_error(scope: str, limit_text: str, setting_name: str) -> SpendingLimitError:
+    return SpendingLimitError(
+        f"the limit of {limit_text} for {scope} is reached",
         code="LLM-LIMIT",
-        remedy=f"Decide it without this check, or raise {setting} in the section [limits] and run again.",
+        remedy=f"Decide it without this check, or raise {setting_name} in the section [limits] and run again.",
     )

@@ -21,27 +21,27 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
-from evalkit.llm.wire import lean_schema
+from evalkit.llm.json_schema import flatten_schema
 
-A = TypeVar("A", bound=BaseModel)
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
-class Question(ABC, Generic[A]):
+class Question(ABC, Generic[AnswerT]):
     """What is asked, by whom, and what shape the answer must have."""
 
     role: str
     """Who asks: ``classifier``, ``V2``, ``V3``, ``V4``, ``verifier``."""
-    answer_type: type[A]
+    answer_type: type[AnswerT]
     """The shape of a valid answer."""
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt, in their order."""
     temperature: float = 0.0
     """How freely the model answers, from 0 on."""
-    seconds: float | None = None
+    time_limit_seconds: float | None = None
     """It may take so long, and one call all of it; None: as long as any other, with time for a second call."""
 
     @property
-    def document(self) -> str:
+    def document_sha256(self) -> str:
         """SHA-256 of the document that it is about: what is spent on one is limited, and can be removed with it."""
         return ""
 
@@ -58,25 +58,25 @@ class Question(ABC, Generic[A]):
         """The prompt, put into words; called once, as it is long."""
 
     @abstractmethod
-    def offline(self) -> A:
+    def offline(self) -> AnswerT:
         """The answer that can be computed here without any language model, from what the prompt contains alone."""
 
-    def schema(self) -> Mapping[str, Any]:
+    def get_answer_schema(self) -> Mapping[str, Any]:
         """The JSON Schema that a language model's answer is asked to have."""
-        return lean_schema(self.answer_type)
+        return flatten_schema(self.answer_type)
 
-    def parse_answer(self, text: str) -> A:
+    def parse_answer(self, text: str) -> AnswerT:
         """The answer that a language model wrote. pydantic.ValidationError where it is none."""
         return self.answer_type.model_validate_json(text)
 
 
-class DocumentQuestion(Question[A]):
+class DocumentQuestion(Question[AnswerT]):
     """What is asked about one document."""
 
     bundle: DocumentBundle
 
     @property
-    def document(self) -> str:
+    def document_sha256(self) -> str:
         """The bundle's."""
         return self.bundle.sha256
 
@@ -99,26 +99,26 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """Both together; the cost is unknown where one of them is."""
-        known = self.cost_usd is not None and other.cost_usd is not None
+        is_cost_known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
-            cost_usd=str(Decimal(self.cost_usd or 0) + Decimal(other.cost_usd or 0)) if known else None,
+            cost_usd=str(Decimal(self.cost_usd or 0) + Decimal(other.cost_usd or 0)) if is_cost_known else None,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             thought_tokens=self.thought_tokens + other.thought_tokens,
         )
 
 
 @dataclass(frozen=True)
-class Answer(Generic[A]):
+class Answer(Generic[AnswerT]):
     """A validated answer, or the reason why there is none."""
 
-    question: Question[A]
-    value: A | None
+    question: Question[AnswerT]
+    value: AnswerT | None
     failure: str | None = None
     """Why there is no value, in words that quote no document text."""
-    unparseable: bool = False
+    is_unparseable: bool = False
     """The model answered, but not in the shape asked for."""
     usage: Usage = field(default_factory=Usage)
 
@@ -131,7 +131,7 @@ class Model(Protocol):
         """As ``--model`` names it."""
         ...
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         """Answer, or say why not. StoreError where the answer could not be kept; else nothing but cancellation."""
         ...
 
@@ -141,9 +141,9 @@ class Request:
     """One call of a language model."""
 
     prompt: str
-    schema: Mapping[str, Any]
+    answer_schema: Mapping[str, Any]
     """JSON Schema of the answer."""
-    seconds: float
+    timeout_seconds: float
     """The call may take so long."""
     images: tuple[bytes, ...] = ()
     """PNG pictures."""
@@ -152,14 +152,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a language model wrote, whole: a reply that was cut off, refused or empty is a :class:`CallFailed`."""
+    """What a language model wrote, whole: a reply that was cut off, refused or empty is a :class:`ModelCallError`."""
 
     text: str
     usage: Usage
     """``calls`` is 1, ``cost_usd`` 0: prices are the ledger's."""
 
 
-class CallFailed(ModelError):
+class ModelCallError(ModelError):
     """One call gave no whole reply.
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
@@ -167,7 +167,7 @@ class CallFailed(ModelError):
     ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for a reason that is not known);
     of replies that are whole and of no use: ``LLM-NOT-JSON`` ``LLM-SHAPE``.
 
-    ``may_pass``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait; ``usage``:
+    ``is_transient``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait; ``usage``:
     what it cost all the same. The message quotes neither the prompt nor the reply nor the key.
     """
 
@@ -177,12 +177,12 @@ class CallFailed(ModelError):
         *,
         code: str,
         remedy: str,
-        may_pass: bool = False,
+        is_transient: bool = False,
         retry_after: float | None = None,
         usage: Usage | None = None,
     ) -> None:
         super().__init__(message, code=code, remedy=remedy)
-        self.may_pass = may_pass
+        self.is_transient = is_transient
         self.retry_after = retry_after
         self.usage = usage or Usage(calls=1)
 

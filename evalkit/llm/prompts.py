@@ -20,83 +20,85 @@ from evalkit.errors import UsageError
 from evalkit.store import encode_canonical_json
 
 
-def prompt_names() -> list[str]:
+def list_prompt_names() -> list[str]:
     """The prompt files there are, sorted, without their ending."""
-    return sorted(path.stem for path in _folder().glob("*.txt"))
+    return sorted(path.stem for path in _find_prompts_folder().glob("*.txt"))
 
 
-def render(name: str, **values: str) -> str:
+def fill_prompt_template(prompt_name: str, **variables: str) -> str:
     """The prompt ``prompts/{name}.txt`` with its variables filled in. UsageError where they do not fit."""
-    template, declared = _template(name)
-    if wrong := sorted(declared ^ values.keys()):
+    template, declared_names = _load_template(prompt_name)
+    if mismatched_names := sorted(declared_names ^ variables.keys()):
         raise UsageError(
-            f"prompt {name}: variables {', '.join(wrong)} are missing or unknown",
+            f"prompt {prompt_name}: variables {', '.join(mismatched_names)} are missing or unknown",
             code="PROMPT-VARIABLES",
-            remedy=f"The file declares {', '.join(sorted(declared)) or 'none'}; call it with exactly these.",
+            remedy=f"The file declares {', '.join(sorted(declared_names)) or 'none'}; call it with exactly these.",
         )
-    return template.substitute(values)
+    return template.substitute(variables)
 
 
-def prompt_versions() -> dict[str, str]:
+def compute_prompt_versions() -> dict[str, str]:
     """The first 12 hex digits of each prompt file's SHA-256: a result carries them."""
-    return {name: hashlib.sha256(_text(name).encode()).hexdigest()[:12] for name in prompt_names()}
+    return {name: hashlib.sha256(_read_prompt_file(name).encode()).hexdigest()[:12] for name in list_prompt_names()}
 
 
-def fenced(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
+def fence_document(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
     """The pages' paragraphs, numbered, between marks that the document cannot forge: they hold a part of its hash."""
-    mark = _mark(bundle)
-    parts = [
-        f"<page-{mark} number={page.page_num} status={page.status.value}>\n{_paragraphs(page)}\n</page-{mark}>"
+    fence_id = _compute_fence_id(bundle)
+    fenced_pages = [
+        f"<page-{fence_id} number={page.page_num} status={page.status.value}>\n{_number_paragraphs(page)}\n</page-{fence_id}>"
         for page in (bundle.pages if pages is None else pages)
     ]
-    return "\n".join([f"<document-{mark} pages={bundle.total_pages}>", *parts, f"</document-{mark}>"])
+    return "\n".join([f"<document-{fence_id} pages={bundle.total_pages}>", *fenced_pages, f"</document-{fence_id}>"])
 
 
-def _paragraphs(page: Page) -> str:
+def _number_paragraphs(page: Page) -> str:
     return "\n".join(f"[{number}] {paragraph}" for number, paragraph in enumerate(page.paragraphs, 1))
 
 
-def fenced_claims(bundle: DocumentBundle, claims: Any, name: str = "classification") -> str:
+def fence_claims(bundle: DocumentBundle, claims: Any, tag_name: str = "classification") -> str:
     """What a model wrote, as JSON between marks of that name that it cannot forge: it quotes the document."""
-    return fenced_json(claims, name, bundle.sha256)
+    return fence_json(claims, tag_name, bundle.sha256)
 
 
-def fenced_json(value: Any, name: str, about: str) -> str:
+def fence_json(json_value: Any, tag_name: str, subject: str) -> str:
     """JSON between marks that it cannot forge: they hold a part of the hash of itself and of what it is about."""
-    said = as_json(value)
+    json_text = dump_compact_json(json_value)
     # Not the document's mark: whoever wrote the value has read that one.
-    mark = hashlib.sha256(f"fence:{about}:{said}".encode()).hexdigest()[:12]
-    return f"<{name}-{mark}>\n{said}\n</{name}-{mark}>"
+    fence_id = hashlib.sha256(f"fence:{subject}:{json_text}".encode()).hexdigest()[:12]
+    return f"<{tag_name}-{fence_id}>\n{json_text}\n</{tag_name}-{fence_id}>"
 
 
-def _mark(bundle: DocumentBundle) -> str:
+def _compute_fence_id(bundle: DocumentBundle) -> str:
     return hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
 
 
-def as_json(value: Any) -> str:
+def dump_compact_json(json_value: Any) -> str:
     """Compact JSON, the same text for the same value."""
-    return encode_canonical_json(value).decode()
+    return encode_canonical_json(json_value).decode()
 
 
 @cache
-def _folder() -> Path:
-    shipped = Path(str(files("evalkit"))) / "_prompts"  # in a wheel; beside the package in a checkout
-    return shipped if shipped.is_dir() else Path(__file__).parents[2] / "prompts"
+def _find_prompts_folder() -> Path:
+    packaged_folder = Path(str(files("evalkit"))) / "_prompts"  # in a wheel; beside the package in a checkout
+    return packaged_folder if packaged_folder.is_dir() else Path(__file__).parents[2] / "prompts"
 
 
 @cache
-def _template(name: str) -> tuple[Template, frozenset[str]]:
+def _load_template(prompt_name: str) -> tuple[Template, frozenset[str]]:
     """The prompt, and the variables that it declares."""
-    template = Template(_text(name))
+    template = Template(_read_prompt_file(prompt_name))
     return template, frozenset(template.get_identifiers())
 
 
 @cache
-def _text(name: str) -> str:
-    path = _folder() / f"{name}.txt"
+def _read_prompt_file(prompt_name: str) -> str:
+    path = _find_prompts_folder() / f"{prompt_name}.txt"
     try:
         return path.read_text("utf-8")
     except OSError as error:
         raise UsageError(
-            f"prompt {name} is not there", code="PROMPT-MISSING", remedy=f"There are {', '.join(prompt_names())}."
+            f"prompt {prompt_name} is not there",
+            code="PROMPT-MISSING",
+            remedy=f"There are {', '.join(list_prompt_names())}.",
         ) from error

@@ -190,7 +190,7 @@ async def _extract_documents(
         discovered,
         output=output_folder.root,
         monotonic_start=monotonic_start,
-        by_agent=model_session.ledger.spent,
+        by_agent=model_session.ledger.usage_by_role,
     )
 
 

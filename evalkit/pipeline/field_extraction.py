@@ -26,7 +26,7 @@ from evalkit.extraction.optimizer import ReliabilityLoopConfig, build_loop_confi
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.report_extraction import ReportPages, extract_reports
 from evalkit.issue import Issue
-from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.pipeline.batch_execution import run_storage_io
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.reader_pool import Executor
@@ -333,7 +333,7 @@ class _UsageCountingModel:
     def name(self) -> str:
         return self._model.name
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         answer = await self._model.ask(question)
         self._usages_by_role.setdefault(question.role, []).append(answer.usage)
         return answer

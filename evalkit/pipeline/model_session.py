@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Self
 
 from evalkit.errors import StoreError, UsageError
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gate import Gate
-from evalkit.llm.ledger import Journal, Ledger, Limits, priced
-from evalkit.llm.model import A, Answer, Model, Provider, Question, Usage
-from evalkit.llm.providers import provider
-from evalkit.llm.remote import LanguageModel
-from evalkit.llm.roles import ByRole
+from evalkit.llm.ledger import Journal, Ledger, SpendingLimits, price_usage
+from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
+from evalkit.llm.model_router import ModelRouter
+from evalkit.llm.providers import build_provider
 from evalkit.settings import Settings, read_credentials
 
 log = logging.getLogger(__name__)
@@ -58,11 +58,11 @@ class ModelSession:
             name: LanguageModel(
                 create_provider(name, settings),
                 self.ledger,
-                Gate(settings.calls_in_flight),
-                address={"openai": settings.openai_base_url, "ollama": settings.ollama_base_url}.get(
+                AimdLimiter(settings.calls_in_flight),
+                base_url={"openai": settings.openai_base_url, "ollama": settings.ollama_base_url}.get(
                     name.partition(":")[0]
                 ),
-                seconds=settings.call_seconds,
+                time_limit_seconds=settings.call_seconds,
             )
             for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
         }
@@ -71,7 +71,7 @@ class ModelSession:
             name: _TimedModel(model, self._wait_by_document) for name, model in self._language_models.items()
         }
         model_by_name: dict[str, Model] = {EMBEDDED_MODEL_NAME: EmbeddedModel(), **timed_models}
-        self.model = ByRole(
+        self.model = ModelRouter(
             model_by_name[settings.models.default], {role: model_by_name[name] for role, name in name_by_role.items()}
         )
         self.ensemble: tuple[Model, ...] = tuple(model_by_name[name] for name in judge_names)
@@ -90,7 +90,7 @@ class ModelSession:
     def finish(self) -> None:
         """The run has come to its end. Whatever the journal says to that, its documents are told of."""
         try:
-            self.ledger.end()
+            self.ledger.finish_run()
         except StoreError as error:
             log.warning(
                 "the journal was not closed, so that the next --fresh run goes on with this one's answers: %s", error
@@ -145,8 +145,8 @@ class _TimedModel:
     def name(self) -> str:
         return self._model.name
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
-        wait_time = self._wait_by_document[question.document]
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
+        wait_time = self._wait_by_document[question.document_sha256]
         if not wait_time.open_calls:
             wait_time.waiting_since = time.monotonic()
         wait_time.open_calls += 1
@@ -158,14 +158,14 @@ class _TimedModel:
                 wait_time.total_seconds += time.monotonic() - wait_time.waiting_since
 
 
-def create_limits(settings: Settings) -> Limits:
+def create_limits(settings: Settings) -> SpendingLimits:
     """What may be spent; 0 is as much as it takes."""
-    return Limits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
+    return SpendingLimits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
 
 
 def create_provider(model_name: str, settings: Settings) -> Provider:
     """The provider that a model's name means. UsageError as ``ModelSession``."""
-    model_provider = provider(
+    model_provider = build_provider(
         model_name,
         environment=read_credentials(),
         gemini_base_url=settings.gemini_base_url,
@@ -173,7 +173,7 @@ def create_provider(model_name: str, settings: Settings) -> Provider:
         anthropic_base_url=settings.anthropic_base_url,
         ollama_base_url=settings.ollama_base_url,
     )
-    if create_limits(settings).has_money and priced(model_name, Usage()).cost_usd is None:
+    if create_limits(settings).has_usd_limit and price_usage(model_name, Usage()).cost_usd is None:
         raise UsageError(
             f"nobody knows the price of {model_name}",
             code="MODEL-PRICE",

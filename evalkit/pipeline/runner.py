@@ -32,10 +32,10 @@ from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError, UsageError
-from evalkit.grounding import grounding_version
+from evalkit.grounding import get_grounding_version
 from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
-from evalkit.llm.prompts import prompt_versions
+from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.pipeline.audit_sampling import AuditPlan
 from evalkit.pipeline.batch_execution import BatchSummary, open_executor, process_documents, run_storage_io
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
@@ -298,7 +298,7 @@ async def arun(
         discovered,
         output=output_folder.root,
         monotonic_start=monotonic_start,
-        by_agent=model_session.ledger.spent,
+        by_agent=model_session.ledger.usage_by_role,
         further_problems=[*label_problems, *classification_problems],
     )
 
@@ -446,13 +446,13 @@ def collect_versions(traps_file: str | None = None) -> dict[str, Any]:
     traps = load_traps(traps_file)
     return {
         "evalkit": version("evalkit"),
-        "grounding": grounding_version(),
+        "grounding": get_grounding_version(),
         "types": load_type_definitions()["version"],
         "lexicon": load_lexicon().version,
         "weights": load_model_weights().version,
         "traps": traps.version,
         "tables_sha256": hash_canonical_json([load_type_definitions(), traps.model_dump(mode="json")]),
-        "prompts": prompt_versions(),
+        "prompts": compute_prompt_versions(),
     }
 
 
@@ -692,7 +692,7 @@ class _BatchRun:
         )
         result = _create_result(bundle, outcome, self._settings, result_fingerprint, times)
         await run_storage_io(self._output_folder, self._save_result, result, bundle, source)
-        usage = self._model_session.ledger.spent_on(bundle.sha256)
+        usage = self._model_session.ledger.get_document_usage(bundle.sha256)
         return _summarise_result(
             result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
         )

@@ -132,7 +132,7 @@ async def _review_template(
         async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
             pictures = render_pictures(source.path, bundle) if model_session.has_language_models else ()
             review_loop = TemplateReviewLoop(
-                model_session.model.of, create_review_rules(settings), clock=current_timestamp
+                model_session.model.get_model, create_review_rules(settings), clock=current_timestamp
             )
             first_number = _find_next_cycle_number(output_folder, template.template_id)
             cycle_paths: list[str] = []
@@ -152,7 +152,7 @@ async def _review_template(
         tuple(cycle_paths),
         case_id,
         is_case_frozen,
-        model_session.ledger.spent,
+        model_session.ledger.usage_by_role,
     )
 
 
@@ -167,7 +167,7 @@ def build_template(bundle: DocumentBundle, pdf: Path, *, model: str | None = Non
 
 async def _build_template(bundle: DocumentBundle, pdf: Path, settings: Settings) -> ProposalResult:
     async with ModelSession(settings, for_template_review=True) as model_session:
-        builder = model_session.model.of("builder")
+        builder = model_session.model.get_model("builder")
         pictures = render_pictures(pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
         return await build_best_template(builder, bundle, page_images=pictures, run_in_thread=run_in_thread)
 

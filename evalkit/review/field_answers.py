@@ -20,7 +20,7 @@ from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldV
 from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_field_template
 from evalkit.extraction.formats import get_format_error, get_format_example
 from evalkit.extraction.value_grounding import FieldClaim, find_written_value, ground_claim
-from evalkit.grounding import Locator
+from evalkit.grounding import QuoteLocator
 from evalkit.review.packet import SMEPacket
 
 FieldKey = Annotated[str, StringConstraints(pattern=r"^[1-9]\d*\..+$")]
@@ -194,7 +194,7 @@ def correct_fields(
     agent_forms: Sequence[FormFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
 ) -> tuple[FormFields, ...]:
     """The fields as the expert corrects them; a value that stands on the form's pages has its place there."""
-    locator = Locator(bundle)
+    locator = QuoteLocator(bundle)
     corrected_forms = []
     for form_number, form in enumerate(agent_forms, 1):
         corrected_values = {
@@ -208,7 +208,12 @@ def correct_fields(
 
 
 def _locate_answer(
-    answer: FieldAnswer, agent_value: FieldValue, form: FormFields, name: str, bundle: DocumentBundle, locator: Locator
+    answer: FieldAnswer,
+    agent_value: FieldValue,
+    form: FormFields,
+    name: str,
+    bundle: DocumentBundle,
+    locator: QuoteLocator,
 ) -> FieldValue:
     if is_same_as_agent(answer, agent_value):
         return agent_value

@@ -14,7 +14,7 @@ from evalkit.classification.schema import DocumentType, Segment
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.errors import NotFound
-from evalkit.grounding.locate import Located, Locator
+from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review.packet import SMEPacket
 
@@ -100,8 +100,8 @@ def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle
     evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
     quote_claims = _collect_quote_claims(issue, evidence)
     default_page = segment.start_page if segment else 1
-    match = _find_best_match(quote_claims, default_page, Locator(bundle))
-    surroundings = _collect_surroundings(bundle, match) if match and match.page else None
+    match = _find_best_match(quote_claims, default_page, QuoteLocator(bundle))
+    surroundings = _collect_surroundings(bundle, match) if match and match.page_number else None
     shown_match = match if surroundings else None
     claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
     first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
@@ -113,7 +113,7 @@ def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle
         paragraphs_before=surroundings.before if surroundings else (),
         paragraphs_matched=surroundings.matched if surroundings else (),
         paragraphs_after=surroundings.after if surroundings else first_paragraphs,
-        page_found=shown_match.page if shown_match else None,
+        page_found=shown_match.page_number if shown_match else None,
         boxes=shown_match.boxes if shown_match else (),
         verdict=issue.verdict or (match.verdict if match else None),
         note=_describe_context(
@@ -176,16 +176,16 @@ def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> 
     ]
 
 
-def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: Locator) -> Located | None:
+def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: QuoteLocator) -> QuoteLocation | None:
     """The place of the first claim that stands where it should; failing that, of the first one."""
     matches = [_locate_claim(claim, default_page, locator) for claim in claims]
     return next((match for match in matches if match.is_found), matches[0] if matches else None)
 
 
-def _locate_claim(claim: _QuoteClaim, default_page: int, locator: Locator) -> Located:
+def _locate_claim(claim: _QuoteClaim, default_page: int, locator: QuoteLocator) -> QuoteLocation:
     match = locator.locate(claim.quote, claim.page or default_page)
-    if claim.page is None and match.verdict is QuoteVerdict.WRONG_PAGE and match.page:
-        return locator.locate(claim.quote, match.page)  # where no page is claimed, none is wrong
+    if claim.page is None and match.verdict is QuoteVerdict.WRONG_PAGE and match.page_number:
+        return locator.locate(claim.quote, match.page_number)  # where no page is claimed, none is wrong
     return match
 
 
@@ -195,9 +195,9 @@ class _Surroundings(NamedTuple):
     after: tuple[ContextParagraph, ...]
 
 
-def _collect_surroundings(bundle: DocumentBundle, match: Located) -> _Surroundings | None:
+def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surroundings | None:
     """The paragraphs of the place and around it; headers and footers are passed over unless they are the place."""
-    page = bundle.page(match.page or 1)
+    page = bundle.page(match.page_number or 1)
     spans = list(_find_paragraph_spans(page))
     matched_indexes = [index for index, (start, end) in enumerate(spans) if start < match.end and end > match.start]
     if not matched_indexes:
@@ -222,7 +222,7 @@ def _collect_surroundings(bundle: DocumentBundle, match: Located) -> _Surroundin
     )
 
 
-def _clip_match(match: Located, start: int, end: int) -> tuple[int, int]:
+def _clip_match(match: QuoteLocation, start: int, end: int) -> tuple[int, int]:
     """The part of the paragraph start..end of a page's text that the place takes up."""
     return max(match.start, start) - start, min(match.end, end) - start
 
@@ -266,7 +266,12 @@ def _find_paragraph_spans(page: Page) -> Iterator[tuple[int, int]]:
 
 
 def _describe_context(
-    is_quote: bool, claimed_page: int, match: Located | None, shown_match: Located | None, *, has_page_text: bool
+    is_quote: bool,
+    claimed_page: int,
+    match: QuoteLocation | None,
+    shown_match: QuoteLocation | None,
+    *,
+    has_page_text: bool,
 ) -> str:
     start_words = (
         f"shown is the start of page {claimed_page}" if has_page_text else f"page {claimed_page} has no text to show"
@@ -279,20 +284,22 @@ def _describe_context(
         if is_unreadable:
             return f"{subject} could not be looked for, as the page is not readable; {start_words}."
         nearest_words = (
-            f"; most like it is a passage on page {match.nearest}, {match.score:.0f} %" if match.nearest else ""
+            f"; most like it is a passage on page {match.closest_page}, {match.similarity:.0f} %"
+            if match.closest_page
+            else ""
         )
         return f"{subject} was not found on any page{nearest_words}; {start_words}."
     if shown_match.is_found:
-        return f"{subject} stands on page {shown_match.page}."
+        return f"{subject} stands on page {shown_match.page_number}."
     if shown_match.verdict is QuoteVerdict.WRONG_PAGE:
-        return f"{subject} does not stand on page {claimed_page} but on page {shown_match.page}."
+        return f"{subject} does not stand on page {claimed_page} but on page {shown_match.page_number}."
     return f"{subject} {_describe_alteration(claimed_page, shown_match)}."
 
 
-def _describe_alteration(claimed_page: int, shown_match: Located) -> str:
-    if shown_match.score >= 100:
-        return f"stands on page {shown_match.page}, but look at what stands beside it: {shown_match.difference}"
+def _describe_alteration(claimed_page: int, shown_match: QuoteLocation) -> str:
+    if shown_match.similarity >= 100:
+        return f"stands on page {shown_match.page_number}, but look at what stands beside it: {shown_match.difference_text}"
     return (
         f"does not stand on page {claimed_page} as it is quoted; "
-        f"shown is the passage nearest to it, on page {shown_match.page} ({shown_match.score:.0f} % alike)"
+        f"shown is the passage nearest to it, on page {shown_match.page_number} ({shown_match.similarity:.0f} % alike)"
     )

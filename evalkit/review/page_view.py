@@ -17,7 +17,7 @@ from evalkit.documents.highlight import highlight_boxes
 from evalkit.documents.render import encode_jpeg, render_page
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
-from evalkit.grounding import Locator
+from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
 from evalkit.review.loaders import read_bundle
 from evalkit.review.seeded_cases import read_shown_result, resolve_shown_document
@@ -94,14 +94,14 @@ def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[
         if issue.boxes and issue.found_page:
             highlight = _Highlight("near", issue.boxes, f"{issue.severity.value} {issue.issue_id}: {issue.message}")
             highlights_by_page[issue.found_page].append(highlight)
-    locator = Locator(bundle)
+    locator = QuoteLocator(bundle)
     for segment in result.classification.segments if result.classification else ():
         for presence in segment.segment_composition:
             for evidence in presence.top_evidence:
                 match = locator.locate(evidence.snippet, evidence.page)
-                if match.is_found and match.page:
+                if match.is_found and match.page_number:
                     caption = f"{presence.document_type.value} ({presence.presence_level.value}): “{evidence.snippet}”"
-                    highlights_by_page[match.page].append(_Highlight("found", match.boxes, caption))
+                    highlights_by_page[match.page_number].append(_Highlight("found", match.boxes, caption))
     return highlights_by_page
 
 

@@ -59,7 +59,7 @@ async def build_best_template(
     applied_template = await run_in_thread(lambda: AppliedTemplate.create(measured_build.template, bundle))
     context = QuestionContext(bundle.sha256, applied_template, tuple(page_images))
     retry_json = None if retry is None else retry.model_dump(mode="json")
-    answer = await model.ask(BuilderQuestion(context, retry=retry_json, seconds=timeout_seconds))
+    answer = await model.ask(BuilderQuestion(context, retry=retry_json, time_limit_seconds=timeout_seconds))
     proposal_toml = answer.value.template if answer.value else None
     proposed_template = None if proposal_toml is None else parse_proposal(proposal_toml, measured_build.template)
     if proposed_template is None:

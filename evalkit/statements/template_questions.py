@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalkit.llm.model import A, Question
-from evalkit.llm.prompts import fenced_json, render
+from evalkit.llm.model import AnswerT, Question
+from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
@@ -129,23 +129,23 @@ class QuestionContext:
             "template_content": render_template_toml(template),
             **extra_inputs,
         }
-        return fenced_json(inputs, "review-inputs", self.document_sha256)
+        return fence_json(inputs, "review-inputs", self.document_sha256)
 
 
 @dataclass(frozen=True)
-class _TemplateQuestion(Question[A]):
+class _TemplateQuestion(Question[AnswerT]):
     """What is asked about a template, with the statement's pages."""
 
     context: QuestionContext
     temperature: float = field(default=0.0, kw_only=True)
-    seconds: float | None = field(default=None, kw_only=True)
+    time_limit_seconds: float | None = field(default=None, kw_only=True)
     images: tuple[bytes, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "images", self.context.png_images)
 
     @property
-    def document(self) -> str:
+    def document_sha256(self) -> str:
         """The statement's."""
         return self.context.document_sha256
 
@@ -159,7 +159,7 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
 
     def render_prompt(self) -> str:
         """Inputs first, instructions last."""
-        return render(
+        return fill_prompt_template(
             _PROMPT_BY_REVIEWER[self.role],
             inputs=self.context.render_inputs(
                 statement_renders=[{"page": input_part.page_number} for input_part in self.context.page_images],
@@ -191,7 +191,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
 
     def render_prompt(self) -> str:
         """Inputs first, instructions last. Clocks are left out: equal prompts are the same question."""
-        return render(
+        return fill_prompt_template(
             "Template_Arbitrator",
             inputs=self.context.render_inputs(
                 reviewer_1_report=_dump_without_times(self.layout_report),
@@ -238,9 +238,9 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
             "sample_extraction": self.context.build_extraction_sample(),
             "retry": self.retry,
         }
-        return render(
+        return fill_prompt_template(
             "Template_Builder",
-            inputs=fenced_json(inputs, "builder-inputs", self.context.document_sha256),
+            inputs=fence_json(inputs, "builder-inputs", self.context.document_sha256),
             pictures=self.context.image_captions,
         )
 

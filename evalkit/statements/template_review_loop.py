@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.ledger import total
+from evalkit.llm.ledger import sum_usages
 from evalkit.llm.model import Model, Usage
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import (
@@ -247,7 +247,7 @@ class TemplateReviewLoop:
         config, model = self._config, self._get_model(role)
         times = attempt.times[role] = {"began_at": self._clock()}
         question = ReviewerQuestion(
-            context, role=role, temperature=config.temperature_by_role[role], seconds=config.reviewer_seconds
+            context, role=role, temperature=config.temperature_by_role[role], time_limit_seconds=config.reviewer_seconds
         )
         reviewer_id = f"{role}_{history.review_cycle_id}_{attempt.number}"
 
@@ -323,7 +323,7 @@ class TemplateReviewLoop:
             report_by_rules=report_by_rules,
             measured_ids=measured_ids,
             temperature=config.temperature_by_role["arbitrator"],
-            seconds=config.arbitration_seconds,
+            time_limit_seconds=config.arbitration_seconds,
         )
         try:
             async with asyncio.timeout(config.arbitration_seconds):
@@ -537,7 +537,7 @@ class _ReviewHistory:
 
     def add_cycle(self, attempt: _ReviewAttempt, cycle: Cycle) -> None:
         """An attempt has ended."""
-        self._usage = total([self._usage, *attempt.usage])
+        self._usage = sum_usages([self._usage, *attempt.usage])
         self._model_issues_by_attempt.append(
             (attempt.template, {role: select_model_issues(report) for role, report in attempt.report_by_role.items()})
         )

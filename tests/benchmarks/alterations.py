@@ -105,16 +105,16 @@ def misses(rows: Iterable[Outcome], limit: int) -> Iterator[Text]:
 
 def checker() -> Locate:
     """The project's own checker; one is kept for the document at hand."""
-    from evalkit.grounding import Locator
+    from evalkit.grounding import QuoteLocator
 
-    kept: dict[str, Locator] = {}
+    kept: dict[str, QuoteLocator] = {}
 
     def locate(bundle: DocumentBundle, quote: str, page: int) -> tuple[str, str | None]:
         if bundle.sha256 not in kept:
             kept.clear()
-            kept[bundle.sha256] = Locator(bundle)
+            kept[bundle.sha256] = QuoteLocator(bundle)
         found = kept[bundle.sha256].locate(quote, page)
-        return found.verdict, getattr(found, "difference", None)
+        return found.verdict, getattr(found, "difference_text", None)
 
     return locate
 

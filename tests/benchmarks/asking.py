@@ -31,11 +31,11 @@ from rich.table import Table
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.documents import DocumentBundle
-from evalkit.llm.gate import Gate
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, MemoryJournal
 from evalkit.llm.model import Model, Reply, Request, Usage
-from evalkit.llm.prompts import fenced
-from evalkit.llm.remote import LanguageModel
+from evalkit.llm.prompts import fence_document
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.settings import Settings
 
@@ -104,7 +104,7 @@ class Instant:
 
     async def send(self, request: Request) -> Reply:
         self.sent.append(request)
-        is_classifier = "segments" in request.schema["properties"]
+        is_classifier = "segments" in request.answer_schema["properties"]
         text = self._answers[request.prompt[:_MARK]] if is_classifier else _NOTHING_FOUND
         return Reply(text, Usage(calls=1, input_tokens=len(request.prompt) // 4, output_tokens=len(text) // 4))
 
@@ -114,7 +114,7 @@ class Instant:
 
 def beginning(bundle: DocumentBundle) -> str:
     """Of every prompt about it."""
-    return fenced(bundle, []).split()[0]
+    return fence_document(bundle, []).split()[0]
 
 
 _MARK = len(beginning(document("any")))
@@ -217,7 +217,7 @@ def work(originals: Sequence[DocumentBundle], provider: str) -> Callable[[], obj
     each = iter(rounds)
 
     def once() -> None:
-        model = LanguageModel(Instant(provider, answers), Ledger(MemoryJournal()), Gate(16))
+        model = LanguageModel(Instant(provider, answers), Ledger(MemoryJournal()), AimdLimiter(16))
         asyncio.run(decided(next(each), model, at_once=1))
 
     return once
@@ -271,16 +271,16 @@ def long_document() -> DocumentBundle:
 
 def sent(bundle: DocumentBundle, profile: Literal["full", "lean"]) -> list[Request]:
     provider = Instant("memory:instant", right([bundle], [bundle]))
-    asyncio.run(decided([bundle], LanguageModel(provider, Ledger(MemoryJournal()), Gate(16)), 1, profile))
+    asyncio.run(decided([bundle], LanguageModel(provider, Ledger(MemoryJournal()), AimdLimiter(16)), 1, profile))
     return provider.sent
 
 
 def input_rows() -> Iterator[Row]:
     bundle = long_document()
-    begins = fenced(bundle)
+    begins = fence_document(bundle)
     for profile in ("lean", "full"):
         requests = sent(bundle, profile)
-        characters = sum(len(one.prompt) + len(json.dumps(dict(one.schema))) for one in requests)
+        characters = sum(len(one.prompt) + len(json.dumps(dict(one.answer_schema))) for one in requests)
         alike = all(one.prompt.encode().startswith(begins.encode()) for one in requests)
         goal = "goal 72,000; " if profile == "lean" else ""
         yield (

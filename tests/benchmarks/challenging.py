@@ -32,8 +32,13 @@ from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.identifiers import find_identifiers
 from evalkit.evaluation import planted_pages
-from evalkit.evaluation.challenge import Challenge, challenged, chosen, lines
-from evalkit.evaluation.faults import Clean
+from evalkit.evaluation.faults import CleanAnswer
+from evalkit.evaluation.mutation_testing import (
+    MutationTestReport,
+    format_report_lines,
+    judge_mutations,
+    select_operators,
+)
 
 RECORDS = DATA.parent / "clinical_text.jsonl"
 PACKETS = 120
@@ -188,7 +193,7 @@ def packets(seed: int, count: int) -> Iterator[tuple[DocumentBundle, list[Span]]
         yield packet([dice.choice(by_type[kind]) for kind in kinds], number, dice)
 
 
-def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> Clean | None:
+def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> CleanAnswer | None:
     """The true classification, each document with what the embedded model quotes for it; None where that is nothing.
 
     Quotes that begin in mid-sentence are left out: what they turn is their fault, not that of who finds it.
@@ -223,7 +228,7 @@ def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> Clean | None:
         )
     mixture = compute_mixture(segments)
     overall = choose_overall_type(segments, mixture)
-    return Clean(
+    return CleanAnswer(
         bundle,
         ClassificationOutput(
             dominant_type_overall=overall,
@@ -243,7 +248,7 @@ def real() -> Iterator[tuple[DocumentBundle, list[Span]]]:
         yield bundle, [(one["start"], one["end"], one["type"]) for one in row["segments"]]
 
 
-def cleans(seed: int, count: int, *, pdfs: bool) -> tuple[list[Clean], int]:
+def cleans(seed: int, count: int, *, pdfs: bool) -> tuple[list[CleanAnswer], int]:
     """Right answers, and how many documents have none because nothing is quoted for their type."""
     found = [*packets(seed, count), *(real() if pdfs else ())]
     answers = [
@@ -252,24 +257,24 @@ def cleans(seed: int, count: int, *, pdfs: bool) -> tuple[list[Clean], int]:
     return [one for one in answers if one], sum(one is None for one in answers)
 
 
-def made_up(seed: int, count: int) -> list[Clean]:
+def made_up(seed: int, count: int) -> list[CleanAnswer]:
     """Documents in which every kind of quote can be altered, as far as the embedded model's answer is accepted."""
     checks = RetryOrchestrator()
     answers = [(bundle, asyncio.run(checks.evaluate(bundle))) for bundle in planted_pages(seed, count)]
     return [
-        Clean(bundle, outcome.classification)
+        CleanAnswer(bundle, outcome.classification)
         for bundle, outcome in answers
         if outcome.classification and outcome.verdict.decision is Decision.AUTO_ACCEPT
     ]
 
 
-def together(one: Challenge, other: Challenge) -> Challenge:
+def together(one: MutationTestReport, other: MutationTestReport) -> MutationTestReport:
     """Both, of which the second's documents are no sample of anything: its false alarms do not count."""
-    return replace(one, cases=one.cases + other.cases, skipped=dict(one.skipped) | dict(other.skipped))
+    return replace(one, cases=one.cases + other.cases, skipped=dict(one.skipped_counts) | dict(other.skipped_counts))
 
 
-def shown(made: Challenge, console: Console) -> None:
-    head, rows, tail = lines(made)
+def shown(made: MutationTestReport, console: Console) -> None:
+    head, rows, tail = format_report_lines(made)
     table = Table(*head)
     for row in rows:
         table.add_row(*row)
@@ -295,12 +300,14 @@ def main() -> None:
     )
     began = time.process_time()
     checks, options = RetryOrchestrator(), {"limit": asked.limit, "seed": asked.seed}
-    faults = chosen(filter(None, asked.kinds.split(",")))
+    faults = select_operators(filter(None, asked.kinds.split(",")))
     quotes = [fault for fault in faults if fault.nature == "quote"]
     others = [fault for fault in faults if fault.nature != "quote"]
-    made = asyncio.run(challenged(found, checks, others, **options))
+    made = asyncio.run(judge_mutations(found, checks, others, **options))
     if quotes:
-        made = together(made, asyncio.run(challenged([*found, *made_up(asked.seed, 60)], checks, quotes, **options)))
+        made = together(
+            made, asyncio.run(judge_mutations([*found, *made_up(asked.seed, 60)], checks, quotes, **options))
+        )
     shown(made, console)
     structural = [case.caught for case in made.cases if case.nature == "structural"]
     console.print(f"structural: {sum(structural)} of {len(structural)}; {time.process_time() - began:.0f} s CPU")

@@ -43,8 +43,8 @@ from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import find_ocr_engine
 from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.evaluation import metrics, plots
-from evalkit.evaluation.calibration import expected_calibration_error, reliability
-from evalkit.evaluation.intervals import bootstrap, upper_bound
+from evalkit.evaluation.calibration import compute_expected_calibration_error, tabulate_reliability
+from evalkit.evaluation.intervals import bootstrap_estimate, bound_error_rate
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import PageSpan
 
@@ -215,7 +215,7 @@ def text_table(judged_: Judged) -> Table:
     ]
     table.add_row("  mean of sources", "", *macro)
     f1 = [
-        f"{metrics.macro_f1([truth[at] for at in places], [column[at] for at in places]):.3f}"
+        f"{metrics.compute_macro_f1([truth[at] for at in places], [column[at] for at in places]):.3f}"
         for column in answers.values()
         for places in [np.flatnonzero(judged_.whole)]
     ]
@@ -244,7 +244,7 @@ def unseen_line() -> str:
 def confusion_table(judged_: Judged) -> Table:
     places = np.flatnonzero(judged_.whole)
     answers = judged_.chances_by_source.said
-    counts = metrics.confusion(
+    counts = metrics.tabulate_confusion(
         [KINDS[judged_.some.true_types[at]].value for at in places],
         [answers[at] for at in places],
         [kind.value for kind in KINDS],
@@ -271,9 +271,13 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
         sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.true_types[chosen]
 
         def error(rows: npt.NDArray[np.intp], sure: training.FloatArray = sure, right: Flags = right) -> float:
-            return expected_calibration_error(sure[rows].tolist(), right[rows].tolist(), bins=BINS, equal_mass=True)
+            return compute_expected_calibration_error(
+                sure[rows].tolist(), right[rows].tolist(), bin_count=BINS, is_equal_mass=True
+            )
 
-        found = bootstrap(error, len(sure), seed=20, repeats=400, groups=groups[chosen].tolist(), bounds=(0.0, 1.0))
+        found = bootstrap_estimate(
+            error, len(sure), seed=20, repeats=400, groups=groups[chosen].tolist(), bounds=(0.0, 1.0)
+        )
         table.add_row(
             name,
             str(len(sure)),
@@ -282,7 +286,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
             "{:.2f} to {:.2f}".format(*believed.temperatures),
         )
         if plot and name.startswith("all"):
-            figure = plots.reliability(reliability(sure.tolist(), right.tolist(), bins=2 * BINS))
+            figure = plots.plot_reliability(tabulate_reliability(sure.tolist(), right.tolist(), bin_count=2 * BINS))
             figure.savefig(plot, dpi=110, metadata={"Software": None})
     return table
 
@@ -323,10 +327,10 @@ class Cut(NamedTuple):
 
 def cut_row(name: str, some: Sequence[Cut]) -> list[str]:
     pages = sum(one.pages for one in some)
-    right = sum(metrics.page_accuracy(one.truth, one.said, one.pages) * one.pages for one in some)
-    found = metrics.pooled(metrics.boundary_scores(one.truth, one.said) for one in some)
-    exact = sum(metrics.is_exact(one.truth, one.said, typed=False) for one in some)
-    typed = sum(metrics.is_exact(one.truth, one.said, typed=True) for one in some)
+    right = sum(metrics.compute_page_accuracy(one.truth, one.said, one.pages) * one.pages for one in some)
+    found = metrics.pool_scores(metrics.score_boundaries(one.truth, one.said) for one in some)
+    exact = sum(metrics.is_exact_segmentation(one.truth, one.said, compare_types=False) for one in some)
+    typed = sum(metrics.is_exact_segmentation(one.truth, one.said, compare_types=True) for one in some)
     share = f"{exact} = {exact / len(some):.1%}"
     return [
         name,
@@ -503,7 +507,7 @@ def decision_table(made: Mapping[str, Sequence[Decided]]) -> Table:
         errors = [one for one in some if one.said != one.truth]
         stopped = Counter(agent for one in errors for agent in one.stopped_by)
         by = ", ".join(f"{agent} {n} of {len(errors)}" for agent, n in sorted(stopped.items())) or "–"
-        bound = upper_bound(len(wrong), len(accepted), LEVEL)
+        bound = bound_error_rate(len(wrong), len(accepted), LEVEL)
         table.add_row(name, str(len(some)), f"{len(accepted) / len(some):.1%}", str(len(wrong)), f"{bound:.1%}", by)
     return table
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from evalkit.documents import DocumentBundle
 from evalkit.evaluation import Kind, Noised, NoiseKind, Planted, noise, plant
-from evalkit.grounding import Located, Locator
+from evalkit.grounding import QuoteLocation, QuoteLocator
 
 #: A round of evalkit's has so many quotes at most, one of langextract's so many.
 OURS, THEIRS = 200, 20
@@ -49,11 +49,11 @@ json.dump({"timed": timed, "judged": judged}, open(sys.argv[2], "w"))
 class Asked(NamedTuple):
     """A quote to be looked for."""
 
-    locator: Locator
+    locator: QuoteLocator
     bundle: DocumentBundle
     case: Planted | Noised
 
-    def locate(self) -> Located:
+    def locate(self) -> QuoteLocation:
         return self.locator.locate(self.case.quote, self.case.page)
 
     @property
@@ -89,7 +89,7 @@ def even(rounds: Sequence[Sequence[Asked]]) -> list[list[Asked]]:
 
 
 def asking(bundles: Sequence[DocumentBundle]) -> Ask:
-    locators = [(Locator(bundle), bundle) for bundle in bundles if bundle.has_text]
+    locators = [(QuoteLocator(bundle), bundle) for bundle in bundles if bundle.has_text]
     for locator, bundle in locators:  # all pages, and what runs on from one to the next, are known from here on
         for number in range(1, bundle.total_pages + 1):
             locator.locate("a quote that stands nowhere", number)
@@ -124,7 +124,7 @@ def first_quote(bundles: Sequence[DocumentBundle]) -> float:
         unseen = "\n" * next(rounds)  # pages are known by their text
         for bundle in bundles:
             pages = tuple(page.model_copy(update={"text": page.text + unseen}) for page in bundle.pages)
-            locator = Locator(bundle.model_copy(update={"pages": pages}))
+            locator = QuoteLocator(bundle.model_copy(update={"pages": pages}))
             for page in pages:
                 locator.locate(" ".join(page.text.split()[20:30]), page.page_num)
 

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.evaluation.intervals import bootstrap, exact
+from evalkit.evaluation.intervals import bootstrap_estimate, estimate_proportion
 from evalkit.extraction.clinical_extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
 from evalkit.extraction.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
@@ -32,7 +32,7 @@ from evalkit.extraction.loop_metrics import compute_loop_metrics
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import A, Answer, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Question, Usage
 
 EACH = 60
 """Reports of each of the four kinds."""
@@ -107,7 +107,7 @@ class Imperfect:
         self._dice = random.Random(f"{drawn.bundle.doc_id}:{seed}")
         self._says: dict[str, str | None] = {}
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         value = self._answer(question.prompt()) if isinstance(question, ClinicalQuestion) else question.offline()
         return Answer(question, value, usage=Usage(calls=1))
 
@@ -171,12 +171,14 @@ def imperfect(drawn: Drawn) -> Case:
 
 def interval(values: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> str:
     numbers = np.asarray(values, dtype=float)
-    told = bootstrap(lambda rows: float(numbers[rows].mean()), len(numbers), seed=0, repeats=REPEATS, bounds=bounds)
+    told = bootstrap_estimate(
+        lambda rows: float(numbers[rows].mean()), len(numbers), seed=0, repeats=REPEATS, bounds=bounds
+    )
     return f"{told.value:.3f} [{told.low:.3f}, {told.high:.3f}]"
 
 
 def share(hits: int, n: int) -> str:
-    told = exact(hits, n)
+    told = estimate_proportion(hits, n)
     return f"{hits}/{n} = {told.value or 0:.3f} [{told.low:.3f}, {told.high:.3f}]" if n else "0/0"
 
 
@@ -263,7 +265,7 @@ class Instant:
     def __init__(self, said: ClaimedFields) -> None:
         self._said = said
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         if isinstance(question, ClinicalQuestion):
             question.prompt()
             return Answer(question, self._said, usage=Usage(calls=1))

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.table import Table
 
 import evalkit
-from evalkit.evaluation.sampling import sample
+from evalkit.evaluation.sampling import draw_sample
 from evalkit.samples import draw_demo_folder
 from evalkit.samples.simulated_experts import simulate_reviews
 from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
@@ -56,7 +56,7 @@ def _reviewed(folder: Path) -> Path:
         classifications=folder / "demo" / "classifications",
         production=folder / "demo" / "production.csv",
     )
-    sample(output, 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
+    draw_sample(output, 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
     simulate_reviews(output, folder / "demo" / "truth.csv")
     return output
 

@@ -38,13 +38,13 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import find_ocr_engine
 from evalkit.documents.scanned_pages import PageRecogniser
-from evalkit.evaluation.intervals import exact
+from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
 from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.form_filling import FormFiller
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 
 SHARED = Path(os.environ.get("EVALKIT_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "tax"
 
@@ -432,7 +432,7 @@ class Score:
     wrong: Counter[str] = field(default_factory=Counter)
 
     def told(self, name: str) -> str:
-        found = exact(self.right, self.labelled)
+        found = estimate_proportion(self.right, self.labelled)
         return (
             f"{name}: values {self.right}/{self.labelled} = {self.right / max(self.labelled, 1):.3f}"
             f" [{found.low:.3f}, {found.high:.3f}], invented {self.invented}, typed {self.typed}/{self.forms},"
@@ -612,7 +612,7 @@ class Imperfect:
         self._truth = {name: value for name, value in one.truth.items() if value}
         self._says: dict[str, str] = {}
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         value: Any = self._answer(question.prompt()) if isinstance(question, FormQuestion) else question.offline()
         return Answer(question, value, usage=Usage(calls=1))
 

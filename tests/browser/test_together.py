@@ -13,7 +13,7 @@ from browser.server import Served, serving
 from browser.small_cases import Waiting, until
 from playwright.sync_api import Browser, expect
 
-from evalkit.evaluation.seeding import sample_seeded
+from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
 from evalkit.review.seeded_cases import describe_fault
@@ -140,7 +140,7 @@ def test_a_planted_fault_is_told_after_the_answer_and_not_before(
     colleague = SMEReviewHelper(served.output, "dr_first")
     colleague.save_review("altered_quotes", agrees=True)
     colleague.close()
-    (seeded,) = sample_seeded(served.output, 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    (seeded,) = sample_seeded_cases(served.output, 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
     screen = login("dr_ito")
     screen.page.get_by_label("show finished").check()
     screen.page.wait_for_selector(f'.ek-case[data-case="{seeded.packet.case_id}"]')

@@ -19,7 +19,7 @@ from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.issue import IssueSeverity
-from evalkit.llm.prompts import fenced
+from evalkit.llm.prompts import fence_document
 
 FAULTS: tuple[Json, ...] = (
     {},
@@ -118,7 +118,7 @@ def test_a_prompt_keeps_what_the_document_says_between_marks_of_its_own(said: li
     # Whoever writes a document cannot know the hash of the file that it becomes.
     bundle = document(*said).model_copy(update={"sha256": "f" * 64})
     answer = edited(doc2_6_answer(), {"segments.0.reasoning": claim})
-    mark = re.match(r"<document-(\w{12})", fenced(bundle, []))
+    mark = re.match(r"<document-(\w{12})", fence_document(bundle, []))
     assert mark
     for verifier in (V2ConsistencyChecker(), V3TrapDetector(), V4EvidenceQualityAssessor()):
         (question,) = verifier.questions(read(answer), bundle)

@@ -37,7 +37,7 @@ from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrch
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue
-from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.llm.model import Answer, AnswerT, Model, Question
 
 ALL = ["V2", "V3", "V4"]
 COUNT_WRONG = {"number_of_segments": 3}
@@ -52,7 +52,7 @@ class Silent:
 
     name = "silent"
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         return Answer(question, question.answer_type.model_validate({"findings": []}))
 
 

@@ -929,7 +929,7 @@ def test_a_models_answer_names_the_place_of_a_quote_and_the_quote_is_cut_out() -
 
 
 def test_the_schema_for_models_is_flat() -> None:
-    schema = json.dumps(PrimaryClassifier().build_question(make_bundle(TEXT_OF["mri"])).schema())
+    schema = json.dumps(PrimaryClassifier().build_question(make_bundle(TEXT_OF["mri"])).get_answer_schema())
     assert not re.search(r"\$ref|anyOf|default|minimum|description", schema)
     assert "first_words" in schema
 

@@ -40,7 +40,7 @@ from evalkit.classification.traps import PromptInjection, Trap, Traps, load_ship
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
-from evalkit.evaluation.faults import texts as texts_of_faults
+from evalkit.evaluation.faults import load_fault_texts as texts_of_faults
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer
 

@@ -26,8 +26,8 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import A, Answer, Question
-from evalkit.llm.prompts import fenced
+from evalkit.llm.model import Answer, AnswerT, Question
+from evalkit.llm.prompts import fence_document
 
 NOTE, GENOMIC = DocumentType.CLINICAL_NOTE, DocumentType.GENOMIC_REPORT
 LENGTHS = st.lists(st.integers(0, 50), min_size=1, max_size=30)
@@ -188,7 +188,7 @@ def test_answers_that_are_right_have_no_faults() -> None:
 
 def test_faults_of_a_window_reach_the_arbiter() -> None:
     class Miscounting(EmbeddedModel):
-        async def ask(self, question: Question[A]) -> Answer[A]:
+        async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
             answer = await super().ask(question)
             if question.role != "classifier" or answer.value is None:
                 return answer
@@ -236,7 +236,9 @@ def test_questions_of_a_window_have_its_pages_and_its_segments_alone() -> None:
     assert "first page" in question.prompt()
     assert "second page" not in question.prompt()
     assert [one["start_page"] for one in extract_claims(answer, (3, 3))["segments"]] == [2]
-    assert fenced(bundle, bundle.iter_pages(2, 3)) in PrimaryClassifier().build_question(bundle, (2, 3)).prompt()
+    assert (
+        fence_document(bundle, bundle.iter_pages(2, 3)) in PrimaryClassifier().build_question(bundle, (2, 3)).prompt()
+    )
 
 
 @pytest.mark.parametrize("profile", ["full", "lean"])
@@ -245,7 +247,7 @@ def test_every_page_of_a_long_document_is_in_a_question_of_every_role(profile: L
         def __init__(self) -> None:
             self.prompts: dict[str, list[str]] = defaultdict(list)
 
-        async def ask(self, question: Question[A]) -> Answer[A]:
+        async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
             self.prompts[question.role].append(question.prompt())
             return await super().ask(question)
 

@@ -32,8 +32,8 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 import evalkit
 from evalkit.cli import app
 from evalkit.documents.ocr import find_ocr_engine
+from evalkit.llm.json_schema import flatten_schema as flat_schema
 from evalkit.llm.model import Question
-from evalkit.llm.wire import lean_schema as flat_schema
 from evalkit.samples import draw_demo_folder
 from evalkit.settings import Settings
 from evalkit.store import database_tables

@@ -19,7 +19,7 @@ from evalkit.documents.pdf import read_pdf
 from evalkit.documents.quality import OcrWord
 from evalkit.documents.scanned_pages import PageRecogniser
 from evalkit.errors import DocumentError
-from evalkit.grounding import Locator
+from evalkit.grounding import QuoteLocator
 
 from .drawing import LEFT, RIGHT, both, lines, pdf
 from .scanning import NOTE, Box, Paper, assert_near, layer, needs_tesseract, png, printed, scan, show
@@ -106,7 +106,7 @@ def test_a_quote_is_found_where_it_was_printed(
     assert page.quality > 0.9
     assert len(page.confidences) == len(WHOLE.split())
     assert min(page.confidences) > 60
-    place = Locator(bundle).locate(QUOTE, 1)
+    place = QuoteLocator(bundle).locate(QUOTE, 1)
     assert place.verdict == "VERBATIM"
     assert_near([box[1:] for box in place.boxes], scanned.turned(rotation).places(QUOTE))
 
@@ -206,7 +206,7 @@ def test_a_scan_pasted_into_a_page_of_text_is_read_beside_it(tesseract: OcrEngin
     page = recognised(data, tesseract).page(1)
     assert (page.status, page.text) == ("ocr", f"{' '.join(own)}\n{WHOLE}")
     assert page.words[: len(" ".join(own).split())] == recognised(data, None).page(1).words
-    place = Locator(recognised(data, tesseract)).locate(QUOTE, 1)
+    place = QuoteLocator(recognised(data, tesseract)).locate(QUOTE, 1)
     assert place.is_found
     assert all(box[2] > 0.5 and box[4] < 0.85 for box in place.boxes)
 

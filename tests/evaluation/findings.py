@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.evaluation.study import Answer, Finding
+from evalkit.evaluation.study import ReviewRecord, ScoredIssue
 
 
-def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> Finding:
+def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> ScoredIssue:
     """An open issue of a rule, of which no expert said anything; the agent is the code's beginning."""
     given = {
         "issue_id": f"{code.partition('-')[0]}-0001",
@@ -18,10 +18,10 @@ def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> Finding:
         "message": "a sentence",
         "verdict": None,
     } | fields
-    return Finding(code=code, severity=severity, **given)
+    return ScoredIssue(code=code, severity=severity, **given)
 
 
-def answer(case_id: str, **fields: Any) -> Answer:
+def answer(case_id: str, **fields: Any) -> ReviewRecord:
     """A first answer of two minutes that agrees."""
     given = {
         "revision": 1,
@@ -35,4 +35,4 @@ def answer(case_id: str, **fields: Any) -> Answer:
         "before": None,
         "labels": None,
     } | fields
-    return Answer(case_id=case_id, **given)
+    return ReviewRecord(case_id=case_id, **given)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evalkit.evaluation.study import Answer, Document, Labels, Study, Truth
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study
 
 NOTE, GENOMIC, OTHER = "Clinical Note", "Genomic Report", "Other"
 
 
-def labels(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **more: Any) -> Labels:
+def labels(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **more: Any) -> DocumentLabels:
     """What somebody says; one segment of two pages unless others are given."""
-    return Labels(kind, segments or ((1, 2, kind),), **more)
+    return DocumentLabels(kind, segments or ((1, 2, kind),), **more)
 
 
-def truth(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **more: Any) -> Truth:
+def truth(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **more: Any) -> KnownTruth:
     """What an expert vouched for: type and segments."""
     said = {
         "source": "SME_VALIDATED",
@@ -24,10 +24,10 @@ def truth(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **mor
         "is_simulated": False,
         "review_reason": "escalated",
     } | more
-    return Truth(labels(kind, *segments), **said)
+    return KnownTruth(labels(kind, *segments), **said)
 
 
-def document(doc_id: str, **fields: Any) -> Document:
+def document(doc_id: str, **fields: Any) -> DocumentRecord:
     """A document that was accepted as a clinical note of two pages, and that nobody has looked at."""
     given = {
         "sha256": doc_id.ljust(64, "0"),
@@ -47,25 +47,25 @@ def document(doc_id: str, **fields: Any) -> Document:
     )
     if drawn and given["standing"] != "unseen":
         drawn["review_reason"] = given["truth"].review_reason if given.get("truth") else "audit"
-    return Document(doc_id=doc_id, **(drawn | given))
+    return DocumentRecord(doc_id=doc_id, **(drawn | given))
 
 
-def escalated(doc_id: str, **fields: Any) -> Document:
+def escalated(doc_id: str, **fields: Any) -> DocumentRecord:
     """A document that waits for an expert, or that one has seen where a truth is given."""
     standing = "reviewed" if fields.get("truth") else "pending"
     given = {"decision": "ESCALATE_TO_SME", "decision_rule": "1", "probability": 1.0, "standing": standing} | fields
     return document(doc_id, **given)
 
 
-def study(*documents: Document) -> Study:
+def study(*documents: DocumentRecord) -> Study:
     """A study of these documents."""
     return Study(Path("output"), documents, ())
 
 
-def answer(case_id: str, kind: str = NOTE, **fields: Any) -> Answer:
+def answer(case_id: str, kind: str = NOTE, **fields: Any) -> ReviewRecord:
     """A validation by somebody who saw the agent's answer."""
     given = {
         "revision": 1, "reviewer": "dr_lee", "is_simulated": False, "outcome": "validated", "submitted_at": "2026-01-01T00:00:00Z",
         "seconds": 30.0, "was_blind": False, "review_reason": "escalated", "before": labels(), "labels": labels(kind),
     } | fields  # fmt: skip
-    return Answer(case_id=case_id, **given)
+    return ReviewRecord(case_id=case_id, **given)

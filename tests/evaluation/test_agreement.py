@@ -7,7 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.evaluation.agreement import alpha, boundary_agreement, kappa
+from evalkit.evaluation.inter_annotator_agreement import (
+    compute_boundary_agreement,
+    compute_cohen_kappa,
+    compute_krippendorff_alpha,
+)
 
 labels = st.sampled_from(["Note", "Other", "Radiology"])
 pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=30)
@@ -18,41 +22,43 @@ pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=30)
 def test_kappa_is_scikit_learns_in_any_order(rows, random):
     one, other = zip(*rows, strict=True)
     if len({*one, *other}) < 2:
-        assert math.isnan(kappa(one, other))
+        assert math.isnan(compute_cohen_kappa(one, other))
         return
-    assert kappa(one, other) == pytest.approx(cohen_kappa_score(one, other), abs=1e-9)
-    assert kappa(one, other) == pytest.approx(kappa(other, one), abs=1e-9)
-    assert -1 <= kappa(one, other) <= 1
-    assert kappa(one, one) == 1 or len(set(one)) < 2
+    assert compute_cohen_kappa(one, other) == pytest.approx(cohen_kappa_score(one, other), abs=1e-9)
+    assert compute_cohen_kappa(one, other) == pytest.approx(compute_cohen_kappa(other, one), abs=1e-9)
+    assert -1 <= compute_cohen_kappa(one, other) <= 1
+    assert compute_cohen_kappa(one, one) == 1 or len(set(one)) < 2
     again = random.sample(rows, len(rows))
-    assert kappa(*zip(*again, strict=True)) == pytest.approx(kappa(one, other), abs=1e-9)
+    assert compute_cohen_kappa(*zip(*again, strict=True)) == pytest.approx(compute_cohen_kappa(one, other), abs=1e-9)
 
 
 def test_kappa_worked_out():
     # 20 + 15 of 50 agree; by chance 0.6 * 0.5 + 0.4 * 0.5 would.
     one = ["yes"] * 25 + ["no"] * 25
     other = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
-    assert kappa(one, other) == pytest.approx((0.7 - 0.5) / (1 - 0.5), abs=1e-9)
+    assert compute_cohen_kappa(one, other) == pytest.approx((0.7 - 0.5) / (1 - 0.5), abs=1e-9)
 
 
 def test_two_who_cannot_tell_agree():
-    assert kappa([None, "Note"], [None, "Note"]) == 1
-    assert kappa([None, "Note"], ["Note", "Note"]) == 0
+    assert compute_cohen_kappa([None, "Note"], [None, "Note"]) == 1
+    assert compute_cohen_kappa([None, "Note"], ["Note", "Note"]) == 0
 
 
 def test_kappa_is_about_the_same_cases():
     with pytest.raises(ValueError, match="same cases"):
-        kappa(["Note"], [])
-    assert math.isnan(kappa([], []))
+        compute_cohen_kappa(["Note"], [])
+    assert math.isnan(compute_cohen_kappa([], []))
 
 
 def test_alpha_is_krippendorffs_own_example():
     # The four observers of twelve units in Computing Krippendorff's Alpha-Reliability (2011), nominal: 0.743.
     rows = ["1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 ."]
     table = [[None if label == "." else label for label in row.split()] for row in rows]
-    assert alpha(table) == pytest.approx(0.743421052631579, abs=1e-9)
-    assert alpha(table[::-1]) == pytest.approx(alpha(table), abs=1e-9)
-    assert alpha([row[::-1] for row in table]) == pytest.approx(alpha(table), abs=1e-9)
+    assert compute_krippendorff_alpha(table) == pytest.approx(0.743421052631579, abs=1e-9)
+    assert compute_krippendorff_alpha(table[::-1]) == pytest.approx(compute_krippendorff_alpha(table), abs=1e-9)
+    assert compute_krippendorff_alpha([row[::-1] for row in table]) == pytest.approx(
+        compute_krippendorff_alpha(table), abs=1e-9
+    )
 
 
 @given(pairs)
@@ -60,7 +66,7 @@ def test_alpha_of_two_from_its_definition(rows):
     # 1 - observed over expected disagreement, where the expected is drawn without putting back.
     pool = [label for pair in rows for label in pair]
     differ = sum(a != b for i, a in enumerate(pool) for j, b in enumerate(pool) if i != j)
-    value = alpha(list(zip(*rows, strict=True)))
+    value = compute_krippendorff_alpha(list(zip(*rows, strict=True)))
     if not differ:
         assert math.isnan(value)
         return
@@ -70,11 +76,13 @@ def test_alpha_of_two_from_its_definition(rows):
 
 @pytest.mark.parametrize("table", [[], [[], []], [["Note", None], [None, "Other"]], [["Note", "A"], ["Note", None]]])
 def test_alpha_without_pairs_that_could_differ_is_not_a_number(table):
-    assert math.isnan(alpha(table))
+    assert math.isnan(compute_krippendorff_alpha(table))
 
 
 def test_boundaries_two_agree_on():
     whole, cut, cut_twice = [(1, 6, "A")], [(1, 3, "A"), (4, 6, "B")], [(1, 3, "A"), (4, 5, "A"), (6, 6, "A")]
-    assert boundary_agreement(whole, whole) == boundary_agreement(cut, cut) == 1
-    assert boundary_agreement(whole, cut) == boundary_agreement(cut, whole) == 0
-    assert boundary_agreement(cut, cut_twice) == boundary_agreement(cut_twice, cut) == pytest.approx(2 / 3)
+    assert compute_boundary_agreement(whole, whole) == compute_boundary_agreement(cut, cut) == 1
+    assert compute_boundary_agreement(whole, cut) == compute_boundary_agreement(cut, whole) == 0
+    assert (
+        compute_boundary_agreement(cut, cut_twice) == compute_boundary_agreement(cut_twice, cut) == pytest.approx(2 / 3)
+    )

@@ -9,7 +9,7 @@ from evaluation.studies import document, study, truth
 from scipy.stats import beta
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.evaluation.attention import SeededCase, attention, listed
+from evalkit.evaluation.attention_checks import AttentionCheck, tabulate_attention_checks, tabulate_fault_detection
 from evalkit.evaluation.report import build
 from evalkit.review.ground_truth import Review
 from evalkit.review.seeded_cases import Fault, describe_fault, format_seeded_feedback, is_fault_corrected
@@ -22,9 +22,9 @@ NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
 )
 
 
-def case(doc_id: str, reviewer: str, kind: str = "type", **fields: Any) -> SeededCase:
+def case(doc_id: str, reviewer: str, kind: str = "type", **fields: Any) -> AttentionCheck:
     given = {"standing": "answered", "outcome": "validated", "seconds": 30.0} | fields
-    return SeededCase(f"{doc_id}-0a1b2c3d", doc_id, kind, "planted", reviewer=reviewer, **given)
+    return AttentionCheck(f"{doc_id}-0a1b2c3d", doc_id, kind, "planted", reviewer=reviewer, **given)
 
 
 CASES = (
@@ -41,7 +41,7 @@ CASES = (
 
 
 def test_figures_are_those_counted_by_hand() -> None:
-    frame = attention(CASES).set_index(["reviewer", "simulated", "fault"])
+    frame = tabulate_fault_detection(CASES).set_index(["reviewer", "simulated", "fault"])
     assert [tuple(frame.loc[key, ["seen", "noticed", "validated", "otherwise"]]) for key in [
         ("dr_lee", False, "all"), ("dr_lee", False, "type"), ("dr_lee", False, "boundary"), ("dr_ray", False, "all"),
         ("(together)", False, "all"), ("(together)", False, "type"), ("simulated_ash", True, "all"), ("(together)", True, "all"),
@@ -58,21 +58,21 @@ def test_figures_are_those_counted_by_hand() -> None:
 
 def test_whoever_calls_themselves_together_is_counted_as_one_person() -> None:
     named = case("j", "together", is_noticed=True, outcome="corrected")
-    frame = attention([*CASES, named]).set_index(["reviewer", "simulated", "fault"])
+    frame = tabulate_fault_detection([*CASES, named]).set_index(["reviewer", "simulated", "fault"])
     assert frame.loc[("together", False, "all"), "seen"] == 1
     assert frame.loc[("(together)", False, "all"), "seen"] == 7
     assert not frame.index.duplicated().any()
 
 
 def test_what_waits_and_what_is_left_out_is_listed_and_not_counted() -> None:
-    assert attention(CASES[7:]).empty
-    assert list(listed(CASES[7:])["doc_id"]) == ["h", "i"]
-    assert list(listed(CASES)["noticed"])[:2] == [True, False]
+    assert tabulate_fault_detection(CASES[7:]).empty
+    assert list(tabulate_attention_checks(CASES[7:])["doc_id"]) == ["h", "i"]
+    assert list(tabulate_attention_checks(CASES)["noticed"])[:2] == [True, False]
 
 
 def test_the_report_names_the_documents() -> None:
     made = study(document("a", truth=truth()))
-    section = build(type(made)(made.output, made.documents, (), seeded=CASES), made_at="now")["experts"]
+    section = build(type(made)(made.output, made.documents, (), seeded_cases=CASES), made_at="now")["experts"]
     (table,) = [one for one in section.tables if "planted on purpose" in one.caption]
     assert set(table.frame["documents"].explode()) == set("abcdefg")
     without = build(study(document("a", truth=truth())), made_at="now")

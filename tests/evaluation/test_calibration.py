@@ -12,15 +12,15 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from evalkit.evaluation.calibration import (
-    Certificate,
-    brier,
-    certificate,
-    expected_calibration_error,
-    reliability,
-    risk_coverage,
-    thinned,
+    ThresholdCertificate,
+    certify_threshold,
+    compute_brier_score,
+    compute_expected_calibration_error,
+    tabulate_reliability,
+    tabulate_risk_coverage,
+    thin_to_equal_probability,
 )
-from evalkit.evaluation.intervals import audits_needed, exact, upper_bound
+from evalkit.evaluation.intervals import bound_error_rate, count_audits_needed, estimate_proportion
 
 rows = st.lists(
     st.tuples(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.1, 0.5, 0.95, 1.0])), st.booleans()),
@@ -42,16 +42,18 @@ def columns(pairs):
 def test_reliability_is_scikit_learns_curve(pairs, bins):
     said, right = columns(pairs)
     accuracy, confidence = calibration_curve(right, said, n_bins=bins, pos_label=True) if len({*right}) > 1 else (0, 0)
-    table = reliability(said, right, bins=bins)
+    table = tabulate_reliability(said, right, bin_count=bins)
     if len({*right}) > 1:
         assert table["accuracy"].to_numpy() == pytest.approx(accuracy, abs=1e-9)
         assert table["confidence"].to_numpy() == pytest.approx(confidence, abs=1e-9)
     assert table["n"].sum() == len(said)
     assert ((table["low"] <= table["confidence"] + 1e-9) & (table["confidence"] <= table["high"] + 1e-9)).all()
     for row in table.itertuples():
-        assert (row.accuracy_low, row.accuracy_high) == pytest.approx(exact(row.accuracy * row.n, row.n)[1:3])
+        assert (row.accuracy_low, row.accuracy_high) == pytest.approx(
+            estimate_proportion(row.accuracy * row.n, row.n)[1:3]
+        )
     gaps = (table["n"] * (table["accuracy"] - table["confidence"]).abs()).sum() / len(said)
-    assert expected_calibration_error(said, right, bins=bins) == pytest.approx(gaps, abs=1e-9)
+    assert compute_expected_calibration_error(said, right, bin_count=bins) == pytest.approx(gaps, abs=1e-9)
 
 
 @settings(max_examples=25)
@@ -61,37 +63,43 @@ def test_a_weight_is_so_many_documents(pairs, random):
     said, right = columns(pairs)
     repeated = columns([pair for pair, weight in zip(pairs, weights, strict=True) for _ in range(weight)])
     names = ["low", "high", "confidence", "accuracy"]
-    weighted = reliability(said, right, weights)
-    assert weighted[names].to_numpy() == pytest.approx(reliability(*repeated)[names].to_numpy(), abs=1e-9)
+    weighted = tabulate_reliability(said, right, weights)
+    assert weighted[names].to_numpy() == pytest.approx(tabulate_reliability(*repeated)[names].to_numpy(), abs=1e-9)
     assert weighted["n"].sum() == len(pairs)
-    for function in (expected_calibration_error, brier):
+    for function in (compute_expected_calibration_error, compute_brier_score):
         assert function(said, right, weights) == pytest.approx(function(*repeated), abs=1e-9)
     names = ["threshold", "coverage", "risk"]
-    theirs = risk_coverage(*repeated)[names].to_numpy()
-    assert risk_coverage(said, right, weights)[names].to_numpy() == pytest.approx(theirs, abs=1e-9)
+    theirs = tabulate_risk_coverage(*repeated)[names].to_numpy()
+    assert tabulate_risk_coverage(said, right, weights)[names].to_numpy() == pytest.approx(theirs, abs=1e-9)
 
 
 def test_few_documents_of_great_weight_have_a_wide_interval():
-    heavy = reliability([0.9] * 11, [True] * 11, [100, *[1] * 10], bins=1)
-    assert heavy.loc[0, "accuracy_low"] < 0.1 < reliability([0.9] * 11, [True] * 11, bins=1).loc[0, "accuracy_low"]
+    heavy = tabulate_reliability([0.9] * 11, [True] * 11, [100, *[1] * 10], bin_count=1)
+    assert (
+        heavy.loc[0, "accuracy_low"]
+        < 0.1
+        < tabulate_reliability([0.9] * 11, [True] * 11, bin_count=1).loc[0, "accuracy_low"]
+    )
 
 
 @given(rows)
 def test_brier_is_scikit_learns(pairs):
     said, right = columns(pairs)
-    assert brier(said, right) == pytest.approx(brier_score_loss(right, said, pos_label=True, labels=[0, 1]), abs=1e-9)
-    assert brier([float(one) for one in right], right) == 0
-    assert expected_calibration_error([float(one) for one in right], right) == 0
+    assert compute_brier_score(said, right) == pytest.approx(
+        brier_score_loss(right, said, pos_label=True, labels=[0, 1]), abs=1e-9
+    )
+    assert compute_brier_score([float(one) for one in right], right) == 0
+    assert compute_expected_calibration_error([float(one) for one in right], right) == 0
 
 
 def test_calibration_without_documents():
-    assert reliability([], []).empty
-    assert math.isnan(expected_calibration_error([], []))
-    assert math.isnan(brier([], []))
-    assert risk_coverage([], []).empty
+    assert tabulate_reliability([], []).empty
+    assert math.isnan(compute_expected_calibration_error([], []))
+    assert math.isnan(compute_brier_score([], []))
+    assert tabulate_risk_coverage([], []).empty
 
 
-@pytest.mark.parametrize("function", [reliability, expected_calibration_error, brier])
+@pytest.mark.parametrize("function", [tabulate_reliability, compute_expected_calibration_error, compute_brier_score])
 def test_what_is_no_confidence_is_refused(function):
     with pytest.raises(ValueError, match="from 0 to 1"):
         function([1.2], [True])
@@ -109,14 +117,14 @@ def test_what_is_no_confidence_is_refused(function):
 @given(rows, st.randoms())
 def test_risk_and_coverage_of_each_threshold(pairs, random):
     score, right = columns(pairs)
-    table = risk_coverage(score, right)
+    table = tabulate_risk_coverage(score, right)
     assert sorted(set(score), reverse=True) == table["threshold"].tolist()
     for row in table.itertuples():
         accepted = [was for one, was in pairs if one >= row.threshold]
         assert row.n == len(accepted)
         assert row.coverage == pytest.approx(len(accepted) / len(pairs), abs=1e-9)
         assert row.risk == pytest.approx(1 - sum(accepted) / len(accepted), abs=1e-9)
-    assert risk_coverage(*columns(random.sample(pairs, len(pairs)))).equals(table)
+    assert tabulate_risk_coverage(*columns(random.sample(pairs, len(pairs)))).equals(table)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -138,7 +146,9 @@ def violation(sizes, rate, candidates, grid):
     scores = np.linspace(0.9, 0.5, len(sizes))
     offered = {}
     for wrong in itertools.product(*(range(size + 1) for size in sizes)):
-        offered[wrong] = certificate(*slices(sizes, wrong, scores), rate=rate, candidates=candidates).threshold
+        offered[wrong] = certify_threshold(
+            *slices(sizes, wrong, scores), max_error_rate=rate, candidate_thresholds=candidates
+        ).threshold
     worst = 0.0
     for risks in itertools.product(grid, repeat=len(sizes)):
         truly = np.cumsum(np.multiply(sizes, risks)) / np.cumsum(sizes)
@@ -180,7 +190,10 @@ def test_the_promise_holds_for_ten_thresholds(first, candidates):
     rate, scores, sizes = 0.5, np.linspace(0.95, 0.5, 10), (first, *[1] * 9)
     outcomes = np.array(list(itertools.product(*(range(size + 1) for size in sizes))))
     tried = list(scores) if candidates == "numbers" else candidates
-    offered = [certificate(*slices(sizes, wrong, scores), rate=rate, candidates=tried).threshold for wrong in outcomes]
+    offered = [
+        certify_threshold(*slices(sizes, wrong, scores), max_error_rate=rate, candidate_thresholds=tried).threshold
+        for wrong in outcomes
+    ]
     place = np.array([10 if one is None else int(np.argmin(np.abs(scores - one))) for one in offered])
     assert len(set(place.tolist())) > 4  # many of the thresholds are offered after some outcome
     worst = 0.0
@@ -201,7 +214,7 @@ def test_the_promise_holds_where_scores_fall_out_by_chance_too():
         counts = np.diff([-1, *cuts, n + 5]) - 1  # wrong ones of each score, then right ones
         audits = np.repeat([*scores, *scores], counts), np.repeat([False] * 3 + [True] * 3, counts)
         outcomes.append(counts)
-        offered.append(certificate(*audits, rate=rate, candidates=scores).threshold or 0.0)
+        offered.append(certify_threshold(*audits, max_error_rate=rate, candidate_thresholds=scores).threshold or 0.0)
     worst, random = 0.0, np.random.default_rng(0)
     for _ in range(500):
         share, risks = random.dirichlet([1, 1, 1]), random.random(3)
@@ -220,42 +233,42 @@ def test_thresholds_are_tried_from_above_until_one_fails(wrong):
     expected, bad, n = None, 0, 0
     for score, size, more in zip(scores, sizes, wrong, strict=True):
         bad, n = bad + more, n + size
-        if upper_bound(bad, n) > rate:
+        if bound_error_rate(bad, n) > rate:
             break
         expected = score, bad, n
-    found = certificate(*slices(sizes, wrong, scores), rate=rate, candidates=list(scores))
+    found = certify_threshold(*slices(sizes, wrong, scores), max_error_rate=rate, candidate_thresholds=list(scores))
     if expected is None:
         assert (found.threshold, found.coverage) == (None, 0)
-        assert found.more_audits > 0
+        assert found.more_audits_needed > 0
     else:
-        assert (found.threshold, found.wrong, found.n) == expected
-        assert found.bound == upper_bound(found.wrong, found.n) <= rate
-        assert found.coverage == pytest.approx(found.n / 240)
-        assert found.more_audits == 0
+        assert (found.threshold, found.error_count, found.audit_count) == expected
+        assert found.error_bound == bound_error_rate(found.error_count, found.audit_count) <= rate
+        assert found.coverage == pytest.approx(found.audit_count / 240)
+        assert found.more_audits_needed == 0
 
 
 def test_a_failure_above_is_not_made_good_below():
     # Alone, the lower threshold would pass (1 of 100); the upper one fails and ends it.
     audits = slices([59, 41], [1, 0], [0.9, 0.5])
-    assert certificate(*audits, rate=0.05, candidates=[0.5]).threshold == 0.5
-    assert certificate(*audits, rate=0.05, candidates=[0.5, 0.9]).threshold is None
+    assert certify_threshold(*audits, max_error_rate=0.05, candidate_thresholds=[0.5]).threshold == 0.5
+    assert certify_threshold(*audits, max_error_rate=0.05, candidate_thresholds=[0.5, 0.9]).threshold is None
 
 
 def test_thresholds_with_too_few_audits_are_passed_over():
     audits = slices([20, 39], [0, 0], [0.9, 0.5])
-    assert certificate(*audits, rate=0.05, candidates=[0.9, 0.5]).threshold == 0.5
+    assert certify_threshold(*audits, max_error_rate=0.05, candidate_thresholds=[0.9, 0.5]).threshold == 0.5
 
 
 def test_the_first_threshold_has_room_for_an_error():
     # 1,000 audits of different scores, the very surest one wrong.
-    found = certificate(np.linspace(1, 0, 1000), np.arange(1000) > 0, rate=0.01)
-    assert (found.threshold, found.wrong, found.n) == (0, 1, 1000)
+    found = certify_threshold(np.linspace(1, 0, 1000), np.arange(1000) > 0, max_error_rate=0.01)
+    assert (found.threshold, found.error_count, found.audit_count) == (0, 1, 1000)
 
 
 def test_which_thresholds_are_tried_does_not_depend_on_outcomes():
     # One wrong audit in each place in turn: whatever is offered, it is one of the same few.
     score = np.linspace(1, 0, 200)
-    offered = {certificate(score, np.arange(200) != place, rate=0.05).threshold for place in range(200)}
+    offered = {certify_threshold(score, np.arange(200) != place, max_error_rate=0.05).threshold for place in range(200)}
     assert 1 <= len(offered - {None}) <= 10
 
 
@@ -267,40 +280,42 @@ def test_which_thresholds_are_tried_does_not_depend_on_outcomes():
         ([0.9] * 45 + [0.1] * 5, [True] * 45 + [False] * 5, 0, 45, 14),
         ([0.9] * 59, [False] + [True] * 58, 1, 59, 34),
         # Errors among the surest: only accepting more of them could show it.
-        ([0.9] * 3 + [0.5] * 60, [False] * 3 + [True] * 60, 3, 63, audits_needed(0.05, 3) - 63),
+        ([0.9] * 3 + [0.5] * 60, [False] * 3 + [True] * 60, 3, 63, count_audits_needed(0.05, 3) - 63),
     ],
 )
 def test_where_nothing_passes_the_missing_audits_are_counted(score, right, wrong, n, more):
-    assert certificate(score, right, rate=0.05) == Certificate(None, 0.0, wrong, n, upper_bound(wrong, n), more)
+    assert certify_threshold(score, right, max_error_rate=0.05) == ThresholdCertificate(
+        None, 0.0, wrong, n, bound_error_rate(wrong, n), more
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.2, 0.5, 0.8, 0.9]), st.booleans()), max_size=50), st.integers(1, 5))
 def test_with_the_missing_audits_it_passes(pairs, candidates):
     score, right = columns(pairs)
-    found = certificate(score, right, rate=0.3, candidates=candidates)
+    found = certify_threshold(score, right, max_error_rate=0.3, candidate_thresholds=candidates)
     if found.threshold is None:
-        assert upper_bound(found.wrong, found.n + found.more_audits) <= 0.3
-        assert upper_bound(found.wrong, found.n + found.more_audits - 1) > 0.3
+        assert bound_error_rate(found.error_count, found.audit_count + found.more_audits_needed) <= 0.3
+        assert bound_error_rate(found.error_count, found.audit_count + found.more_audits_needed - 1) > 0.3
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40), st.randoms())
 def test_audits_count_in_any_order(pairs, random):
-    found = certificate(*columns(pairs), rate=0.2)
-    assert certificate(*columns(random.sample(pairs, len(pairs))), rate=0.2) == found
+    found = certify_threshold(*columns(pairs), max_error_rate=0.2)
+    assert certify_threshold(*columns(random.sample(pairs, len(pairs))), max_error_rate=0.2) == found
 
 
 def test_a_certificate_of_ten_thousand_audits_tries_few():
     random = np.random.default_rng(0)
     score = random.random(10_000)
-    found = certificate(score, random.random(10_000) > 0.05 * (1 - score), rate=0.02)
+    found = certify_threshold(score, random.random(10_000) > 0.05 * (1 - score), max_error_rate=0.02)
     assert 0.3 < found.threshold < 0.6
-    assert found.bound <= 0.02
+    assert found.error_bound <= 0.02
 
 
 @pytest.mark.parametrize("rate", [0, 1, -1])
 def test_an_impossible_rate_is_refused(rate):
     with pytest.raises(ValueError, match="rate"):
-        certificate([0.5], [True], rate=rate)
+        certify_threshold([0.5], [True], max_error_rate=rate)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -311,17 +326,21 @@ def test_thinned_audits_were_drawn_with_equal_probability():
     random = np.random.default_rng(1)
     probability = np.where(np.arange(40_000) < 20_000, 0.2, 0.05)
     drawn = np.flatnonzero(random.random(40_000) < probability)
-    stayed = drawn[thinned(probability[drawn], seed=2)]
+    stayed = drawn[thin_to_equal_probability(probability[drawn], seed=2)]
     early = int((stayed < 20_000).sum())
     assert stats.binomtest(early, 20_000, 0.05).pvalue > 0.01
     assert (stayed >= 20_000).sum() == (drawn >= 20_000).sum()
-    assert np.array_equal(thinned(probability[drawn], seed=2), thinned(probability[drawn], seed=2))
-    assert not np.array_equal(thinned(probability[drawn], seed=2), thinned(probability[drawn], seed=3))
+    assert np.array_equal(
+        thin_to_equal_probability(probability[drawn], seed=2), thin_to_equal_probability(probability[drawn], seed=2)
+    )
+    assert not np.array_equal(
+        thin_to_equal_probability(probability[drawn], seed=2), thin_to_equal_probability(probability[drawn], seed=3)
+    )
 
 
 @given(st.lists(st.sampled_from([0.05, 0.2, 1.0]), max_size=30), st.integers(0, 5))
 def test_the_least_likely_all_stay(probabilities, seed):
-    stays = set(thinned(probabilities, seed).tolist())
+    stays = set(thin_to_equal_probability(probabilities, seed).tolist())
     least = min(probabilities, default=1)
     assert {i for i, one in enumerate(probabilities) if one == least} <= stays <= set(range(len(probabilities)))
 
@@ -329,19 +348,19 @@ def test_the_least_likely_all_stay(probabilities, seed):
 @pytest.mark.parametrize("probability", [0, 1.1, math.nan])
 def test_impossible_probabilities_are_refused(probability):
     with pytest.raises(ValueError, match="above 0"):
-        thinned([probability], seed=0)
+        thin_to_equal_probability([probability], seed=0)
 
 
 def test_bins_of_equal_mass_hold_equally_many() -> None:
     said = [0.5, 0.9, 0.91, 0.92, 0.97, 0.98, 0.985, 0.99, 0.995, 0.999]
     right = [False, True, True, False, True, True, True, True, True, True]
-    table = reliability(said, right, bins=5, equal_mass=True)
+    table = tabulate_reliability(said, right, bin_count=5, is_equal_mass=True)
     assert list(table["n"]) == [2] * 5
     assert table["accuracy"].tolist() == [0.5, 0.5, 1, 1, 1]
     by_hand = sum(abs(sum(said[at : at + 2]) / 2 - sum(right[at : at + 2]) / 2) for at in range(0, 10, 2)) / 5
-    assert expected_calibration_error(said, right, bins=5, equal_mass=True) == pytest.approx(by_hand)
+    assert compute_expected_calibration_error(said, right, bin_count=5, is_equal_mass=True) == pytest.approx(by_hand)
 
 
 def test_equal_confidences_stay_in_one_bin_of_equal_mass() -> None:
-    table = reliability([0.9] * 9 + [0.95], [True] * 10, bins=5, equal_mass=True)
+    table = tabulate_reliability([0.9] * 9 + [0.95], [True] * 10, bin_count=5, is_equal_mass=True)
     assert table["n"].tolist() == [9, 1]

@@ -33,20 +33,20 @@ from servers.gemini import GeminiServer
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.errors import UsageError
 from evalkit.evaluation import planted_pages
-from evalkit.evaluation.challenge import (
+from evalkit.evaluation.faults import FAULT_BY_ID, FAULTS, CleanAnswer, MutatedAnswer, load_fault_texts
+from evalkit.evaluation.mutation_testing import (
     CASE_COLUMNS,
     KIND_COLUMNS,
-    Case,
-    Challenge,
+    MutationCase,
+    MutationTestReport,
     challenge,
-    challenged,
-    chosen,
-    conduct,
-    is_same,
-    lines,
+    format_report_lines,
+    is_same_classification,
+    judge_mutations,
+    run_mutation_test,
+    select_operators,
 )
-from evalkit.evaluation.faults import BY_ID, FAULTS, Clean, Draft, texts
-from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.llm.model import Answer, AnswerT, Model, Question
 from evalkit.pipeline import RunSummary
 from evalkit.settings import Settings
 
@@ -62,7 +62,7 @@ GENOMIC_PAGES = (
 )
 
 
-def packet() -> Clean:
+def packet() -> CleanAnswer:
     """A genomic report of three pages and a note of one."""
     parts = (
         segment(
@@ -75,34 +75,38 @@ def packet() -> Clean:
         segment(2, 4, 4, NOTE, only(NOTE, evidence("The patient reports no fever and denies nausea.", 4))),
     )
     value = answer(*parts, overall=GENOMIC, shares={GENOMIC: 0.75, NOTE: 0.25})
-    return Clean(document(*GENOMIC_PAGES, NOTE_PAGE), read(value))
+    return CleanAnswer(document(*GENOMIC_PAGES, NOTE_PAGE), read(value))
 
 
-def slides() -> Clean:
-    return Clean(doc2_6(), read(doc2_6_answer()))
+def slides() -> CleanAnswer:
+    return CleanAnswer(doc2_6(), read(doc2_6_answer()))
 
 
-def plant(cleans: Sequence[Clean], kinds: str = "", model: Model | None = None, **options: int) -> Challenge:
-    faults = chosen(filter(None, kinds.split(",")))
-    return asyncio.run(challenged(cleans, RetryOrchestrator(model, include_rule_findings=False), faults, **options))
+def plant(
+    cleans: Sequence[CleanAnswer], kinds: str = "", model: Model | None = None, **options: int
+) -> MutationTestReport:
+    faults = select_operators(filter(None, kinds.split(",")))
+    return asyncio.run(
+        judge_mutations(cleans, RetryOrchestrator(model, include_rule_findings=False), faults, **options)
+    )
 
 
 @cache
-def everything() -> Challenge:
+def everything() -> MutationTestReport:
     return plant([slides(), packet()], limit=6, places=4)
 
 
-def shares(made: Challenge) -> Mapping[str, tuple[int, int]]:
-    return {row["kind"]: (row["caught"], row["n"]) for row in made.by_kind().to_dict("records")}
+def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
+    return {row["kind"]: (row["caught"], row["n"]) for row in made.tabulate_kinds().to_dict("records")}
 
 
 # ------------------------------------------------------------------------------------------------ what is planted
 
 
 def test_there_are_at_least_twenty_five_kinds_each_with_a_name_of_its_own() -> None:
-    assert len(FAULTS) == len(BY_ID) >= 25
+    assert len(FAULTS) == len(FAULT_BY_ID) >= 25
     assert {fault.nature for fault in FAULTS} == {"structural", "quote", "semantic"}
-    assert all(fault.seen_by and fault.what for fault in FAULTS)
+    assert all(fault.expected_agents and fault.description for fault in FAULTS)
 
 
 def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
@@ -110,7 +114,7 @@ def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
     before = clean.classification.to_json(), clean.bundle.model_dump()
     made = plant([clean], limit=3)
     assert (clean.classification.to_json(), clean.bundle.model_dump()) == before
-    assert made.documents == 1
+    assert made.clean_document_count == 1
     assert len(made.cases) > 60
 
 
@@ -119,15 +123,15 @@ def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
     cleans = [
         slides(),
         packet(),
-        *(Clean(bundle, read(one_segment(NOTE, 3, evidence("x", 1)))) for bundle in planted_pages(0, 2)),
+        *(CleanAnswer(bundle, read(one_segment(NOTE, 3, evidence("x", 1)))) for bundle in planted_pages(0, 2)),
     ]
     planted = 0
     for clean in cleans:
         for seed in range(3):
-            draft = Draft.of(clean)
+            draft = MutatedAnswer.from_clean_answer(clean)
             if fault.plant(draft, random.Random(seed)):
                 planted += 1
-                assert (draft.answer, draft.bundle) != (clean.classification.to_json(), clean.bundle)
+                assert (draft.answer_json, draft.bundle) != (clean.classification.to_json(), clean.bundle)
                 assert len(draft.bundle.pages) == draft.bundle.total_pages
                 for page in draft.bundle.pages:
                     assert page.text == "\n".join(page.paragraphs)
@@ -149,7 +153,7 @@ def test_the_same_seed_plants_the_same_and_no_case_is_planted_twice() -> None:
 
 def test_nothing_structural_and_no_invented_quote_passes() -> None:
     made = everything()
-    structural = [fault.id for fault in FAULTS if fault.nature == "structural"]
+    structural = [fault.fault_id for fault in FAULTS if fault.nature == "structural"]
     missed = {kind: n for kind, n in shares(made).items() if kind in structural and n[0] < n[1]}
     assert missed == {}
     assert made.alarms == ()
@@ -181,7 +185,7 @@ def test_each_kind_is_caught_by_whom_it_should(kind: str, agent: str) -> None:
     assert cases
     assert all(case.caught for case in cases), [case for case in cases if not case.caught]
     assert any(agent in case.agents for case in cases)
-    assert agent in BY_ID[kind].seen_by
+    assert agent in FAULT_BY_ID[kind].expected_agents
 
 
 def test_most_words_for_a_model_are_caught_seen_or_hidden() -> None:
@@ -195,12 +199,12 @@ def test_most_words_for_a_model_are_caught_seen_or_hidden() -> None:
 @pytest.mark.parametrize("name", ["forms", "panels", "boilerplates", "quoting_notes"])
 def test_a_page_that_is_claimed_as_a_report_is_quoted_so_that_its_lack_of_quotes_does_not_tell(name: str) -> None:
     kind = {"forms": "form", "panels": "panel", "boilerplates": "boilerplate", "quoting_notes": "quoted"}[name]
-    for text in texts()[name]:
-        only_it = {**texts(), name: [text]}
+    for text in load_fault_texts()[name]:
+        only_it = {**load_fault_texts(), name: [text]}
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("evalkit.evaluation.faults.texts", lambda said=only_it: said)
-            draft = Draft.of(packet())
-            assert BY_ID[f"trap-{kind}"].plant(draft, random.Random(0))
+            patched.setattr("evalkit.evaluation.faults.load_fault_texts", lambda said=only_it: said)
+            draft = MutatedAnswer.from_clean_answer(packet())
+            assert FAULT_BY_ID[f"trap-{kind}"].plant(draft, random.Random(0))
         claimed = next(row for row in draft.segments[-1]["segment_composition"] if row["presence_level"] == "PRIMARY")
         assert claimed["top_evidence"], text["page"]
 
@@ -221,10 +225,10 @@ def test_answers_are_the_same_up_to_shares_that_v2_lets_pass() -> None:
         first = mixture[0].model_copy(update={"overall_share": mixture[0].overall_share + by})
         return one.model_copy(update={"document_mixture": (*mixture[1:], first)})
 
-    assert is_same(one, moved(0.0))
-    assert is_same(one, moved(0.04))
-    assert not is_same(one, moved(0.06))
-    assert not is_same(one, one.model_copy(update={"number_of_segments": 3}))
+    assert is_same_classification(one, moved(0.0))
+    assert is_same_classification(one, moved(0.04))
+    assert not is_same_classification(one, moved(0.06))
+    assert not is_same_classification(one, one.model_copy(update={"number_of_segments": 3}))
 
 
 class Silent:
@@ -232,7 +236,7 @@ class Silent:
 
     name = "silent"
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         return Answer(question, question.answer_type.model_validate({"findings": []}))
 
 
@@ -240,9 +244,9 @@ def test_a_verifier_that_sleeps_is_seen() -> None:
     awake, asleep = plant([packet()], "semantic"), plant([packet()], "semantic", model=Silent())
     assert shares(awake)["label-all"][0] > 0
     assert shares(asleep)["label-all"][0] == shares(asleep)["merged"][0] == 0
-    assert asleep.macro is not None
-    assert awake.macro is not None
-    assert asleep.macro < awake.macro
+    assert asleep.macro_detection_rate is not None
+    assert awake.macro_detection_rate is not None
+    assert asleep.macro_detection_rate < awake.macro_detection_rate
     assert {case.outcome for case in asleep.cases if case.kind == "merged"} == {"missed"}
 
 
@@ -252,7 +256,7 @@ def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
 
         asked = 0
 
-        async def ask(self, question: Question[A]) -> Answer[A]:
+        async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
             self.asked += 1
             return await super().ask(question) if self.asked <= 3 else Answer(question, None, failure="it timed out")
 
@@ -268,7 +272,7 @@ def test_what_another_agent_catches_is_caught_and_counted_as_such() -> None:
 
         clean: frozenset[str] = frozenset()
 
-        async def ask(self, question: Question[A]) -> Answer[A]:
+        async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
             if question.role != "V4":
                 return await super().ask(question)
             if not self.clean:
@@ -277,7 +281,7 @@ def test_what_another_agent_catches_is_caught_and_counted_as_such() -> None:
             return Answer(question, question.answer_type.model_validate({"findings": found}))
 
     made = plant([packet()], "merged", model=Elsewhere())
-    assert BY_ID["merged"].seen_by == ("V2",)
+    assert FAULT_BY_ID["merged"].expected_agents == ("V2",)
     assert made.cases
     assert all(case.caught and case.caught_by_other and case.agents == ("V4",) for case in made.cases)
     assert not any(case.caught_by_other for case in plant([packet()], "merged").cases)
@@ -289,8 +293,8 @@ def test_a_clean_document_that_escalates_by_itself_is_a_false_alarm_and_gets_no_
     assert [alarm.doc_id for alarm in made.alarms] == ["doc2_6", "doc2_6"]
     assert made.alarms[0].codes == ("V2-SEMANTIC",)
     assert made.cases == ()
-    assert made.false_alarms[:2] == (1.0, pytest.approx(0.158, abs=0.001))
-    assert made.macro is None
+    assert made.false_alarm_rate[:2] == (1.0, pytest.approx(0.158, abs=0.001))
+    assert made.macro_detection_rate is None
 
 
 def test_an_issue_that_was_there_before_catches_nothing() -> None:
@@ -304,38 +308,38 @@ def test_an_issue_that_was_there_before_catches_nothing() -> None:
 
 
 def test_kinds_that_apply_nowhere_are_told_and_counted() -> None:
-    single = Clean(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
+    single = CleanAnswer(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
     made = plant([single], "merged,trap-vendor,segment-count")
-    rows = {row["kind"]: row for row in made.by_kind().to_dict("records")}
+    rows = {row["kind"]: row for row in made.tabulate_kinds().to_dict("records")}
     assert (rows["merged"]["n"], rows["merged"]["skipped"]) == (0, 1)
     assert (rows["trap-vendor"]["n"], rows["trap-vendor"]["skipped"]) == (0, 1)
     assert rows["segment-count"]["skipped"] == 0
-    assert list(made.by_kind().columns) == list(KIND_COLUMNS)
-    assert list(made.to_frame().columns) == list(CASE_COLUMNS) == list(Case.__dataclass_fields__)
+    assert list(made.tabulate_kinds().columns) == list(KIND_COLUMNS)
+    assert list(made.to_frame().columns) == list(CASE_COLUMNS) == list(MutationCase.__dataclass_fields__)
 
 
 def test_the_table_says_what_was_counted() -> None:
-    def case(kind: str, outcome: str, by_other: bool = False) -> Case:
+    def case(kind: str, outcome: str, by_other: bool = False) -> MutationCase:
         caught = outcome in ("escalated", "undone")
-        return Case(
+        return MutationCase(
             "d", kind, "quote", 0, caught, by_other, outcome, "MAJOR", ("V4",), ("V4-X",), "AUTO_ACCEPT", "7", False
         )
 
-    made = Challenge(
+    made = MutationTestReport(
         "m", 4, (), (case("label", "escalated"), case("label", "missed"), case("merged", "undone", True)), {}
     )
-    assert made.macro == pytest.approx(0.75)
+    assert made.macro_detection_rate == pytest.approx(0.75)
     assert shares(made) == {"label": (1, 2), "merged": (1, 1)}
-    head, rows, tail = lines(made)
+    head, rows, tail = format_report_lines(made)
     assert len(rows[0]) == len(head)
-    assert rows[0][:4] == ["label", BY_ID["label"].what, "2", "50.0 %"]
+    assert rows[0][:4] == ["label", FAULT_BY_ID["label"].description, "2", "50.0 %"]
     assert rows[0][-2] == "1 missed"
     assert [row[head.index("by another")] for row in rows] == ["", "1"]
     assert any(line.startswith("By another: 1 cases were caught, but by none") for line in tail)
     assert [row["caught_by_other"] for row in made.to_json()["kinds"]] == [0, 1]
     assert "75.0 % caught on the mean of 2 kinds" in tail[0]
     more = replace(made, skipped={"label": 0, "merged": 0, "boundary-5": 4})
-    assert lines(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
+    assert format_report_lines(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
     assert tail[1].startswith("False alarms: 0 of 4 documents")
 
 
@@ -348,13 +352,13 @@ def test_an_output_folder_is_read_and_not_touched(finished: RunSummary) -> None:
         return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     before = state()
-    made = conduct([finished.output], kinds=["structural"], limit=1)
+    made = run_mutation_test([finished.output], kinds=["structural"], limit=1)
     assert state() == before
     accepted = [one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"]
-    assert made.documents == len(accepted)
+    assert made.clean_document_count == len(accepted)
     assert {case.doc_id for case in made.cases} <= set(accepted)
     assert all(case.caught for case in made.cases)
-    assert made.macro == 1.0
+    assert made.macro_detection_rate == 1.0
 
 
 def test_what_an_expert_corrected_is_not_right_and_a_record_that_cannot_be_read_is_told(
@@ -362,25 +366,25 @@ def test_what_an_expert_corrected_is_not_right_and_a_record_that_cannot_be_read_
 ) -> None:
     folder = tmp_path / "output"
     shutil.copytree(finished.output, folder)
-    before = conduct([folder], kinds=["segment-count"], limit=1)
+    before = run_mutation_test([folder], kinds=["segment-count"], limit=1)
     accepted = [one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"]
     corrected, broken = (folder / "ground_truth" / f"gt_{doc_id}.json" for doc_id in accepted[:2])
     value = json.loads(corrected.read_text())
     value |= {"ground_truth_source": "SME_CORRECTED", "reviewer": "Dr. A", "vouched": ["dominant_type"], "revision": 1}
     corrected.write_text(json.dumps(value))
     broken.write_text("{")
-    made = conduct([folder], kinds=["segment-count"], limit=1)
-    assert made.documents == before.documents - 1
+    made = run_mutation_test([folder], kinds=["segment-count"], limit=1)
+    assert made.clean_document_count == before.clean_document_count - 1
     assert [broken.name in problem for problem in made.problems] == [True]
 
 
 def test_a_document_that_is_named_twice_counts_once(finished: RunSummary) -> None:
-    once, twice = (conduct([finished.output] * n, kinds=["segment-count"], limit=50) for n in (1, 2))
-    assert (once.documents, len(once.cases)) == (twice.documents, len(twice.cases))
+    once, twice = (run_mutation_test([finished.output] * n, kinds=["segment-count"], limit=50) for n in (1, 2))
+    assert (once.clean_document_count, len(once.cases)) == (twice.clean_document_count, len(twice.cases))
 
 
 def test_a_share_of_nothing_is_null_in_json_beside_other_shares_too() -> None:
-    single = Clean(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
+    single = CleanAnswer(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
     made = plant([single], "merged,segment-count", limit=1).to_json()
     assert {row["kind"]: row["share"] for row in made["kinds"]} == {"merged": None, "segment-count": 1.0}
     json.dumps(made, allow_nan=False)
@@ -394,9 +398,9 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
     (tmp_path / given.name).write_text(given.read_text())
     words = [samples / "segment_count.pdf", samples / "poor_scan.pdf", tmp_path / "gone"]
     without_ocr = Settings.load(ocr="none")
-    made = conduct(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
-    assert (made.documents, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
-    assert made.left_out == ("poor_scan",)
+    made = run_mutation_test(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
+    assert (made.clean_document_count, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
+    assert made.unjudged_doc_ids == ("poor_scan",)
     assert ["gone" in problem for problem in made.problems] == [True]
 
 
@@ -407,7 +411,7 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
 def test_what_cannot_be_challenged_is_said(tmp_path: Path, words: dict, code: str | None) -> None:
     (tmp_path / "results").mkdir()
     with pytest.raises(UsageError) as refused:
-        conduct([tmp_path], **words)
+        run_mutation_test([tmp_path], **words)
     assert refused.value.remedy
     assert code in (None, refused.value.code)
 
@@ -420,25 +424,27 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     with GeminiServer(lambda call: '{"findings": []}') as server:
         words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
         asked = Settings.load(**words)
-        made = conduct([finished.output], kinds=["label-all"], limit=20, settings=asked)
+        made = run_mutation_test([finished.output], kinds=["label-all"], limit=20, settings=asked)
         limited = Settings.load(**words, limits={"calls_per_run": 10})
-        few = conduct([finished.output], kinds=["label-all"], limit=20, settings=limited)
+        few = run_mutation_test([finished.output], kinds=["label-all"], limit=20, settings=limited)
         calls = len(server.calls)
         forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
-        same = conduct([finished.output], kinds=["label-all"], limit=20, settings=forgiving)
+        same = run_mutation_test([finished.output], kinds=["label-all"], limit=20, settings=forgiving)
     assert made.model == "gemini:gemini-2.5-flash"
     assert (len(made.cases), made.alarms) == (20, ())
     assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything
-    assert set(made.by_agent) == {"V2", "V3", "V4"}
-    assert all(Decimal(usage.cost_usd or 0) > 0 for usage in made.by_agent.values())
-    spent = sum(usage.calls for usage in (*made.by_agent.values(), *few.by_agent.values()))
+    assert set(made.usage_by_agent) == {"V2", "V3", "V4"}
+    assert all(Decimal(usage.cost_usd or 0) > 0 for usage in made.usage_by_agent.values())
+    spent = sum(usage.calls for usage in (*made.usage_by_agent.values(), *few.usage_by_agent.values()))
     assert spent == calls
-    assert sum(usage.calls for usage in few.by_agent.values()) <= 10
+    assert sum(usage.calls for usage in few.usage_by_agent.values()) <= 10
     assert not any(case.caught for case in few.cases)
     assert few.alarms == ()
-    assert few.documents + len(few.problems) == made.documents
+    assert few.clean_document_count + len(few.problems) == made.clean_document_count
     assert few.problems
-    assert (same.documents, same.problems) == (few.documents, few.problems), "a site's setting changes nothing here"
+    assert (same.clean_document_count, same.problems) == (few.clean_document_count, few.problems), (
+        "a site's setting changes nothing here"
+    )
 
 
 def test_nothing_of_the_documents_is_told() -> None:

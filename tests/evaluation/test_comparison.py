@@ -16,9 +16,9 @@ from pandas import DataFrame
 from scipy.stats import multinomial
 
 import evalkit
-from evalkit.evaluation.comparison import CHANGE_COLUMNS, Comparison, compare
-from evalkit.evaluation.contrast import paired
-from evalkit.evaluation.study import Document
+from evalkit.evaluation.paired_accuracy import compare_paired_accuracy
+from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_studies
+from evalkit.evaluation.study import DocumentRecord
 from evalkit.samples import draw_demo_folder
 from evalkit.samples.simulated_experts import simulate_reviews
 
@@ -39,11 +39,11 @@ def test_documents_are_matched_by_their_bytes() -> None:
         document("one"), document("two", sha256="2" * 64), document("torn", sha256=None, decision=None, agent=None)
     )
     b = study(document("three"), document("renamed", sha256="2" * 64), document("torn", sha256=None, decision=None))
-    one = compare(a, b)
-    assert [(row["doc_id"], row["doc_id_b"]) for row in one.documents.to_dict("records")] == [("two", "renamed")]
-    assert one.only_a == ("one", "torn")
-    assert one.only_b == ("three", "torn")
-    assert tuple(one.documents.columns) == CHANGE_COLUMNS
+    one = compare_studies(a, b)
+    assert [(row["doc_id"], row["doc_id_b"]) for row in one.documents_table.to_dict("records")] == [("two", "renamed")]
+    assert one.only_in_a == ("one", "torn")
+    assert one.only_in_b == ("three", "torn")
+    assert tuple(one.documents_table.columns) == CHANGE_COLUMNS
 
 
 def test_what_changed_and_why() -> None:
@@ -58,19 +58,19 @@ def test_what_changed_and_why() -> None:
         document("same", evidence_quality=0.95),
         document("lost", decision=None, decision_rule=None, agent=None, standing="unreadable"),
     )
-    one = compare(a, b)
-    assert list(one.changed["doc_id"]) == ["x", "lost"]
-    changed = row(one.documents, "x")
+    one = compare_studies(a, b)
+    assert list(one.changed_documents["doc_id"]) == ["x", "lost"]
+    changed = row(one.documents_table, "x")
     assert changed["appeared"] == {"V2-DOMINANT-TIE": 1}
     assert changed["disappeared"] == {ABSENT: 1, ALTERED: 1}
     assert (changed["rule_a"], changed["rule_b"]) == ("1", "7")
     assert (changed["segments_a"], changed["segments_b"]) == ("1 Clinical Note; 2 cannot tell", "1-2 Genomic Report")
     assert changed["score_a"] == 0.4
-    assert one.decisions.to_dict() == {
+    assert one.decision_crosstab.to_dict() == {
         "AUTO_ACCEPT": {"AUTO_ACCEPT": 1, "ESCALATE_TO_SME": 1},
         "NOT READ": {"AUTO_ACCEPT": 1, "ESCALATE_TO_SME": 0},
     }
-    assert one.types.to_dict("records") == [
+    assert one.type_changes.to_dict("records") == [
         {"type_a": NOTE, "type_b": GENOMIC, "documents": 1},
         {"type_a": NOTE, "type_b": "cannot tell", "documents": 1},
     ]
@@ -88,8 +88,10 @@ def test_what_changed_and_why() -> None:
     ],
 )
 def test_any_of_these_is_a_change(change: dict) -> None:
-    assert len(compare(study(document("a")), study(document("a", **change))).changed) == 1
-    assert compare(study(document("a")), study(document("a", calls=3, seconds=9.0, probability=0.9))).changed.empty
+    assert len(compare_studies(study(document("a")), study(document("a", **change))).changed_documents) == 1
+    assert compare_studies(
+        study(document("a")), study(document("a", calls=3, seconds=9.0, probability=0.9))
+    ).changed_documents.empty
 
 
 def test_effort_side_by_side() -> None:
@@ -102,8 +104,8 @@ def test_effort_side_by_side() -> None:
         document("a", calls=2, tokens=30, cost_usd=None, seconds=1.5),
         document("b", calls=2, tokens=30, cost_usd=Decimal("0.1"), seconds=None),
     )
-    one = compare(a, b)
-    assert list(one.effort.itertuples(index=False, name=None)) == [
+    one = compare_studies(a, b)
+    assert list(one.effort_table.itertuples(index=False, name=None)) == [
         ("calls", 8, 4),
         ("tokens", 150, 60),
         ("cost_usd", Decimal("0.30"), None),
@@ -113,10 +115,10 @@ def test_effort_side_by_side() -> None:
 
 
 def test_folders_without_a_common_document() -> None:
-    one = compare(study(document("a")), study(document("b")))
-    assert one.changed.empty
-    assert one.decisions.empty
-    assert one.type.documents == one.segments.documents == 0
+    one = compare_studies(study(document("a")), study(document("b")))
+    assert one.changed_documents.empty
+    assert one.decision_crosstab.empty
+    assert one.type_accuracy.document_count == one.segment_accuracy.document_count == 0
     assert json.loads(json.dumps(one.to_json()))["decisions"] == {}
 
 
@@ -124,8 +126,8 @@ def test_folders_without_a_common_document() -> None:
 # Which is right
 
 
-def judged(a: Document, b: Document) -> Comparison:
-    return compare(study(a), study(b))
+def judged(a: DocumentRecord, b: DocumentRecord) -> RunComparison:
+    return compare_studies(study(a), study(b))
 
 
 @pytest.mark.parametrize(
@@ -143,11 +145,11 @@ def judged(a: Document, b: Document) -> Comparison:
 )
 def test_whose_truth_counts(truth_a, truth_b, source, kind) -> None:
     one = judged(document("a", truth=truth_a), document("a", truth=truth_b, agent=labels(GENOMIC)))
-    found = row(one.documents, "a")
+    found = row(one.documents_table, "a")
     assert found["truth_from"] == source
     assert found["truth"] == kind if kind else found["truth"] is None
-    assert one.disputed == (("a",) if source == "disputed" else ())
-    assert one.type.documents == (1 if kind else 0)
+    assert one.disputed_doc_ids == (("a",) if source == "disputed" else ())
+    assert one.type_accuracy.document_count == (1 if kind else 0)
     if kind:
         assert (found["right_a"], found["right_b"]) == (kind == NOTE, kind == GENOMIC)
 
@@ -155,9 +157,13 @@ def test_whose_truth_counts(truth_a, truth_b, source, kind) -> None:
 def test_segments_are_right_only_exactly_and_where_somebody_stands_for_them() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
     one = judged(document("a", truth=truth(NOTE, *two)), document("a", agent=labels(NOTE, *two)))
-    assert (one.type.both, one.segments.only_b, one.segments.documents) == (1, 1, 1)
+    assert (one.type_accuracy.both_right, one.segment_accuracy.only_b_right, one.segment_accuracy.document_count) == (
+        1,
+        1,
+        1,
+    )
     kind_only = truth(NOTE, *two, vouched=frozenset({"dominant_type"}))
-    assert judged(document("a", truth=kind_only), document("a")).segments.documents == 0
+    assert judged(document("a", truth=kind_only), document("a")).segment_accuracy.document_count == 0
 
 
 def test_the_order_in_which_segments_are_written_makes_no_difference() -> None:
@@ -166,10 +172,10 @@ def test_the_order_in_which_segments_are_written_makes_no_difference() -> None:
     a = document("a", agent=labels(NOTE, *two), truth=truth(NOTE, *backwards))
     b = document("a", agent=labels(NOTE, *backwards), truth=truth(NOTE, *two))
     one = judged(a, b)
-    assert (one.segments.both, one.segments.documents) == (1, 1)
-    assert one.changed.empty
-    assert one.disputed == ()
-    assert row(one.documents, "a")["segments_b"] == "1 Clinical Note; 2 Other"
+    assert (one.segment_accuracy.both_right, one.segment_accuracy.document_count) == (1, 1)
+    assert one.changed_documents.empty
+    assert one.disputed_doc_ids == ()
+    assert row(one.documents_table, "a")["segments_b"] == "1 Clinical Note; 2 Other"
 
 
 def test_who_knows_the_truths_and_which_way_that_leans() -> None:
@@ -177,27 +183,27 @@ def test_who_knows_the_truths_and_which_way_that_leans() -> None:
     known_a = {"given": gold, "one": truth(), "two": truth(), "three": truth(), "both": truth(), "none": None}
     known_b = {"given": gold, "one": None, "two": None, "three": None, "both": truth(), "none": None}
     a, b = (study(*(document(name, truth=said) for name, said in known.items())) for known in (known_a, known_b))
-    one, mirrored = compare(a, b), compare(b, a)
-    assert one.known_from == {"given": 1, "A": 3, "B": 0, "both": 1}
-    assert mirrored.known_from == {"given": 1, "A": 0, "B": 3, "both": 1}
-    assert "3 of the truths are from reviews of A alone" in one.leaning
-    assert "3 of the truths are from reviews of B alone" in mirrored.leaning
-    assert compare(a, a).leaning is None
+    one, mirrored = compare_studies(a, b), compare_studies(b, a)
+    assert one.truth_origin_counts == {"given": 1, "A": 3, "B": 0, "both": 1}
+    assert mirrored.truth_origin_counts == {"given": 1, "A": 0, "B": 3, "both": 1}
+    assert "3 of the truths are from reviews of A alone" in one.comparability_warning
+    assert "3 of the truths are from reviews of B alone" in mirrored.comparability_warning
+    assert compare_studies(a, a).comparability_warning is None
     told = json.loads(json.dumps(one.to_json()))
-    assert (told["known_from"], told["leaning"]) == (one.known_from, one.leaning)
+    assert (told["known_from"], told["leaning"]) == (one.truth_origin_counts, one.comparability_warning)
 
 
 def test_a_missing_answer_is_never_right() -> None:
     one = judged(document("a", truth=truth(), agent=None), document("a", truth=truth(is_simulated=True)))
-    assert (one.type.only_b, one.segments.only_b, one.simulated) == (1, 1, 1)
+    assert (one.type_accuracy.only_b_right, one.segment_accuracy.only_b_right, one.simulated_truth_count) == (1, 1, 1)
 
 
 def test_mcnemar_by_hand() -> None:
     """Of ten discordant documents one speaks for A: 2 · (1 + 10) / 2¹⁰."""
-    outcome = paired([(True, True)] * 5 + [(False, True)] * 9 + [(True, False)] + [(False, False)] * 5)
+    outcome = compare_paired_accuracy([(True, True)] * 5 + [(False, True)] * 9 + [(True, False)] + [(False, False)] * 5)
     assert outcome.p_value == pytest.approx(22 / 1024, abs=1e-9)
     assert outcome.verdict == "B is right more often"
-    assert (outcome.documents, outcome.discordant) == (20, 10)
+    assert (outcome.document_count, outcome.discordant_count) == (20, 10)
     assert outcome.difference.value == pytest.approx(0.4, abs=1e-9)
 
 
@@ -213,14 +219,14 @@ def test_mcnemar_by_hand() -> None:
     ],
 )
 def test_what_the_counts_allow_to_say(only_a: int, only_b: int, verdict: str) -> None:
-    outcome = paired([(True, False)] * only_a + [(False, True)] * only_b + [(True, True)] * 100)
+    outcome = compare_paired_accuracy([(True, False)] * only_a + [(False, True)] * only_b + [(True, True)] * 100)
     assert outcome.verdict == verdict
     assert (outcome.p_value is None) == (only_a + only_b == 0)
 
 
 def test_the_interval_of_a_difference_by_hand() -> None:
     """Ten documents, A right on the first eight, B on the last six: no correlation is left after its correction."""
-    outcome = paired([(True, True)] * 5 + [(True, False)] * 3 + [(False, True)] + [(False, False)])
+    outcome = compare_paired_accuracy([(True, True)] * 5 + [(True, False)] * 3 + [(False, True)] + [(False, False)])
     # Wilson's ends of 8 and of 6 of 10, and together = 5 · 1 - 3 · 1 = 2, which the correction of 5 takes away.
     z = 1.959963984540054
     ends = {}
@@ -238,12 +244,12 @@ def test_the_interval_of_a_difference_by_hand() -> None:
 @given(*[st.integers(0, 30)] * 4)
 def test_exchanging_the_runs_mirrors_the_outcome(both: int, only_a: int, only_b: int, neither: int) -> None:
     pairs = [(True, True)] * both + [(True, False)] * only_a + [(False, True)] * only_b + [(False, False)] * neither
-    one, other = paired(pairs), paired([(b, a) for a, b in pairs])
-    assert (one.only_a, one.only_b) == (other.only_b, other.only_a)
-    assert one.p_value == pytest.approx(other.p_value) if one.discordant else one.p_value is None
+    one, other = compare_paired_accuracy(pairs), compare_paired_accuracy([(b, a) for a, b in pairs])
+    assert (one.only_a_right, one.only_b_right) == (other.only_b_right, other.only_a_right)
+    assert one.p_value == pytest.approx(other.p_value) if one.discordant_count else one.p_value is None
     assert one.difference.low == pytest.approx(-other.difference.high, abs=1e-9)
     assert -1 <= one.difference.low <= one.difference.high <= 1
-    if one.documents:
+    if one.document_count:
         assert one.difference.low <= one.difference.value <= one.difference.high
 
 
@@ -266,7 +272,7 @@ def test_the_interval_covers_the_true_difference(chances: tuple[float, ...]) -> 
 
 def _interval(both: int, a: int, b: int, neither: int) -> tuple[float, float]:
     pairs = [(True, True)] * both + [(True, False)] * a + [(False, True)] * b + [(False, False)] * neither
-    difference = paired(pairs).difference
+    difference = compare_paired_accuracy(pairs).difference
     return difference.low, difference.high
 
 

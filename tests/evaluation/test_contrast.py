@@ -9,24 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multinomial
 
-from evalkit.evaluation.comparison import compare
-from evalkit.evaluation.contrast import Case, overall, paired
-from evalkit.evaluation.intervals import exact
+from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.paired_accuracy import PairedDocument, compare_paired_accuracy, estimate_overall_accuracy
+from evalkit.evaluation.run_comparison import compare_studies
 
 
 def ends(only_a: float, only_b: float, n: float) -> tuple[float, float, float]:
     """Value, low and high of B − A, each share with its exact interval."""
-    a, b = exact(only_a, n), exact(only_b, n)
+    a, b = estimate_proportion(only_a, n), estimate_proportion(only_b, n)
     return b.value - a.value, b.low - a.high, b.high - a.low
 
 
-def met(right_a: bool, right_b: bool, probability: float = 1.0, *, same: bool | None = None) -> Case:
+def met(right_a: bool, right_b: bool, probability: float = 1.0, *, same: bool | None = None) -> PairedDocument:
     """A document that was looked at."""
-    return Case((right_a, right_b), right_a == right_b if same is None else same, probability, was_looked_at=True)
+    return PairedDocument(
+        (right_a, right_b), right_a == right_b if same is None else same, probability, has_expert_action=True
+    )
 
 
-def unseen(probability: float | None = 0.2, *, same: bool = False) -> Case:
-    return Case(None, same, probability, was_looked_at=False)
+def unseen(probability: float | None = 0.2, *, same: bool = False) -> PairedDocument:
+    return PairedDocument(None, same, probability, has_expert_action=False)
 
 
 def test_documents_stand_for_as_many_as_they_were_drawn_from() -> None:
@@ -35,8 +37,8 @@ def test_documents_stand_for_as_many_as_they_were_drawn_from() -> None:
     cases += [met(False, True, 0.25)] * 4 + [met(True, False, 0.25)] * 3
     cases += [met(True, True, 0.25)] * 2 + [met(False, False, 0.25, same=False)]
     cases += [unseen(0.25, same=True)] * 6 + [unseen(0.25)] * 24
-    found = overall(cases)
-    assert (found.population, found.documents) == (50, 20)
+    found = estimate_overall_accuracy(cases)
+    assert (found.population_size, found.observed_count) == (50, 20)
     assert found.a.value == pytest.approx((10 + 40 * 5 / 10) / 50, abs=1e-9)
     assert found.b.value == pytest.approx((6 + 40 * 6 / 10) / 50, abs=1e-9)
     # Where both say the same, nothing has to be estimated: 32 of the 40 differ, and one of the eight that were drawn is won.
@@ -45,23 +47,26 @@ def test_documents_stand_for_as_many_as_they_were_drawn_from() -> None:
 
 def test_unequal_weights_count_as_few_as_the_heaviest() -> None:
     cases = [met(False, True, 0.5)] * 4 + [met(True, False, 0.1)] + [unseen()] * 13
-    found = overall(cases).difference
+    found = estimate_overall_accuracy(cases).difference
     assert found[:3] == pytest.approx(ends(1, 0.8, 1.8), abs=1e-9)
 
 
 def test_what_is_certain_and_missing_may_be_for_either() -> None:
     known = [met(False, True)] * 3
-    pending = Case(None, is_same=False, probability=1.0, was_looked_at=False)
-    found = overall([*known, pending, pending._replace(is_same=True)])
+    pending = PairedDocument(None, is_same_answer=False, review_probability=1.0, has_expert_action=False)
+    found = estimate_overall_accuracy([*known, pending, pending._replace(is_same=True)])
     assert found.difference[:3] == pytest.approx((3 / 5, 2 / 5, 4 / 5))
     assert (found.a.low, found.a.high) == pytest.approx((0, 2 / 5))
-    assert found.documents == 3
+    assert found.observed_count == 3
 
 
 def test_what_was_drawn_and_cannot_be_told_may_be_for_either() -> None:
     known = [met(False, True, 0.5), met(True, False, 0.5)] * 10
-    lost = Case(None, is_same=False, probability=0.5, was_looked_at=True)
-    without, found = overall([*known, *[unseen()] * 4]).difference, overall([*known, *[lost] * 4]).difference
+    lost = PairedDocument(None, is_same_answer=False, review_probability=0.5, has_expert_action=True)
+    without, found = (
+        estimate_overall_accuracy([*known, *[unseen()] * 4]).difference,
+        estimate_overall_accuracy([*known, *[lost] * 4]).difference,
+    )
     assert found.value == without.value == 0
     assert found.low == pytest.approx(ends(14, 10, 24)[1])
     assert found.high == pytest.approx(ends(10, 14, 24)[2])
@@ -74,12 +79,12 @@ def test_what_was_drawn_and_cannot_be_told_may_be_for_either() -> None:
         ([unseen(same=True)] * 3, (0.0, 0.0, 0.0)),
         ([unseen()] * 3 + [met(True, True)], (None, -0.75, 0.75)),
         ([unseen(None)], (None, -1.0, 1.0)),
-        ([Case(None, False, 1.0, False)], (None, -1.0, 1.0)),
-        ([Case(None, False, 0.5, True)] * 2 + [met(False, True)], (None, None, None)),
+        ([PairedDocument(None, False, 1.0, False)], (None, -1.0, 1.0)),
+        ([PairedDocument(None, False, 0.5, True)] * 2 + [met(False, True)], (None, None, None)),
     ],
 )
-def test_nothing_is_said_of_what_nobody_looked_at(cases: list[Case], difference: tuple) -> None:
-    found = overall(cases).difference
+def test_nothing_is_said_of_what_nobody_looked_at(cases: list[PairedDocument], difference: tuple) -> None:
+    found = estimate_overall_accuracy(cases).difference
     assert found.value == difference[0]
     if difference[1] is not None:
         assert found[1:3] == difference[1:]
@@ -87,7 +92,7 @@ def test_nothing_is_said_of_what_nobody_looked_at(cases: list[Case], difference:
 
 
 case = st.builds(
-    Case,
+    PairedDocument,
     st.none() | st.tuples(st.booleans(), st.booleans()),
     st.just(False),
     st.sampled_from([0.05, 0.2, 0.5, 1.0, None]),
@@ -96,9 +101,17 @@ case = st.builds(
 
 
 @given(st.lists(case, max_size=30))
-def test_exchanging_the_runs_mirrors_the_estimates(cases: list[Case]) -> None:
-    one, other = overall(cases), overall([each._replace(right=each.right and each.right[::-1]) for each in cases])
-    assert (one.a, one.b, one.population, one.documents) == (other.b, other.a, other.population, other.documents)
+def test_exchanging_the_runs_mirrors_the_estimates(cases: list[PairedDocument]) -> None:
+    one, other = (
+        estimate_overall_accuracy(cases),
+        estimate_overall_accuracy([each._replace(right=each.correctness and each.correctness[::-1]) for each in cases]),
+    )
+    assert (one.a, one.b, one.population_size, one.observed_count) == (
+        other.b,
+        other.a,
+        other.population_size,
+        other.observed_count,
+    )
     assert one.difference.low == pytest.approx(-other.difference.high, abs=1e-9)
     assert (one.difference.value is None) == (other.difference.value is None)
     assert -1 - 1e-9 <= one.difference.low <= one.difference.high <= 1 + 1e-9
@@ -115,7 +128,7 @@ def test_the_interval_of_few_drawn_documents_covers_the_truth(n: int, shares: tu
     for a in range(n + 1):
         for b in range(n + 1 - a):
             fates = [(True, False)] * a + [(False, True)] * b + [(False, False)] * (n - a - b)
-            found = overall([met(*one, 0.5, same=False) for one in fates]).difference
+            found = estimate_overall_accuracy([met(*one, 0.5, same=False) for one in fates]).difference
             if found.low - 1e-12 <= truly <= found.high + 1e-12:
                 covered += multinomial.pmf([a, b, n - a - b], n, [*shares, max(1 - sum(shares), 0.0)])
     assert covered >= 0.95
@@ -136,9 +149,9 @@ def test_the_interval_covers_the_truth_where_the_reviewed_ones_do_not_tell_it(wo
             met(*rights[what], 1.0 if hard else 0.2) if hard or seen else unseen(same=what == 0)
             for what, hard, seen in zip(fate, escalates, drawn, strict=True)
         ]
-        found = overall(cases).difference
+        found = estimate_overall_accuracy(cases).difference
         weighted += found.low - 1e-12 <= true <= found.high + 1e-12
-        alone = paired([one.right for one in cases if one.right]).difference
+        alone = compare_paired_accuracy([one.correctness for one in cases if one.correctness]).difference
         plain += alone.low <= true <= alone.high
     assert weighted / 300 >= 0.94
     assert plain / 300 < 0.5 or won == lost
@@ -157,28 +170,34 @@ def test_two_runs_are_compared_over_all_their_documents() -> None:
         document("audit", agent=labels(GENOMIC), probability=0.2),
         *(document(one.doc_id, agent=labels(GENOMIC)) for one in drawn),
     )
-    made = compare(a, b)
-    assert (made.type.only_a, made.type.only_b, made.type.difference.value) == (1, 1, 0)
-    found = made.overall["type"]
-    assert (made.drawn_by, found.population, found.documents) == ("A", 5, 2)
+    made = compare_studies(a, b)
+    assert (made.type_accuracy.only_a_right, made.type_accuracy.only_b_right, made.type_accuracy.difference.value) == (
+        1,
+        1,
+        0,
+    )
+    found = made.overall_accuracies["type"]
+    assert (made.sampling_run, found.population_size, found.observed_count) == ("A", 5, 2)
     assert (found.a.value, found.b.value, found.difference.value) == pytest.approx((1 / 5, 4 / 5, 3 / 5))
-    mirrored = compare(b, a)
-    assert mirrored.drawn_by == "B"
-    assert mirrored.overall["type"].difference.value == pytest.approx(-3 / 5)
+    mirrored = compare_studies(b, a)
+    assert mirrored.sampling_run == "B"
+    assert mirrored.overall_accuracies["type"].difference.value == pytest.approx(-3 / 5)
     told = made.to_json()["overall"]["type"]
     assert (told["population"], told["difference"]["value"]) == (5, pytest.approx(3 / 5))
 
 
 def test_given_labels_make_a_document_certain() -> None:
     gold = truth(GENOMIC, source="GOLD")
-    made = compare(study(document("a", truth=gold, probability=0.2)), study(document("a", agent=labels(GENOMIC))))
-    assert made.overall["type"].difference[:3] == (1.0, 1.0, 1.0)
+    made = compare_studies(
+        study(document("a", truth=gold, probability=0.2)), study(document("a", agent=labels(GENOMIC)))
+    )
+    assert made.overall_accuracies["type"].difference[:3] == (1.0, 1.0, 1.0)
 
 
 def test_equal_answers_need_no_look() -> None:
     some = study(*(document(f"d{i}") for i in range(3)), escalated("e"), document("n", agent=None))
-    found = compare(some, some)
-    for one in found.overall.values():
+    found = compare_studies(some, some)
+    for one in found.overall_accuracies.values():
         assert one.difference[:3] == (0.0, 0.0, 0.0)
         assert one.a.value is None
 
@@ -187,15 +206,15 @@ def test_both_readings_of_segments() -> None:
     """B cut one note in two: wrong as given, right with neighbours of one type merged."""
     a = study(escalated("a", truth=truth(NOTE)))
     b = study(escalated("a", agent=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))))
-    made = compare(a, b)
-    assert (made.segments.only_a, made.segments_merged.both) == (1, 1)
-    assert [made.overall[level].difference.value for level in ("segments", "segments merged")] == [-1, 0]
-    (told,) = made.documents.to_dict("records")
+    made = compare_studies(a, b)
+    assert (made.segment_accuracy.only_a_right, made.merged_segment_accuracy.both_right) == (1, 1)
+    assert [made.overall_accuracies[level].difference.value for level in ("segments", "segments merged")] == [-1, 0]
+    (told,) = made.documents_table.to_dict("records")
     assert (told["segments_right_b"], told["segments_merged_right_b"]) == (False, True)
 
 
 def test_truths_that_differ_in_the_first_reading_alone_are_one_truth_in_the_second() -> None:
     cut = ((1, 1, NOTE), (2, 2, NOTE))
-    made = compare(study(escalated("a", truth=truth(NOTE))), study(escalated("a", truth=truth(NOTE, *cut))))
-    assert made.disputed == ("a",)
-    assert (made.segments.documents, made.segments_merged.both) == (0, 1)
+    made = compare_studies(study(escalated("a", truth=truth(NOTE))), study(escalated("a", truth=truth(NOTE, *cut))))
+    assert made.disputed_doc_ids == ("a",)
+    assert (made.segment_accuracy.document_count, made.merged_segment_accuracy.both_right) == (0, 1)

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from evalkit.documents.ingest import read_document
 from evalkit.evaluation import deidentify
 from evalkit.evaluation.deidentify import (
-    Aliases,
-    Known,
-    NamedFile,
-    deidentified,
-    doc_name,
-    harm,
-    known,
-    masked,
-    misses,
-    pseudonyms,
-    spans,
+    KnownIdentifiers,
+    NamedDocument,
+    PseudonymMap,
+    assign_reviewer_pseudonyms,
+    create_document_pseudonym,
+    deidentify_document,
+    find_labelled_identifiers,
+    find_mask_spans,
+    mask_text,
+    measure_missed_identifiers,
+    measure_needless_masking,
 )
-from evalkit.evaluation.ground_truth import read_truths
+from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.samples import draw_demo_folder
 
 
@@ -54,7 +54,7 @@ from evalkit.samples import draw_demo_folder
     ],
 )
 def test_what_is_masked(text: str, expected: str) -> None:
-    assert masked(text) == expected
+    assert mask_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,24 +71,24 @@ def test_what_is_masked(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_kept(text: str) -> None:
-    assert masked(text) == text
+    assert mask_text(text) == text
 
 
 def test_a_labelled_name_is_masked_on_every_page() -> None:
     bundle = bundle_of(
         "d", ["Patient: Helen Marsh\tMRN: LR-204417", "MARSH will return. helen marsh, LR-204417", "Marsh's arm"]
     )
-    names = Known.of(bundle)
-    assert [masked(page.text, names) for page in bundle.pages[1:]] == [
+    names = KnownIdentifiers.from_bundle(bundle)
+    assert [mask_text(page.text, names) for page in bundle.pages[1:]] == [
         "[NAME] will return. [NAME], [ID]",
         "[NAME]'s arm",
     ]
-    assert masked("Marsh's arm") == "Marsh's arm"
+    assert mask_text("Marsh's arm") == "Marsh's arm"
 
 
 def test_a_running_head_without_label_is_known_from_the_bundle() -> None:
-    names = Known.of(bundle_of("d", ["x"], [("patient", "Ellison, Margaret")]))
-    assert masked("Mrs Ellison and Margaret", names) == "Mrs [NAME] and [NAME]"
+    names = KnownIdentifiers.from_bundle(bundle_of("d", ["x"], [("patient", "Ellison, Margaret")]))
+    assert mask_text("Mrs Ellison and Margaret", names) == "Mrs [NAME] and [NAME]"
 
 
 LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=10).map(str.title)
@@ -104,23 +104,23 @@ def test_nothing_that_was_labelled_survives(given: str, family: str, label: str)
         f"{label}{given} {family}",
         f"today {given} {family} and {family.upper()} came",
     ]
-    names = known(pages)
+    names = find_labelled_identifiers(pages)
     parts = [part for name in names.names for part in name.split()]
     for part in parts:
-        if part.casefold() not in deidentify._COMMON:
-            assert part not in masked(pages[1], names).replace("today", "").split()
+        if part.casefold() not in deidentify._NON_NAME_WORDS:
+            assert part not in mask_text(pages[1], names).replace("today", "").split()
 
 
 @given(st.text(max_size=300))
 def test_masks_are_in_order_and_all_else_stays(text: str) -> None:
-    found = spans(text)
+    found = find_mask_spans(text)
     assert all(0 <= start < end <= len(text) for start, end, _ in found)
     assert all(one[1] <= other[0] for one, other in pairwise(found))
     left, at = "", 0
     for start, end, mask in found:
         left += text[at:start] + f"[{mask}]"
         at = end
-    assert masked(text) == left + text[at:]
+    assert mask_text(text) == left + text[at:]
 
 
 UNITS = [
@@ -152,7 +152,7 @@ UNITS = [
 def test_hostile_texts_end(unit: str) -> None:
     text = unit * (10_000 // len(unit))
     started = time.monotonic()
-    masked(text, known([text]))
+    mask_text(text, find_labelled_identifiers([text]))
     assert time.monotonic() - started < 5
 
 
@@ -165,14 +165,16 @@ def test_records_tell_nobody(tmp_path: Path) -> None:
         correction_notes="dr_lee: see Haverstock_1, Haverstock is 94 years old",
         pages=["x"],
     )
-    (truth,) = read_truths(tmp_path).truths
+    (truth,) = read_folder_ground_truth(tmp_path).documents
     changed = truth.record.ground_truth_classification.model_copy(
         update={"self_evaluation": {"Haverstock": ["Haverstock"]}, "vendor_signals": ("Haverstock",)}
     )
     truth = deidentify.replace(truth, record=truth.record.model_copy(update={"ground_truth_classification": changed}))
-    name = doc_name(output.sha256("Haverstock_1"))
-    aliases = Aliases([NamedFile("Haverstock_1", "Haverstock_1.pdf", output.sha256("Haverstock_1"))], ["dr_lee"])
-    made = deidentified(truth, known(["Patient: Amos Haverstock"]), aliases)
+    name = create_document_pseudonym(output.sha256("Haverstock_1"))
+    aliases = PseudonymMap(
+        [NamedDocument("Haverstock_1", "Haverstock_1.pdf", output.sha256("Haverstock_1"))], ["dr_lee"]
+    )
+    made = deidentify_document(truth, find_labelled_identifiers(["Patient: Amos Haverstock"]), aliases)
     told = made.record.model_dump_json()
     for secret in ("Haverstock", "03/22", "dr_lee", "94"):
         assert secret not in told
@@ -182,32 +184,34 @@ def test_records_tell_nobody(tmp_path: Path) -> None:
 
 def test_pseudonyms_do_not_follow_the_alphabet_and_keep_the_mark() -> None:
     names = [f"dr_{letter}" for letter in "abcdefgh"]
-    made = pseudonyms([*names, "simulated_1"])
-    assert made == pseudonyms(["simulated_1", *reversed(names)])
+    made = assign_reviewer_pseudonyms([*names, "simulated_1"])
+    assert made == assign_reviewer_pseudonyms(["simulated_1", *reversed(names)])
     assert [made[name] for name in names] != sorted(made[name] for name in names)
     assert made["simulated_1"].startswith("simulated_reviewer_")
 
 
-FOLDER = Aliases(
+FOLDER = PseudonymMap(
     [
-        NamedFile("smith_john_req", "smith_john_req.pdf", "a" * 64),
-        NamedFile("helen_marsh", "helen_marsh.pdf", "dad" * 22),
-        NamedFile("Smith_Helen_CT", "Smith, Helen CT.pdf", "c" * 64),
-        NamedFile("M_ller_Jane_2_", "Mu\u0308ller, Jane (2).PDF", "d" * 64),
-        NamedFile("clinical_note", "clinical note.pdf", "e" * 64),
-        NamedFile("report", "report.pdf", "f" * 64),
-        NamedFile("page_2", "2.pdf", "1" * 64),
-        NamedFile("BRCA1", "BRCA1.pdf", "2" * 64),
-        NamedFile("may_brown", "may_brown.pdf", None),
-        NamedFile("scan-20441799", "scan.pdf", "3" * 64),
+        NamedDocument("smith_john_req", "smith_john_req.pdf", "a" * 64),
+        NamedDocument("helen_marsh", "helen_marsh.pdf", "dad" * 22),
+        NamedDocument("Smith_Helen_CT", "Smith, Helen CT.pdf", "c" * 64),
+        NamedDocument("M_ller_Jane_2_", "Mu\u0308ller, Jane (2).PDF", "d" * 64),
+        NamedDocument("clinical_note", "clinical note.pdf", "e" * 64),
+        NamedDocument("report", "report.pdf", "f" * 64),
+        NamedDocument("page_2", "2.pdf", "1" * 64),
+        NamedDocument("BRCA1", "BRCA1.pdf", "2" * 64),
+        NamedDocument("may_brown", "may_brown.pdf", None),
+        NamedDocument("scan-20441799", "scan.pdf", "3" * 64),
     ],
     ["dr_kim", "Ann Lee", "simulated_ash", "analyst"],
 )
-KIM, LEE, ASH, ANALYST = (FOLDER.reviewers[name] for name in ("dr_kim", "Ann Lee", "simulated_ash", "analyst"))
+KIM, LEE, ASH, ANALYST = (
+    FOLDER.reviewer_pseudonyms[name] for name in ("dr_kim", "Ann Lee", "simulated_ash", "analyst")
+)
 
 
 def told(text: str) -> str:
-    return masked(FOLDER.told(text), Known(words=FOLDER.words))
+    return mask_text(FOLDER.pseudonymise_text(text), KnownIdentifiers(folder_words=FOLDER.folder_words))
 
 
 @pytest.mark.parametrize(
@@ -246,13 +250,15 @@ def test_ordinary_words_of_the_folders_names_stay(text: str) -> None:
 
 
 def test_needless_masks_of_the_folders_names_are_counted() -> None:
-    assert harm(["tamoxifen"], frozenset(["tamoxifen"])).set_index("kind").loc["drug", "masked"] == 1
+    assert (
+        measure_needless_masking(["tamoxifen"], frozenset(["tamoxifen"])).set_index("kind").loc["drug", "masked"] == 1
+    )
 
 
 def test_numbers_without_words_are_masked_in_free_form(tmp_path: Path) -> None:
     output = Output(tmp_path)
     output.add("one")
-    (truth,) = read_truths(tmp_path).truths
+    (truth,) = read_folder_ground_truth(tmp_path).documents
     free = {
         "mrn": 12345678,
         "2044179": [-20441, 20441.0, "20441", "id:20441."],
@@ -260,8 +266,10 @@ def test_numbers_without_words_are_masked_in_free_form(tmp_path: Path) -> None:
     }
     answer = truth.record.ground_truth_classification.model_copy(update={"self_evaluation": free})
     truth = deidentify.replace(truth, record=truth.record.model_copy(update={"ground_truth_classification": answer}))
-    aliases = Aliases([NamedFile("one", "one.pdf", truth.sha256)], ["dr_lee"])
-    told_free = deidentified(truth, Known(), aliases).record.ground_truth_classification.self_evaluation
+    aliases = PseudonymMap([NamedDocument("one", "one.pdf", truth.sha256)], ["dr_lee"])
+    told_free = deidentify_document(
+        truth, KnownIdentifiers(), aliases
+    ).record.ground_truth_classification.self_evaluation
     assert told_free == {
         "mrn": "[ID]",
         "[ID]": ["[ID]", "[ID]", "[ID]", "id:[ID]."],
@@ -270,9 +278,9 @@ def test_numbers_without_words_are_masked_in_free_form(tmp_path: Path) -> None:
 
 
 def test_misses_are_measured_and_the_same_each_time() -> None:
-    table = misses(0, 60)
+    table = measure_missed_identifiers(0, 60)
     assert list(table.columns) == ["kind", "planted", "missed", "share", "high"]
-    assert table.equals(misses(0, 60))
+    assert table.equals(measure_missed_identifiers(0, 60))
     assert ((table["share"] <= table["high"]) & (table["high"] <= 1)).all()
     by_kind = table.set_index("kind")["share"]
     for kind in (
@@ -288,8 +296,8 @@ def test_misses_are_measured_and_the_same_each_time() -> None:
 
 
 def test_without_masking_everything_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deidentify, "spans", lambda *_: [])
-    assert (misses(0, 20)["share"] == 1).all()
+    monkeypatch.setattr(deidentify, "find_mask_spans", lambda *_: [])
+    assert (measure_missed_identifiers(0, 20)["share"] == 1).all()
 
 
 def test_medical_words_of_the_samples_stay(tmp_path: Path) -> None:
@@ -299,13 +307,13 @@ def test_medical_words_of_the_samples_stay(tmp_path: Path) -> None:
         for path in sorted(tmp_path.glob("*.pdf"))
     ]
     texts = ["\n".join(page.text for page in bundle.pages) for bundle in bundles]
-    table = harm(texts)
+    table = measure_needless_masking(texts)
     assert table["words"].sum() > 200
     assert table["masked"].sum() / table["words"].sum() <= 0.01
 
 
 def test_harm_counts_what_is_masked() -> None:
-    table = harm(["Name: Ibuprofen\nTamoxifen 20 mg"]).set_index("kind")
+    table = measure_needless_masking(["Name: Ibuprofen\nTamoxifen 20 mg"]).set_index("kind")
     assert table.loc["drug", ["words", "masked"]].tolist() == [2, 1]
     assert table.loc["blood pressure", "words"] == 0
 
@@ -315,5 +323,5 @@ SHARED = Path(__file__).parents[3] / "shared/data/clinical_text.jsonl"
 
 @pytest.mark.skipif(not SHARED.is_file(), reason="the developers' data (../shared/data) is not there")
 def test_medical_words_of_real_texts_stay() -> None:
-    table = harm(json.loads(line)["text"] for line in SHARED.read_text().splitlines())
+    table = measure_needless_masking(json.loads(line)["text"] for line in SHARED.read_text().splitlines())
     assert table["masked"].sum() / table["words"].sum() <= 0.01

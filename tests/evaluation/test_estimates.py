@@ -8,13 +8,18 @@ from dataclasses import replace
 import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
 
-from evalkit.evaluation.estimates import headlines, pages_right, segments_are_right, type_is_right
-from evalkit.evaluation.sampling import plan
-from evalkit.evaluation.study import answered
+from evalkit.evaluation.headline_estimates import (
+    estimate_headline_figures,
+    score_page_types,
+    score_segment_correctness,
+    score_type_correctness,
+)
+from evalkit.evaluation.sampling import plan_draw
+from evalkit.evaluation.study import add_review_probabilities
 
 
 def figure(made, name):
-    return next(one for one in headlines(study(*made)) if one.name == name)
+    return next(one for one in estimate_headline_figures(study(*made)) if one.name == name)
 
 
 def test_what_is_unreadable_pending_or_cannot_be_told_counts_as_not_right_and_as_right_at_the_upper_end() -> None:
@@ -27,8 +32,8 @@ def test_what_is_unreadable_pending_or_cannot_be_told_counts_as_not_right_and_as
     ]
     one = figure(made, "Type of the document right")
     assert one.estimate[:3] == pytest.approx((1 / 5, 1 / 5, 4 / 5))
-    assert one.reviewed_only.value == 1 / 2
-    assert (one.population, one.reviewed, one.wrong) == (5, 2, ("wrong",))
+    assert one.reviewed_estimate.value == 1 / 2
+    assert (one.population_size, one.reviewed_count, one.wrong_doc_ids) == (5, 2, ("wrong",))
 
 
 def test_an_audit_stands_for_as_many_as_its_probability_says() -> None:
@@ -37,7 +42,7 @@ def test_an_audit_stands_for_as_many_as_its_probability_says() -> None:
     made += [document(f"unseen{number}", probability=0.2) for number in range(7)]
     one = figure(made, "Type of the document right")
     assert one.estimate.value == pytest.approx(9 / 10)
-    assert one.reviewed_only.value == pytest.approx(2 / 3)
+    assert one.reviewed_estimate.value == pytest.approx(2 / 3)
     assert one.estimate.low < 0.5  # two audits say little of nine documents
 
 
@@ -53,19 +58,19 @@ def test_production_is_measured_where_it_has_a_label() -> None:
         escalated("c", truth=truth()),
     ]
     one = figure(made, "Production's type right")
-    assert (one.estimate.value, one.population, one.wrong) == (0.5, 2, ("a",))
+    assert (one.estimate.value, one.population_size, one.wrong_doc_ids) == (0.5, 2, ("a",))
 
 
 @pytest.mark.parametrize(
     ("measure", "made", "value"),
     [
-        (type_is_right, escalated("a", truth=truth(), agent=None), 0.0),
-        (type_is_right, escalated("a", truth=truth(vouched=frozenset({"segments"}))), None),
-        (segments_are_right, escalated("a", truth=truth(vouched=frozenset({"dominant_type"}))), None),
-        (segments_are_right, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, NOTE))), 0.0),
-        (segments_are_right, escalated("a", truth=truth(), agent=None), 0.0),
-        (pages_right, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, OTHER))), 0.5),
-        (pages_right, escalated("a", truth=truth(), pages=None), None),
+        (score_type_correctness, escalated("a", truth=truth(), agent=None), 0.0),
+        (score_type_correctness, escalated("a", truth=truth(vouched=frozenset({"segments"}))), None),
+        (score_segment_correctness, escalated("a", truth=truth(vouched=frozenset({"dominant_type"}))), None),
+        (score_segment_correctness, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, NOTE))), 0.0),
+        (score_segment_correctness, escalated("a", truth=truth(), agent=None), 0.0),
+        (score_page_types, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, OTHER))), 0.5),
+        (score_page_types, escalated("a", truth=truth(), pages=None), None),
     ],
 )
 def test_only_what_is_vouched_for_is_measured_and_no_answer_is_wrong(measure, made, value) -> None:
@@ -94,7 +99,7 @@ def test_with_biased_escalation_the_estimate_covers_the_truth_and_the_reviewed_o
         made, share = simulated(dice)
         one = figure(made, "Type of the document right")
         covered += one.estimate.low <= share <= one.estimate.high
-        naive += one.reviewed_only.low <= share <= one.reviewed_only.high
+        naive += one.reviewed_estimate.low <= share <= one.reviewed_estimate.high
     assert covered / rounds >= 0.94
     assert naive / rounds < 0.2
 
@@ -113,7 +118,7 @@ def populated() -> list:
 
 def drawn_again(made: list, reviewed: frozenset[str]) -> list:
     """After 320 more were drawn by type, and those of the given types among them reviewed."""
-    draw = plan(study(*(one for one, _ in made)), 320, "type", seed="1", drawn_at="2026-01-01T00:00:00Z")
+    draw = plan_draw(study(*(one for one, _ in made)), 320, "type", seed="1", drawn_at="2026-01-01T00:00:00Z")
     strata = {name: (chance, one.value) for one in draw.strata for name, chance in one.probability.items()}
     new = {name for one in draw.strata for name in one.drawn}
     after = []
@@ -129,14 +134,14 @@ def drawn_again(made: list, reviewed: frozenset[str]) -> list:
                 truth=said if is_seen else None,
             )
         after.append(now)
-    return answered(after)
+    return add_review_probabilities(after)
 
 
 @pytest.mark.parametrize("types", [(), (OTHER,), (GENOMIC,), (OTHER, GENOMIC)])
 def test_a_draw_makes_no_figure_better_before_or_while_its_cases_are_reviewed(types) -> None:
     made = populated()
     true = sum(said.labels.dominant_type == one.agent.dominant_type for one, said in made) / len(made)
-    before = figure(answered(one for one, _ in made), "Type of the document right").estimate
+    before = figure(add_review_probabilities(one for one, _ in made), "Type of the document right").estimate
     after = figure(drawn_again(made, frozenset(types)), "Type of the document right").estimate
     assert before.low < true < before.high
     assert after.low < true < after.high
@@ -147,18 +152,18 @@ def test_a_draw_of_all_that_there_are_makes_no_figure_worse_while_its_cases_wait
     audited = [document(f"audited{number}", truth=truth(), cell=(0.2,)) for number in range(20)]
     unseen = [document(f"unseen{number}", review_reason=None, cell=(0.2,)) for number in range(80)]
     rare = [document(f"rare{number}", drawn_with=1.0, standing="pending", cell=(1.0, "1:rare")) for number in range(25)]
-    assert figure(answered([*audited, *unseen, *rare]), "Type right where accepted").estimate.value == 1
+    assert figure(add_review_probabilities([*audited, *unseen, *rare]), "Type right where accepted").estimate.value == 1
     begun = [replace(one, standing="reviewed", truth=truth()) for one in rare[:5]]
-    made = answered([*audited, *unseen, *begun, *rare[5:]])
+    made = add_review_probabilities([*audited, *unseen, *begun, *rare[5:]])
     assert figure(made, "Type right where accepted").estimate.value == 1
-    assert [one.probability for one in made[-25:]] == [0.2] * 25
+    assert [one.review_probability for one in made[-25:]] == [0.2] * 25
 
 
 @pytest.mark.parametrize("drawn_with", [0.0, None])
 def test_nothing_that_was_looked_at_stands_for_documents_that_could_not_be_drawn(drawn_with) -> None:
     looked = [document(f"looked{number}", truth=truth(), cell=(0.2,)) for number in range(50)]
     never = [document(f"never{number}", drawn_with=drawn_with, review_reason=None, cell=()) for number in range(50)]
-    estimate = figure(answered([*looked, *never]), "Type right where accepted").estimate
+    estimate = figure(add_review_probabilities([*looked, *never]), "Type right where accepted").estimate
     assert (estimate.value, estimate.high) == (0.5, 1.0)
     assert estimate.low < 0.5
 
@@ -168,8 +173,8 @@ def test_labels_that_are_given_say_nothing_of_how_many_audits_were_looked_at() -
     looked = [document(f"looked{number}", truth=truth()) for number in range(2)]
     waiting = [document(f"waiting{number}", standing="pending") for number in range(8)]
     given = [document(f"given{number}", truth=truth(source="GOLD"), review_reason="audit") for number in range(10)]
-    made = answered([*looked, *waiting, *given])
-    assert [one.probability for one in made] == pytest.approx([0.2 * 2 / 10] * 10 + [1.0] * 10)
+    made = add_review_probabilities([*looked, *waiting, *given])
+    assert [one.review_probability for one in made] == pytest.approx([0.2 * 2 / 10] * 10 + [1.0] * 10)
 
 
 def test_audits_that_are_disputed_or_put_off_are_not_left_out() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
 from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, save_table
-from evalkit.evaluation.ground_truth import COLUMNS, load_ground_truth
+from evalkit.evaluation.ground_truth_table import COLUMNS, load_ground_truth
 from evalkit.store import OutputIndex, result_file_name, review_file_name
 
 SPLIT = {"train": 0.5, "test": 0.5}
@@ -378,7 +378,7 @@ def test_a_cut_export_leaves_the_one_before(output: Output, tmp_path: Path, monk
     place.mkdir()
     export_ground_truth(output.root, place / "f", file_format="folder")
     before = everything(place)
-    monkeypatch.setattr(export, "data_card", lambda facts: 1 / 0)
+    monkeypatch.setattr(export, "render_data_card", lambda facts: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_ground_truth(output.root, place / "f", file_format="folder", silver=True)
     assert everything(place) == before

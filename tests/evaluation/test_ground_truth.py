@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from evaluation.truths import NOTE, OTHER, Output
 
-from evalkit.evaluation.ground_truth import COLUMNS, Level, load_ground_truth, read_truths
+from evalkit.evaluation.ground_truth_table import COLUMNS, TableLevel, load_ground_truth, read_folder_ground_truth
 from evalkit.store import review_file_name
 
-LEVELS: tuple[Level, ...] = ("document", "segment", "page")
+LEVELS: tuple[TableLevel, ...] = ("document", "segment", "page")
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def output(tmp_path: Path) -> Output:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_column_is_documented_and_comes_in_order(output: Output, level: Level) -> None:
+def test_every_column_is_documented_and_comes_in_order(output: Output, level: TableLevel) -> None:
     for empty in (False, True):
         root = output.root if not empty else output.root / "nothing"
         table = load_ground_truth(root, level)
@@ -62,7 +62,7 @@ def test_pages_that_no_segment_covers_have_no_type(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_row_says_where_it_is_from(output: Output, level: Level) -> None:
+def test_every_row_says_where_it_is_from(output: Output, level: TableLevel) -> None:
     table = load_ground_truth(output.root, level, silver=True).set_index("doc_id")
     assert set(table.loc[["two"], "sha256"]) == {output.sha256("two")}
     assert set(table.loc[["two"], "reviewer"]) == {"dr_lee"}
@@ -74,7 +74,7 @@ def test_every_row_says_where_it_is_from(output: Output, level: Level) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_later_draw_raises_the_probability_and_never_lowers_it(output: Output, level: Level) -> None:
+def test_a_later_draw_raises_the_probability_and_never_lowers_it(output: Output, level: TableLevel) -> None:
     output.add("asked", inclusion_probability=None, review_reason="requested")
     output.add("hard", inclusion_probability=1.0, review_reason="escalated")
     share = {"two": 0.6, "alone": 0.1, "asked": 0.3, "shiny": 0.5}
@@ -107,9 +107,9 @@ def test_an_answer_of_a_program_marks_the_document_whoever_decided(output: Outpu
         output.files.write_json(review_file_name(case_id, 1), review)
     (output.root / "reviews/no case").mkdir()
     assert load_ground_truth(output.root).set_index("doc_id")["is_simulated"].to_dict() == {"alone": True, "two": True}
-    found = read_truths(output.root)
+    found = read_folder_ground_truth(output.root)
     assert found.reviewers == {"dr_lee", "dr_kim", "simulated_1", "simulated_2", "simulated_3"}
-    assert {one.record.doc_id: one.simulated for one in found.truths} == {"alone": 1, "two": 1}
+    assert {one.record.doc_id: one.simulated_answer_count for one in found.documents} == {"alone": 1, "two": 1}
 
 
 @pytest.mark.parametrize("review", ["{", '{"schema_version": 1, "reviewer": 7, "outcome": "validated"}'])

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalkit.evaluation.intervals import Estimate, Observed, audits_needed, bootstrap, exact, upper_bound, weighted
+from evalkit.evaluation.intervals import (
+    Estimate,
+    Observation,
+    bootstrap_estimate,
+    bound_error_rate,
+    count_audits_needed,
+    estimate_proportion,
+    estimate_weighted_mean,
+)
 
 CLAIMED = 0.94
 
@@ -26,7 +34,7 @@ def covered(estimates: list[Estimate], truth: float) -> float:
 @given(st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
 def test_exact_is_scipys_clopper_pearson(counts, level):
     right, n = counts
-    ours = exact(right, n, level)
+    ours = estimate_proportion(right, n, level)
     theirs = stats.binomtest(right, n).proportion_ci(level, "exact")
     assert ours.value == right / n
     assert ours.low == pytest.approx(theirs.low, abs=1e-9)
@@ -35,27 +43,27 @@ def test_exact_is_scipys_clopper_pearson(counts, level):
 
 @given(st.floats(0, 1), st.floats(0.01, 5000))
 def test_exact_takes_fractions(share, n):
-    estimate = exact(share * n, n)
+    estimate = estimate_proportion(share * n, n)
     assert 0 <= estimate.low <= estimate.value + 1e-9
     assert estimate.value - 1e-9 <= estimate.high <= 1
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_exact_is_the_mirror_image_for_wrong_ones(right, wrong):
-    one, other = exact(right, right + wrong), exact(wrong, right + wrong)
+    one, other = estimate_proportion(right, right + wrong), estimate_proportion(wrong, right + wrong)
     assert (one.low, one.high) == pytest.approx((1 - other.high, 1 - other.low), abs=1e-9)
 
 
 @pytest.mark.parametrize(("right", "n"), [(-1, 5), (6, 5), (1, 0)])
 def test_impossible_counts_are_refused(right, n):
     with pytest.raises(ValueError, match="must be from 0"):
-        exact(right, n)
+        estimate_proportion(right, n)
 
 
 @pytest.mark.parametrize("n", [1, 5, 20, 100, 299])
 def test_exact_covers_whatever_the_truth_is(n):
     # Summed over all outcomes, so that nothing is left to chance.
-    estimates = [exact(right, n) for right in range(n + 1)]
+    estimates = [estimate_proportion(right, n) for right in range(n + 1)]
     low, high = (np.array([one[place] for one in estimates]) for place in (1, 2))
     for truth in np.linspace(0.001, 0.999, 333):
         chances = stats.binom.pmf(np.arange(n + 1), n, truth)
@@ -66,27 +74,27 @@ def test_exact_covers_whatever_the_truth_is(n):
 def test_upper_bound_is_scipys(counts, level):
     wrong, n = counts
     theirs = stats.binomtest(wrong, n, alternative="less").proportion_ci(level, "exact").high
-    assert upper_bound(wrong, n, level) == pytest.approx(theirs, abs=1e-9)
+    assert bound_error_rate(wrong, n, level) == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("rate", "wrong", "needed"), [(0.01, 0, 299), (0.05, 0, 59), (0.05, 1, 93), (1, 0, 0), (1, 4, 4)]
 )
 def test_known_numbers_of_audits(rate, wrong, needed):
-    assert audits_needed(rate, wrong) == needed
+    assert count_audits_needed(rate, wrong) == needed
 
 
 @given(st.floats(0.001, 0.99), st.integers(0, 40), st.floats(0.5, 0.999))
 def test_one_audit_less_is_not_enough(rate, wrong, level):
-    needed = audits_needed(rate, wrong, level)
-    assert upper_bound(wrong, needed, level) <= rate
-    assert needed == wrong or upper_bound(wrong, needed - 1, level) > rate
+    needed = count_audits_needed(rate, wrong, level)
+    assert bound_error_rate(wrong, needed, level) <= rate
+    assert needed == wrong or bound_error_rate(wrong, needed - 1, level) > rate
 
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.1])
 def test_no_number_of_audits_shows_an_impossible_rate(rate):
     with pytest.raises(ValueError, match="rate"):
-        audits_needed(rate)
+        count_audits_needed(rate)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -99,7 +107,7 @@ def mean_of(values: np.ndarray) -> Callable[[np.ndarray], float]:
 
 def test_bootstrap_repeats_with_its_seed_and_only_with_it():
     values = np.random.default_rng(0).random(50)
-    one, again, other = (bootstrap(mean_of(values), 50, seed=seed, repeats=100) for seed in (1, 1, 2))
+    one, again, other = (bootstrap_estimate(mean_of(values), 50, seed=seed, repeats=100) for seed in (1, 1, 2))
     assert one == again
     assert one.value == other.value == values.mean()
     assert (one.low, one.high) != (other.low, other.high)
@@ -108,7 +116,7 @@ def test_bootstrap_repeats_with_its_seed_and_only_with_it():
 
 def test_bootstrap_is_near_the_normal_interval_where_that_is_right():
     values = np.random.default_rng(0).normal(0.5, 0.1, 400)
-    estimate = bootstrap(mean_of(values), 400, seed=0, repeats=4000)
+    estimate = bootstrap_estimate(mean_of(values), 400, seed=0, repeats=4000)
     half = 1.96 * values.std() / 20
     assert estimate.value - estimate.low == pytest.approx(half, rel=0.2)
     assert estimate.high - estimate.value == pytest.approx(half, rel=0.2)
@@ -116,15 +124,15 @@ def test_bootstrap_is_near_the_normal_interval_where_that_is_right():
 
 @pytest.mark.parametrize("n", [1, 12, 300])
 def test_where_all_are_right_the_bootstrap_is_exact(n):
-    estimate = bootstrap(mean_of(np.ones(n)), n, seed=0, repeats=20)
-    assert estimate[:3] == pytest.approx(exact(n, n)[:3], abs=1e-9)
+    estimate = bootstrap_estimate(mean_of(np.ones(n)), n, seed=0, repeats=20)
+    assert estimate[:3] == pytest.approx(estimate_proportion(n, n)[:3], abs=1e-9)
 
 
 def test_rows_of_one_document_are_one_observation():
     groups = np.repeat(np.arange(20), 30)
     values = (groups < 14).astype(float)
-    together = bootstrap(mean_of(values), 600, seed=0, repeats=300, groups=list(groups))
-    apart = bootstrap(mean_of(values), 600, seed=0, repeats=300)
+    together = bootstrap_estimate(mean_of(values), 600, seed=0, repeats=300, groups=list(groups))
+    apart = bootstrap_estimate(mean_of(values), 600, seed=0, repeats=300)
     assert together.n == 20
     assert together.high - together.low > 4 * (apart.high - apart.low)
 
@@ -139,18 +147,18 @@ def test_groups_stay_whole_in_whatever_order_they_come():
         assert counts[[0, 1, 3]].sum() == 3
         return 0.5
 
-    bootstrap(statistic, 6, seed=0, repeats=50, groups=groups)
+    bootstrap_estimate(statistic, 6, seed=0, repeats=50, groups=groups)
 
 
 def test_weights_make_a_plain_statistic_that_of_the_population():
     values = np.array([1.0, 0.0, 1.0])
-    assert bootstrap(mean_of(values), 3, seed=0, repeats=20, weights=[1, 20, 3]).value == pytest.approx(4 / 24)
+    assert bootstrap_estimate(mean_of(values), 3, seed=0, repeats=20, weights=[1, 20, 3]).value == pytest.approx(4 / 24)
 
 
 def test_what_is_not_defined_has_no_value():
-    assert bootstrap(lambda rows: math.nan, 5, seed=0) == Estimate(None, 0.0, 1.0, 0, "bootstrap")
-    assert bootstrap(lambda rows: 1.0, 0, seed=0, bounds=(-1, 1)) == Estimate(None, -1, 1, 0, "bootstrap")
-    sometimes = bootstrap(lambda rows: math.nan if rows[0] else 0.5, 5, seed=0, repeats=50)
+    assert bootstrap_estimate(lambda rows: math.nan, 5, seed=0) == Estimate(None, 0.0, 1.0, 0, "bootstrap")
+    assert bootstrap_estimate(lambda rows: 1.0, 0, seed=0, bounds=(-1, 1)) == Estimate(None, -1, 1, 0, "bootstrap")
+    sometimes = bootstrap_estimate(lambda rows: math.nan if rows[0] else 0.5, 5, seed=0, repeats=50)
     assert 0 < sometimes.low < sometimes.value < sometimes.high < 1
 
 
@@ -160,7 +168,7 @@ def test_what_is_not_defined_has_no_value():
 )
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        bootstrap(lambda rows: 0.5, 3, seed=0, **arguments)
+        bootstrap_estimate(lambda rows: 0.5, 3, seed=0, **arguments)
 
 
 POPULATIONS = {
@@ -177,7 +185,7 @@ def test_bootstrap_covers(name, n):
     draw, truth = POPULATIONS[name]
     random = np.random.default_rng(7)
     samples = [draw(random, n).astype(float) for _ in range(200)]
-    share = covered([bootstrap(mean_of(one), n, seed=i, repeats=100) for i, one in enumerate(samples)], truth)
+    share = covered([bootstrap_estimate(mean_of(one), n, seed=i, repeats=100) for i, one in enumerate(samples)], truth)
     assert share >= CLAIMED
 
 
@@ -188,8 +196,8 @@ def test_bootstrap_of_pages_covers_only_with_their_documents():
         pages = random.integers(5, 20, 30)
         groups = np.repeat(np.arange(30), pages)
         right = (random.random(groups.size) < random.beta(2, 0.5, 30)[groups]).astype(float)
-        together.append(bootstrap(mean_of(right), groups.size, seed=seed, repeats=100, groups=list(groups)))
-        apart.append(bootstrap(mean_of(right), groups.size, seed=seed, repeats=100))
+        together.append(bootstrap_estimate(mean_of(right), groups.size, seed=seed, repeats=100, groups=list(groups)))
+        apart.append(bootstrap_estimate(mean_of(right), groups.size, seed=seed, repeats=100))
     assert covered(together, 0.8) >= CLAIMED
     assert covered(apart, 0.8) < 0.8
 
@@ -203,8 +211,10 @@ def test_weighted_bootstrap_covers_a_population_drawn_unequally():
     for seed in range(200):
         drawn = np.flatnonzero(random.random(1000) < probability)
         values = right[drawn].astype(float)
-        naive.append(bootstrap(mean_of(values), drawn.size, seed=seed, repeats=60))
-        fair.append(bootstrap(mean_of(values), drawn.size, seed=seed, repeats=60, weights=1 / probability[drawn]))
+        naive.append(bootstrap_estimate(mean_of(values), drawn.size, seed=seed, repeats=60))
+        fair.append(
+            bootstrap_estimate(mean_of(values), drawn.size, seed=seed, repeats=60, weights=1 / probability[drawn])
+        )
     assert covered(fair, right.mean()) >= CLAIMED
     assert covered(naive, right.mean()) == 0
 
@@ -213,76 +223,90 @@ def test_weighted_bootstrap_covers_a_population_drawn_unequally():
 # Weighted
 
 
-def drawn_from(values, probability, random) -> list[Observed]:
+def drawn_from(values, probability, random) -> list[Observation]:
     """Each document is drawn by itself, as audits are."""
     chosen = random.random(len(values)) < probability
-    return [Observed(float(v), float(p)) for v, p in zip(values[chosen], probability[chosen], strict=True)]
+    return [Observation(float(v), float(p)) for v, p in zip(values[chosen], probability[chosen], strict=True)]
 
 
 def test_a_census_has_no_sampling_error():
-    assert weighted([Observed(1, 1), Observed(0, 1)], 2, take_all=2) == Estimate(0.5, 0.5, 0.5, 2, "weighted")
+    assert estimate_weighted_mean([Observation(1, 1), Observation(0, 1)], 2, certain_total=2) == Estimate(
+        0.5, 0.5, 0.5, 2, "weighted"
+    )
 
 
 def test_with_one_probability_it_is_the_exact_interval():
-    observed = [Observed(1, 0.05)] * 90 + [Observed(0, 0.05)] * 10
-    assert weighted(observed, 2000, take_all=0)[:4] == pytest.approx(exact(90, 100)[:4], abs=1e-9)
+    observed = [Observation(1, 0.05)] * 90 + [Observation(0, 0.05)] * 10
+    assert estimate_weighted_mean(observed, 2000, certain_total=0)[:4] == pytest.approx(
+        estimate_proportion(90, 100)[:4], abs=1e-9
+    )
 
 
 def test_the_value_is_the_ratio_of_weighted_sums():
     # 4 certain ones, 3 right; of 96 others two at 1/4 (one right) and one at 1/8 (right): share (4 + 8) / 16.
-    observed = [Observed(1, 1)] * 3 + [Observed(0, 1), Observed(1, 0.25), Observed(0, 0.25), Observed(1, 0.125)]
-    estimate = weighted(observed, 100, take_all=4)
+    observed = [Observation(1, 1)] * 3 + [
+        Observation(0, 1),
+        Observation(1, 0.25),
+        Observation(0, 0.25),
+        Observation(1, 0.125),
+    ]
+    estimate = estimate_weighted_mean(observed, 100, certain_total=4)
     assert estimate.value == pytest.approx((3 + 96 * 0.75) / 100, abs=1e-9)
     # The weights sum to 16, the largest is 8.
     n = 2
-    share = exact(0.75 * n, n)
+    share = estimate_proportion(0.75 * n, n)
     assert estimate.n == pytest.approx(4 + n, abs=1e-9)
     assert (estimate.low, estimate.high) == pytest.approx(((3 + 96 * share.low) / 100, (3 + 96 * share.high) / 100))
 
 
 def test_missing_certain_ones_stay_in_the_denominator():
-    whole = weighted([Observed(1, 1)] * 6, 10, take_all=10)
+    whole = estimate_weighted_mean([Observation(1, 1)] * 6, 10, certain_total=10)
     assert whole == Estimate(0.6, 0.6, 1.0, 6, "weighted")
-    assert weighted([Observed(1, 1)] * 6 + [Observed(None, 1)] * 4, 10, take_all=10) == whole
+    assert estimate_weighted_mean([Observation(1, 1)] * 6 + [Observation(None, 1)] * 4, 10, certain_total=10) == whole
 
 
 def test_drawn_ones_that_nobody_can_tell_widen_both_ends():
-    known = [Observed(1, 0.1)] * 50
-    without, with_ = weighted(known, 1000, take_all=0), weighted([*known, *[Observed(None, 0.1)] * 5], 1000, take_all=0)
+    known = [Observation(1, 0.1)] * 50
+    without, with_ = (
+        estimate_weighted_mean(known, 1000, certain_total=0),
+        estimate_weighted_mean([*known, *[Observation(None, 0.1)] * 5], 1000, certain_total=0),
+    )
     assert with_.value == pytest.approx(50 / 55)
-    assert with_.low == pytest.approx(exact(50, 55).low)
+    assert with_.low == pytest.approx(estimate_proportion(50, 55).low)
     assert with_.low < without.low
     assert with_.high == 1
-    wrong = weighted([*[Observed(0, 0.1)] * 50, *[Observed(None, 0.1)] * 5], 1000, take_all=0)
-    assert wrong.high == pytest.approx(exact(5, 55).high)
+    wrong = estimate_weighted_mean([*[Observation(0, 0.1)] * 50, *[Observation(None, 0.1)] * 5], 1000, certain_total=0)
+    assert wrong.high == pytest.approx(estimate_proportion(5, 55).high)
 
 
 def test_where_nothing_was_drawn_anything_is_possible():
-    assert weighted([], 10, take_all=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
-    assert weighted([], 0, take_all=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
-    assert weighted([Observed(1, 1)] * 2, 10, take_all=2) == Estimate(None, 0.2, 1.0, 2, "weighted")
-    assert weighted([Observed(None, 0.5)], 10, take_all=0)[:3] == (None, 0.0, 1.0)
+    assert estimate_weighted_mean([], 10, certain_total=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
+    assert estimate_weighted_mean([], 0, certain_total=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
+    assert estimate_weighted_mean([Observation(1, 1)] * 2, 10, certain_total=2) == Estimate(
+        None, 0.2, 1.0, 2, "weighted"
+    )
+    assert estimate_weighted_mean([Observation(None, 0.5)], 10, certain_total=0)[:3] == (None, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
     ("observed", "population", "take_all"),
     [
-        ([Observed(1, 0)], 5, 0),
-        ([Observed(1, 1.5)], 5, 0),
-        ([Observed(2, 0.5)], 5, 0),
-        ([Observed(math.nan, 0.5)], 5, 0),
-        ([Observed(1, 1)], 5, 0),
-        ([Observed(1, 0.5)] * 3, 5, 3),
+        ([Observation(1, 0)], 5, 0),
+        ([Observation(1, 1.5)], 5, 0),
+        ([Observation(2, 0.5)], 5, 0),
+        ([Observation(math.nan, 0.5)], 5, 0),
+        ([Observation(1, 1)], 5, 0),
+        ([Observation(1, 0.5)] * 3, 5, 3),
         ([], 5, 6),
     ],
 )
 def test_impossible_samples_are_refused(observed, population, take_all):
     with pytest.raises(ValueError, match=r"must|could"):
-        weighted(observed, population, take_all=take_all)
+        estimate_weighted_mean(observed, population, certain_total=take_all)
 
 
 observations = st.lists(
-    st.builds(Observed, st.one_of(st.none(), st.floats(0, 1)), st.sampled_from([0.01, 0.05, 0.2, 0.5, 1.0])),
+    st.builds(Observation, st.one_of(st.none(), st.floats(0, 1)), st.sampled_from([0.01, 0.05, 0.2, 0.5, 1.0])),
     max_size=30,
 )
 
@@ -291,13 +315,13 @@ observations = st.lists(
 def test_weighted_stays_within_bounds_and_takes_any_order(observed, more_certain, more_others, random):
     certain = sum(one.probability == 1 for one in observed) + more_certain
     population = len(observed) + more_certain + more_others
-    estimate = weighted(observed, population, take_all=certain)
+    estimate = estimate_weighted_mean(observed, population, certain_total=certain)
     assert 0 <= estimate.low <= estimate.high <= 1
     assert 0 <= estimate.n <= len(observed) + 1e-9
     if estimate.value is not None:
         assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9
     shuffled = random.sample(observed, len(observed))
-    again = weighted(shuffled, population, take_all=certain)
+    again = estimate_weighted_mean(shuffled, population, certain_total=certain)
     assert again[1:4] == pytest.approx(estimate[1:4], abs=1e-9)
 
 
@@ -305,7 +329,7 @@ def test_weighted_stays_within_bounds_and_takes_any_order(observed, more_certain
 def test_no_usual_effective_size_is_smaller(rows):
     values, weights = np.array([one for one, _ in rows], dtype=float), np.array([1 / p for _, p in rows])
     share = np.average(values, weights=weights)
-    n = weighted([Observed(float(one), p) for one, p in rows], 1000, take_all=0).n
+    n = estimate_weighted_mean([Observation(float(one), p) for one, p in rows], 1000, certain_total=0).n
     variance = (weights * (weights - 1) * (values - share) ** 2).sum() / weights.sum() ** 2
     assert n <= weights.sum() ** 2 / (weights**2).sum() + 1e-9
     assert n * variance <= share * (1 - share) + 1e-9
@@ -339,7 +363,10 @@ def designs(size: int = 3000) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_weighted_covers(name):
     values, probability = designs()[name]
     random = np.random.default_rng(13)
-    estimates = [weighted(drawn_from(values, probability, random), len(values), take_all=0) for _ in range(250)]
+    estimates = [
+        estimate_weighted_mean(drawn_from(values, probability, random), len(values), certain_total=0)
+        for _ in range(250)
+    ]
     assert covered(estimates, values.mean()) >= CLAIMED
 
 
@@ -351,8 +378,10 @@ def test_weighted_covers_a_fixed_number_from_each_stratum(per_stratum):
     estimates = []
     for _ in range(250):
         chosen = [random.choice(np.flatnonzero(strata == one), per_stratum, replace=False) for one in range(4)]
-        observed = [Observed(values[i], per_stratum / (strata == one).sum()) for one in range(4) for i in chosen[one]]
-        estimates.append(weighted(observed, 3000, take_all=0))
+        observed = [
+            Observation(values[i], per_stratum / (strata == one).sum()) for one in range(4) for i in chosen[one]
+        ]
+        estimates.append(estimate_weighted_mean(observed, 3000, certain_total=0))
     assert covered(estimates, values.mean()) >= CLAIMED
 
 
@@ -367,8 +396,8 @@ def test_with_biased_escalation_only_the_weighted_interval_covers():
         audited = np.where(np.arange(2000) < 500, 0.2, 0.05)
         observed = drawn_from(right, np.where(escalated, 1.0, audited), random)
         truth = right.mean()
-        fair.append(weighted(observed, 2000, take_all=int(escalated.sum())))
-        naive.append(exact(sum(one.value for one in observed), len(observed)))
+        fair.append(estimate_weighted_mean(observed, 2000, certain_total=int(escalated.sum())))
+        naive.append(estimate_proportion(sum(one.value for one in observed), len(observed)))
         fair[-1] = fair[-1]._replace(low=fair[-1].low - truth, high=fair[-1].high - truth)
         naive[-1] = naive[-1]._replace(low=naive[-1].low - truth, high=naive[-1].high - truth)
     assert covered(fair, 0) >= CLAIMED
@@ -382,8 +411,8 @@ def test_pending_hard_ones_do_not_make_it_look_better():
     for _ in range(200):
         right = (random.random(1500) >= 0.03).astype(float)
         audits = drawn_from(right, np.full(1500, 0.1), random)
-        reviewed = [Observed(float(value), 1.0) for value in random.random(450) < 0.7]
+        reviewed = [Observation(float(value), 1.0) for value in random.random(450) < 0.7]
         truth = (right.sum() + sum(one.value for one in reviewed)) / 2000
-        estimate = weighted([*audits, *reviewed], 2000, take_all=500)
+        estimate = estimate_weighted_mean([*audits, *reviewed], 2000, certain_total=500)
         estimates.append(estimate._replace(low=estimate.low - truth, high=estimate.high - truth))
     assert covered(estimates, 0) >= CLAIMED

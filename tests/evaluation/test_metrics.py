@@ -12,22 +12,22 @@ from sklearn import metrics as sklearn_metrics
 from evalkit.classification.schema import DocumentType
 from evalkit.evaluation.metrics import (
     CANNOT_TELL,
-    accuracy,
-    boundaries,
-    boundary_scores,
-    confusion,
-    drag_and_drop_distance,
-    is_exact,
-    macro_f1,
-    merged,
-    mixture_error,
-    page_accuracy,
-    page_types,
-    panoptic_quality,
-    per_type,
-    pooled,
-    pooled_panoptic,
-    presence_scores,
+    compute_accuracy,
+    compute_drag_and_drop_distance,
+    compute_macro_f1,
+    compute_mixture_error,
+    compute_page_accuracy,
+    compute_panoptic_quality,
+    find_boundaries,
+    is_exact_segmentation,
+    list_page_types,
+    merge_neighbours,
+    pool_panoptic_quality,
+    pool_scores,
+    score_boundaries,
+    score_presence,
+    score_types,
+    tabulate_confusion,
 )
 
 TYPES = [str(kind) for kind in DocumentType]
@@ -64,12 +64,12 @@ def test_documents_are_counted_as_scikit_learn_does(rows, random):
     weights = [random.choice([1, 5, 20]) for _ in rows]
     for weight in (None, weights):
         counts = sklearn_metrics.confusion_matrix(truth, predicted, labels=TYPES, sample_weight=weight)
-        assert np.array_equal(confusion(truth, predicted, TYPES, weight)[TYPES].to_numpy(), counts)
+        assert np.array_equal(tabulate_confusion(truth, predicted, TYPES, weight)[TYPES].to_numpy(), counts)
         theirs = sklearn_metrics.accuracy_score(truth, predicted, sample_weight=weight)
-        assert accuracy(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
+        assert compute_accuracy(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
         theirs = sklearn_metrics.f1_score(truth, predicted, average="macro", sample_weight=weight, zero_division=0)
-        assert macro_f1(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
-        ours = per_type(truth, predicted, TYPES, weight)[["precision", "recall", "f1", "support"]].to_numpy().T
+        assert compute_macro_f1(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
+        ours = score_types(truth, predicted, TYPES, weight)[["precision", "recall", "f1", "support"]].to_numpy().T
         theirs = sklearn_metrics.precision_recall_fscore_support(
             truth, predicted, labels=TYPES, sample_weight=weight, zero_division=np.nan
         )
@@ -80,29 +80,31 @@ def test_documents_are_counted_as_scikit_learn_does(rows, random):
 @given(pairs_with_none, st.randoms())
 def test_an_answer_that_is_missing_is_wrong_and_never_dropped(rows, random):
     truth, predicted = split(rows)
-    table = confusion(truth, predicted, TYPES)
+    table = tabulate_confusion(truth, predicted, TYPES)
     assert table.to_numpy().sum() == len(rows)
     assert table[CANNOT_TELL].sum() == predicted.count(None)
     assert list(table.columns) == [*TYPES, CANNOT_TELL]
     right = sum(a == b for a, b in rows)
-    assert accuracy(truth, predicted) == pytest.approx(right / len(rows), abs=1e-9)
-    assert per_type(truth, predicted, TYPES)["support"].sum() == len(rows)
-    assert 0 <= macro_f1(truth, predicted) <= 1
+    assert compute_accuracy(truth, predicted) == pytest.approx(right / len(rows), abs=1e-9)
+    assert score_types(truth, predicted, TYPES)["support"].sum() == len(rows)
+    assert 0 <= compute_macro_f1(truth, predicted) <= 1
     random.shuffle(rows)
     again = split(rows)
-    assert confusion(*again, TYPES).equals(table)
-    assert macro_f1(*again) == pytest.approx(macro_f1(truth, predicted), abs=1e-9)
+    assert tabulate_confusion(*again, TYPES).equals(table)
+    assert compute_macro_f1(*again) == pytest.approx(compute_macro_f1(truth, predicted), abs=1e-9)
 
 
 def test_macro_f1_worked_out():
     # Note: 1 found, 1 missed: F1 2/3. Other: found: 1. Radiology: said once, never true: 0. No answer is no type.
     truth = ["Note", "Note", "Other", "Other"]
-    assert macro_f1(truth, ["Note", None, "Other", "Other"]) == pytest.approx((2 / 3 + 1) / 2, abs=1e-9)
-    assert macro_f1(truth, ["Note", "Radiology", "Other", "Other"]) == pytest.approx((2 / 3 + 1 + 0) / 3, abs=1e-9)
+    assert compute_macro_f1(truth, ["Note", None, "Other", "Other"]) == pytest.approx((2 / 3 + 1) / 2, abs=1e-9)
+    assert compute_macro_f1(truth, ["Note", "Radiology", "Other", "Other"]) == pytest.approx(
+        (2 / 3 + 1 + 0) / 3, abs=1e-9
+    )
 
 
 def test_types_that_nobody_named_have_no_scores():
-    table = per_type(["Note", "Note"], ["Note", "Other"], ["Note", "Other", "Radiology"]).set_index("type")
+    table = score_types(["Note", "Note"], ["Note", "Other"], ["Note", "Other", "Radiology"]).set_index("type")
     assert table.loc["Note"].tolist() == pytest.approx([2, 1, 0.5, 2 / 3])
     assert table.loc["Other", "precision"] == 0
     assert math.isnan(table.loc["Other", "recall"])
@@ -110,25 +112,27 @@ def test_types_that_nobody_named_have_no_scores():
 
 
 def test_foreign_labels_get_rows_and_columns_of_their_own():
-    table = confusion(["Note", "Letter"], ["Lab", None], ["Note"])
+    table = tabulate_confusion(["Note", "Letter"], ["Lab", None], ["Note"])
     assert list(table.index) == ["Note", "Letter"]
     assert list(table.columns) == ["Note", "Letter", "Lab", CANNOT_TELL]
     assert table.loc["Note", "Lab"] == table.loc["Letter", CANNOT_TELL] == 1
 
 
 def test_nothing_to_count_is_not_a_number():
-    assert math.isnan(accuracy([], []))
-    assert math.isnan(macro_f1([], []))
-    assert per_type([], [], TYPES)["f1"].isna().all()
-    assert confusion([], [], TYPES).to_numpy().sum() == 0
-    assert presence_scores([], [], TYPES)["level_agreement"].isna().all()
+    assert math.isnan(compute_accuracy([], []))
+    assert math.isnan(compute_macro_f1([], []))
+    assert score_types([], [], TYPES)["f1"].isna().all()
+    assert tabulate_confusion([], [], TYPES).to_numpy().sum() == 0
+    assert score_presence([], [], TYPES)["level_agreement"].isna().all()
 
 
 def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
-    assert accuracy([None, "Note"], [None, "Note"]) == 0.5
+    assert compute_accuracy([None, "Note"], [None, "Note"]) == 0.5
 
 
-@pytest.mark.parametrize("function", [accuracy, macro_f1, lambda a, b: confusion(a, b, TYPES), presence_scores])
+@pytest.mark.parametrize(
+    "function", [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES), score_presence]
+)
 def test_lists_of_different_length_are_refused(function):
     with pytest.raises(ValueError, match="one to one"):
         function(["Note"], [])
@@ -141,43 +145,52 @@ def test_lists_of_different_length_are_refused(function):
 @given(good_spans())
 def test_a_perfect_answer_is_perfect(spans):
     backwards = spans[::-1]
-    assert page_accuracy(spans, backwards, PAGES) == 1
-    assert boundary_scores(spans, backwards)[:3] == (1, 1, 1)
+    assert compute_page_accuracy(spans, backwards, PAGES) == 1
+    assert score_boundaries(spans, backwards)[:3] == (1, 1, 1)
     for typed in (False, True):
-        assert panoptic_quality(spans, backwards, typed)[:3] == (1, 1, 1)
-        assert is_exact(spans, backwards, typed)
-        assert is_exact(merged(spans), merged(backwards), typed)
-    assert drag_and_drop_distance(spans, backwards, PAGES) == 0
+        assert compute_panoptic_quality(spans, backwards, typed)[:3] == (1, 1, 1)
+        assert is_exact_segmentation(spans, backwards, typed)
+        assert is_exact_segmentation(merge_neighbours(spans), merge_neighbours(backwards), typed)
+    assert compute_drag_and_drop_distance(spans, backwards, PAGES) == 0
 
 
 @given(good_spans(), any_spans, st.randoms())
 def test_any_answer_has_scores_within_bounds(truth, predicted, random):
-    assert len(page_types(predicted, PAGES)) == PAGES
-    numbers = [page_accuracy(truth, predicted, PAGES), *boundary_scores(truth, predicted)[:3]]
+    assert len(list_page_types(predicted, PAGES)) == PAGES
+    numbers = [compute_page_accuracy(truth, predicted, PAGES), *score_boundaries(truth, predicted)[:3]]
     for typed in (False, True):
-        found = panoptic_quality(truth, predicted, typed)
+        found = compute_panoptic_quality(truth, predicted, typed)
         numbers += found[:3]
-        assert found.pq == pytest.approx(found.sq * found.rq)
+        assert found.panoptic_quality == pytest.approx(found.segmentation_quality * found.recognition_quality)
         assert found.true_positives + found.false_negatives == len(truth)
-        assert is_exact(truth, predicted, typed) <= (found.pq == pytest.approx(1))
+        assert is_exact_segmentation(truth, predicted, typed) <= (found.panoptic_quality == pytest.approx(1))
     assert all(0 <= number <= 1 + 1e-9 for number in numbers)
-    assert 0 <= drag_and_drop_distance(truth, predicted, PAGES) <= PAGES
-    assert panoptic_quality(truth, predicted, True).true_positives <= panoptic_quality(truth, predicted).true_positives
+    assert 0 <= compute_drag_and_drop_distance(truth, predicted, PAGES) <= PAGES
+    assert (
+        compute_panoptic_quality(truth, predicted, True).true_positives
+        <= compute_panoptic_quality(truth, predicted).true_positives
+    )
     # The first listed wins a page only where two begin together.
     distinct = list({span[0]: span for span in predicted}.values())
     shuffled = random.sample(distinct, len(distinct))
-    assert page_types(distinct, PAGES) == page_types(shuffled, PAGES)
-    assert drag_and_drop_distance(truth, distinct, PAGES) == drag_and_drop_distance(truth, shuffled, PAGES)
-    assert panoptic_quality(truth, distinct) == pytest.approx(panoptic_quality(truth, shuffled))
+    assert list_page_types(distinct, PAGES) == list_page_types(shuffled, PAGES)
+    assert compute_drag_and_drop_distance(truth, distinct, PAGES) == compute_drag_and_drop_distance(
+        truth, shuffled, PAGES
+    )
+    assert compute_panoptic_quality(truth, distinct) == pytest.approx(compute_panoptic_quality(truth, shuffled))
 
 
 @given(good_spans(), good_spans())
 def test_whoever_comes_first(one, other):
-    assert boundary_scores(one, other).f1 == boundary_scores(other, one).f1
-    assert boundary_scores(one, other).precision == boundary_scores(other, one).recall
-    assert panoptic_quality(one, other).pq == pytest.approx(panoptic_quality(other, one).pq)
-    assert drag_and_drop_distance(one, other, PAGES) == drag_and_drop_distance(other, one, PAGES)
-    assert (drag_and_drop_distance(one, other, PAGES) == 0) == is_exact(one, other, typed=False)
+    assert score_boundaries(one, other).f1 == score_boundaries(other, one).f1
+    assert score_boundaries(one, other).precision == score_boundaries(other, one).recall
+    assert compute_panoptic_quality(one, other).panoptic_quality == pytest.approx(
+        compute_panoptic_quality(other, one).panoptic_quality
+    )
+    assert compute_drag_and_drop_distance(one, other, PAGES) == compute_drag_and_drop_distance(other, one, PAGES)
+    assert (compute_drag_and_drop_distance(one, other, PAGES) == 0) == is_exact_segmentation(
+        one, other, compare_types=False
+    )
 
 
 def as_labels(spans):
@@ -190,7 +203,7 @@ def as_labels(spans):
 def test_boundaries_are_scored_as_scikit_learn_does(documents):
     truth = list(itertools.chain.from_iterable(as_labels(one) for one, _ in documents))
     predicted = list(itertools.chain.from_iterable(as_labels(other) for _, other in documents))
-    ours = pooled(boundary_scores(one, other) for one, other in documents)
+    ours = pool_scores(score_boundaries(one, other) for one, other in documents)
     theirs = sklearn_metrics.precision_recall_fscore_support(truth, predicted, average="binary", zero_division=0)
     if any(truth) or any(predicted):
         assert ours[:3] == pytest.approx(theirs[:3], abs=1e-9)
@@ -201,65 +214,65 @@ def test_boundaries_are_scored_as_scikit_learn_does(documents):
 @settings(max_examples=40)
 @given(st.lists(st.tuples(good_spans(), good_spans()), min_size=1, max_size=6))
 def test_pages_of_many_documents_are_scored_together(documents):
-    truth = list(itertools.chain.from_iterable(page_types(one, PAGES) for one, _ in documents))
-    predicted = list(itertools.chain.from_iterable(page_types(other, PAGES) for _, other in documents))
-    mean = np.mean([page_accuracy(one, other, PAGES) for one, other in documents])
-    assert accuracy(truth, predicted) == pytest.approx(mean, abs=1e-9)
+    truth = list(itertools.chain.from_iterable(list_page_types(one, PAGES) for one, _ in documents))
+    predicted = list(itertools.chain.from_iterable(list_page_types(other, PAGES) for _, other in documents))
+    mean = np.mean([compute_page_accuracy(one, other, PAGES) for one, other in documents])
+    assert compute_accuracy(truth, predicted) == pytest.approx(mean, abs=1e-9)
 
 
 def test_one_segment_called_one_is_right_and_adds_nothing():
     single = [(1, 5, "Note")]
-    assert boundary_scores(single, [(1, 5, "Other")]) == (1, 1, 1, 0, 0, 0)
-    cut = boundary_scores([(1, 2, "Note"), (3, 5, "Other")], single)
+    assert score_boundaries(single, [(1, 5, "Other")]) == (1, 1, 1, 0, 0, 0)
+    cut = score_boundaries([(1, 2, "Note"), (3, 5, "Other")], single)
     assert cut[:3] == (0, 0, 0)
-    assert pooled([cut, boundary_scores(single, single)]) == cut
-    assert pooled([]) == (1, 1, 1, 0, 0, 0)
+    assert pool_scores([cut, score_boundaries(single, single)]) == cut
+    assert pool_scores([]) == (1, 1, 1, 0, 0, 0)
 
 
 @pytest.mark.parametrize("nothing", [[], [(3, 1, "Note")]])
 def test_no_answer_is_right_about_nothing(nothing):
     truth = [(1, 5, "Note")]
-    assert page_accuracy(truth, nothing, 5) == 0
-    assert boundary_scores(truth, nothing)[:3] == (0, 0, 0)
-    assert panoptic_quality(truth, nothing)[:3] == (0, 0, 0)
-    assert not is_exact(truth, nothing, typed=False)
-    assert drag_and_drop_distance(truth, nothing, 5) == 5
+    assert compute_page_accuracy(truth, nothing, 5) == 0
+    assert score_boundaries(truth, nothing)[:3] == (0, 0, 0)
+    assert compute_panoptic_quality(truth, nothing)[:3] == (0, 0, 0)
+    assert not is_exact_segmentation(truth, nothing, compare_types=False)
+    assert compute_drag_and_drop_distance(truth, nothing, 5) == 5
 
 
 def test_cannot_tell_is_never_the_right_type():
     unknown = [(1, 3, None)]
-    assert page_accuracy(unknown, unknown, 3) == 0
-    assert not is_exact(unknown, unknown, typed=True)
-    assert panoptic_quality(unknown, unknown, typed=True).pq == 0
-    assert panoptic_quality(unknown, unknown).pq == 1
+    assert compute_page_accuracy(unknown, unknown, 3) == 0
+    assert not is_exact_segmentation(unknown, unknown, compare_types=True)
+    assert compute_panoptic_quality(unknown, unknown, compare_types=True).panoptic_quality == 0
+    assert compute_panoptic_quality(unknown, unknown).panoptic_quality == 1
 
 
 def test_malformed_spans_mean_what_is_said_of_them():
     spans = [(4, 5, "B"), (2, 4, "A"), (2, 2, "C"), (9, 7, "D"), (0, 1, "E"), (7, 99, "F")]
-    assert page_types(spans, 8) == ["E", "A", "A", "A", "B", None, "F", "F"]
-    assert boundaries(spans) == {2, 4, 7}
+    assert list_page_types(spans, 8) == ["E", "A", "A", "A", "B", None, "F", "F"]
+    assert find_boundaries(spans) == {2, 4, 7}
 
 
 def test_overlapping_predictions_match_a_segment_once():
-    found = panoptic_quality([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
+    found = compute_panoptic_quality([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
     assert found == (pytest.approx(2 / 3), 1, pytest.approx(2 / 3), 1, 1, 1, 0)
 
 
 def test_half_is_not_more_than_half():
-    assert panoptic_quality([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
-    assert panoptic_quality([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
+    assert compute_panoptic_quality([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
+    assert compute_panoptic_quality([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
 
 
 def test_panoptic_quality_of_many_documents_worked_out():
-    one = panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "B")])
-    other = panoptic_quality([(1, 10, "A")], [(1, 5, "A"), (6, 10, "B")])
-    together = pooled_panoptic([one, other])
+    one = compute_panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "B")])
+    other = compute_panoptic_quality([(1, 10, "A")], [(1, 5, "A"), (6, 10, "B")])
+    together = pool_panoptic_quality([one, other])
     # Two found, overlapping 3/4 and 2/3; two invented and one missed.
-    assert together.overlap == pytest.approx(17 / 12, abs=1e-9)
-    assert together.sq == pytest.approx(17 / 24, abs=1e-9)
-    assert together.rq == pytest.approx(4 / 7, abs=1e-9)
-    assert together.pq == pytest.approx(17 / 42, abs=1e-9)
-    assert pooled_panoptic([])[:3] == (1, 1, 1)
+    assert together.overlap_sum == pytest.approx(17 / 12, abs=1e-9)
+    assert together.segmentation_quality == pytest.approx(17 / 24, abs=1e-9)
+    assert together.recognition_quality == pytest.approx(4 / 7, abs=1e-9)
+    assert together.panoptic_quality == pytest.approx(17 / 42, abs=1e-9)
+    assert pool_panoptic_quality([])[:3] == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +287,7 @@ def test_panoptic_quality_of_many_documents_worked_out():
     ],
 )
 def test_pages_to_move_worked_out(truth, predicted, moves):
-    assert drag_and_drop_distance(truth, predicted, 6) == moves
+    assert compute_drag_and_drop_distance(truth, predicted, 6) == moves
 
 
 @given(good_spans(), good_spans())
@@ -287,24 +300,24 @@ def test_pages_to_move_by_trying_everything(truth, predicted):
             sum(len(a & b) for a, b in zip(few, chosen, strict=True))
             for chosen in itertools.permutations(many, len(few))
         )
-        assert drag_and_drop_distance(truth, predicted, PAGES) == PAGES - kept
+        assert compute_drag_and_drop_distance(truth, predicted, PAGES) == PAGES - kept
 
 
 @given(good_spans())
 def test_merging_keeps_every_page_and_is_done_once(spans):
-    assert page_types(merged(spans), PAGES) == page_types(spans, PAGES)
-    assert merged(merged(spans)) == merged(spans)
-    assert all(a[2] != b[2] for a, b in itertools.pairwise(merged(spans)))
+    assert list_page_types(merge_neighbours(spans), PAGES) == list_page_types(spans, PAGES)
+    assert merge_neighbours(merge_neighbours(spans)) == merge_neighbours(spans)
+    assert all(a[2] != b[2] for a, b in itertools.pairwise(merge_neighbours(spans)))
 
 
 def test_only_true_neighbours_are_merged():
-    assert merged([(1, 2, "A"), (4, 5, "A"), (6, 6, None), (7, 7, None)]) == [
+    assert merge_neighbours([(1, 2, "A"), (4, 5, "A"), (6, 6, None), (7, 7, None)]) == [
         (1, 2, "A"),
         (4, 5, "A"),
         (6, 6, None),
         (7, 7, None),
     ]
-    assert merged([(1, 5, "A"), (2, 3, "A")]) == [(1, 5, "A")]
+    assert merge_neighbours([(1, 5, "A"), (2, 3, "A")]) == [(1, 5, "A")]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -317,7 +330,7 @@ levels = st.dictionaries(types, st.sampled_from(["PRIMARY", "EMBEDDED_RAW", "MEN
 @given(st.lists(st.tuples(levels, levels), min_size=1, max_size=20))
 def test_presence_is_scored_as_scikit_learn_does(rows):
     truth, predicted = split(rows)
-    table = presence_scores(truth, predicted).set_index("type")
+    table = score_presence(truth, predicted).set_index("type")
     for kind in TYPES:
         there = [one.get(kind, "NO_EVIDENCE") != "NO_EVIDENCE" for one in truth]
         said = [one.get(kind, "NO_EVIDENCE") != "NO_EVIDENCE" for one in predicted]
@@ -330,7 +343,7 @@ def test_presence_is_scored_as_scikit_learn_does(rows):
 
 
 def test_presence_without_an_answer_agrees_in_nothing():
-    table = presence_scores([{"Note": "PRIMARY"}, {}], [None, None], ["Note"])
+    table = score_presence([{"Note": "PRIMARY"}, {}], [None, None], ["Note"])
     assert table["recall"].tolist() == [0]
     assert table["level_agreement"].tolist() == [0]
 
@@ -344,15 +357,18 @@ shares = (
 
 @given(shares, shares, shares)
 def test_mixture_error_is_a_distance(one, other, third):
-    assert mixture_error(one, one) == 0
-    assert mixture_error(one, other) == pytest.approx(mixture_error(other, one), abs=1e-9)
-    assert 0 <= mixture_error(one, other) <= 1
-    assert mixture_error(one, third) <= mixture_error(one, other) + mixture_error(other, third) + 1e-9
+    assert compute_mixture_error(one, one) == 0
+    assert compute_mixture_error(one, other) == pytest.approx(compute_mixture_error(other, one), abs=1e-9)
+    assert 0 <= compute_mixture_error(one, other) <= 1
+    assert (
+        compute_mixture_error(one, third)
+        <= compute_mixture_error(one, other) + compute_mixture_error(other, third) + 1e-9
+    )
     # What both have in common is right, the rest is not.
     common = sum(min(one.get(kind, 0), other.get(kind, 0)) for kind in TYPES)
-    assert mixture_error(one, other) == pytest.approx(1 - common, abs=1e-9)
+    assert compute_mixture_error(one, other) == pytest.approx(1 - common, abs=1e-9)
 
 
 def test_mixture_error_at_its_worst():
-    assert mixture_error({"Note": 1.0}, None) == 1
-    assert mixture_error({"Note": 1.0}, {"Other": 1.06}) == 1
+    assert compute_mixture_error({"Note": 1.0}, None) == 1
+    assert compute_mixture_error({"Note": 1.0}, {"Other": 1.06}) == 1

@@ -12,24 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import NotFound, StoreError
-from evalkit.evaluation.intervals import exact
+from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.production import (
     CLASS_COLUMNS,
     CONFUSION_COLUMNS,
     DIFFERENCE_COLUMNS,
     EVIDENCE_COLUMNS,
-    confusion,
     differences,
+    estimate_confusion,
     evidence_of,
     worst_classes,
 )
-from evalkit.evaluation.study import Document, Labels, Study
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, Study
 
 KINDS = [NOTE, GENOMIC, OTHER]
 
 
-def says(kind: str, confidence: float | None = None) -> Labels:
-    return Labels(kind, confidence=confidence)
+def says(kind: str, confidence: float | None = None) -> DocumentLabels:
+    return DocumentLabels(kind, confidence=confidence)
 
 
 def none(value: object) -> bool:
@@ -145,7 +145,7 @@ def ten() -> Study:
 
 
 def test_confusion_weighted_and_of_reviewed_ones_only() -> None:
-    frame = confusion(ten())
+    frame = estimate_confusion(ten())
     assert tuple(frame.columns) == CONFUSION_COLUMNS
     found = {(one["truth"], one["production"]): one for one in frame.to_dict("records")}
     assert list(found) == [(NOTE, NOTE), (NOTE, "Lab letter"), (GENOMIC, NOTE), (GENOMIC, GENOMIC)]
@@ -177,7 +177,7 @@ def test_classes_by_hand_the_worst_first() -> None:
     assert list(rows["is_foreign"]) == [False, False, True]
     # Of the seven that production calls a note one is escalated and wrong; of the others the two that were seen are right.
     assert rows.loc[NOTE, "precision"] == pytest.approx(6 / 7, abs=1e-9)
-    assert rows.loc[NOTE, "precision_low"] == pytest.approx(6 * exact(2, 2).low / 7, abs=1e-9)
+    assert rows.loc[NOTE, "precision_low"] == pytest.approx(6 * estimate_proportion(2, 2).low / 7, abs=1e-9)
     assert rows.loc[NOTE, "precision_high"] == pytest.approx(6 / 7, abs=1e-9)
     assert rows.loc[NOTE, "precision_reviewed_only"] == pytest.approx(2 / 3, abs=1e-9)
     assert rows.loc["Lab letter", "precision"] == 0
@@ -191,7 +191,7 @@ def test_classes_by_hand_the_worst_first() -> None:
 def test_the_interval_of_recall_by_hand() -> None:
     """Both size and share of the drawn part are uncertain, each with half of the doubt."""
     row = worst_classes(ten()).set_index("type").loc[GENOMIC]
-    size, share = exact(1, 4, 0.975), exact(1, 1, 0.975)
+    size, share = estimate_proportion(1, 4, 0.975), estimate_proportion(1, 1, 0.975)
     least, most = max(8 * size.low, 1), min(8 * size.high, 5)
     low = min((1 + one * share.low) / (2 + one) for one in (least, most))
     high = max((1 + one * share.high) / (2 + one) for one in (least, most))
@@ -206,7 +206,7 @@ def test_what_is_pending_makes_no_figure_better() -> None:
     assert after.loc[NOTE, "recall"] == before.loc[NOTE, "recall"]
     assert after.loc[NOTE, "recall_high"] > before.loc[NOTE, "recall_high"]
     assert after.loc[GENOMIC, "recall_low"] < before.loc[GENOMIC, "recall_low"]
-    cells = confusion(study(*ten().documents, pending))
+    cells = estimate_confusion(study(*ten().documents, pending))
     assert cells["estimated"].sum() == pytest.approx(10, abs=1e-9)
 
 
@@ -215,14 +215,14 @@ def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> N
         escalated("e", production=says(NOTE), truth=truth(NOTE, is_simulated=True)),
         document("a", production=says(NOTE)),
     )
-    (cell,) = confusion(one).to_dict("records")
+    (cell,) = estimate_confusion(one).to_dict("records")
     assert none(cell["estimated"])
     assert (cell["reviewed_only"], cell["low"], cell["high"], cell["simulated"]) == (1, 1.0, 2.0, 1)
     (row,) = worst_classes(one).to_dict("records")
     assert none(row["recall"])
     assert none(row["precision"])
     assert (row["recall_reviewed_only"], row["simulated"]) == (1.0, 1)
-    assert confusion(study()).empty
+    assert estimate_confusion(study()).empty
     assert worst_classes(study()).empty
 
 
@@ -239,7 +239,7 @@ def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
     whole = study(
         *(escalated(f"d{n}", production=says(said), truth=truth(true)) for n, (true, said) in enumerate(pairs))
     )
-    for one in confusion(whole).to_dict("records"):
+    for one in estimate_confusion(whole).to_dict("records"):
         assert one["estimated"] == pytest.approx(one["reviewed_only"], abs=1e-9)
         assert one["reviewed_only"] == pairs.count((one["truth"], one["production"]))
     for one in worst_classes(whole).to_dict("records"):
@@ -260,13 +260,13 @@ def test_weighted_intervals_cover_the_truth_where_unweighted_shares_mislead() ->
             whole.append(simulated(n, is_escalated, is_right, chance))
         row = worst_classes(study(*whole)).set_index("type").loc[NOTE]
         covered += row["recall_low"] <= right / 600 <= row["recall_high"]
-        seen = exact(row["true_reviewed"] * row["recall_reviewed_only"], row["true_reviewed"])
+        seen = estimate_proportion(row["true_reviewed"] * row["recall_reviewed_only"], row["true_reviewed"])
         misled += not seen.low <= right / 600 <= seen.high
     assert covered / repeats >= 0.94
     assert misled / repeats >= 0.94
 
 
-def simulated(n: int, is_escalated: bool, is_right: bool, chance: random.Random) -> Document:
+def simulated(n: int, is_escalated: bool, is_right: bool, chance: random.Random) -> DocumentRecord:
     fields = {"production": says(NOTE if is_right else GENOMIC)}
     if is_escalated:
         return escalated(f"d{n}", truth=truth(NOTE), **fields)

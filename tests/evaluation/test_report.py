@@ -16,13 +16,13 @@ from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated
 from sklearn.metrics import f1_score
 from statements.reviewing import broken, embedded, statement, wrong_dates
 
-from evalkit.evaluation.acceptance import calibration, offer
-from evalkit.evaluation.doctypes import doctypes
-from evalkit.evaluation.experts import agreement, by_reviewer, validated_wrongly
-from evalkit.evaluation.intervals import exact
-from evalkit.evaluation.report import _offered, build, cell, to_json, write_html
-from evalkit.evaluation.sampling import sample
-from evalkit.evaluation.segmentation import measured, pages_to_move
+from evalkit.evaluation.acceptance_threshold import measure_calibration, offer_threshold
+from evalkit.evaluation.document_type_scores import score_document_types
+from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.report import _describe_offer, build, convert_to_json, format_cell, write_html
+from evalkit.evaluation.reviewer_performance import measure_agreement, tabulate_reviewers, tabulate_wrong_validations
+from evalkit.evaluation.sampling import draw_sample
+from evalkit.evaluation.segmentation_metrics import count_pages_to_move, estimate_measures
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.samples.simulated_experts import simulate_reviews
@@ -47,7 +47,7 @@ KEYS = [
 def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     output = tmp_path_factory.mktemp("reviewed") / "output"
     shutil.copytree(finished.output, output)
-    sample(output, 30, "type", seed="one", drawn_at=NOW)
+    draw_sample(output, 30, "type", seed="one", drawn_at=NOW)
     simulate_reviews(output, samples / "truth.csv")
     return read_study(output)
 
@@ -61,9 +61,9 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     section = made["templates"]
     assert section.about.startswith("1 reviews of templates in 2 attempts; 0 tokens in, 0 out, 0.0000 US dollars")
     shares = dict(section.tables[0].frame[["measure", "share"]].itertuples(index=False))
-    assert shares["approved on the first attempt"] == exact(0, 1)
-    assert shares["approved in the end"] == exact(1, 1)
-    assert shares["sent to arbitration"] == exact(1, 2)
+    assert shares["approved on the first attempt"] == estimate_proportion(0, 1)
+    assert shares["approved in the end"] == estimate_proportion(1, 1)
+    assert shares["sent to arbitration"] == estimate_proportion(1, 2)
     assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
     write_html(made, tmp_path / "report.html")
     assert "Templates of bank statements" in (tmp_path / "report.html").read_text()
@@ -90,7 +90,7 @@ def test_every_section_is_there_and_simulated_experts_are_named_before_any_figur
     assert [one.key for one in made.sections] == KEYS
     write_html(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    told = f"{len(reviewed.answers)} of {len(reviewed.answers)} reviews were made by a program"
+    told = f"{len(reviewed.reviews)} of {len(reviewed.reviews)} reviews were made by a program"
     assert text.index(told) < text.index("What was processed")
     assert stat.S_IMODE((tmp_path / "report.html").stat().st_mode) == 0o600
     page = Page(text)
@@ -158,9 +158,11 @@ def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
 
 
 def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -> None:
-    rows = {row["figure"]: row for row in to_json(build(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]}
-    known = [one for one in reviewed.reviewed if one.truth.says("dominant_type")]
-    right = sum(one.agent.dominant_type == one.truth.labels.dominant_type for one in known)
+    rows = {
+        row["figure"]: row for row in convert_to_json(build(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]
+    }
+    known = [one for one in reviewed.reviewed_documents if one.truth.is_vouched("dominant_type")]
+    right = sum(one.agent_labels.dominant_type == one.truth.labels.dominant_type for one in known)
     row = rows["Type of the document right"]
     assert row["estimate"]["value"] == pytest.approx(right / 17)
     assert row["estimate"]["high"] == pytest.approx((right + 1) / 17)  # one that nobody can tell
@@ -178,13 +180,13 @@ def test_segments_are_measured_in_both_readings() -> None:
             pages=4,
         ),
     )
-    by_name = {one.name: one for one in measured(made)}
+    by_name = {one.name: one for one in estimate_measures(made)}
     assert by_name["documents with every segment right"].as_given.value == 0.5
-    assert by_name["documents with every segment right"].merged.value == 1.0
+    assert by_name["documents with every segment right"].with_neighbours_merged.value == 1.0
     assert by_name["boundaries, F1"].as_given.value == pytest.approx(2 / 3)
     assert by_name["pages with the right type, all together"].as_given.value == 1.0
     assert by_name["pages that need not be moved"].as_given.value == pytest.approx(5 / 6)
-    assert pages_to_move(made) == {"cut": 1}
+    assert count_pages_to_move(made) == {"cut": 1}
 
 
 def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_drawn() -> None:
@@ -193,26 +195,26 @@ def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_draw
         escalated("c", truth=truth(GENOMIC), agent=labels(None)),
         escalated("d", truth=truth(OTHER), agent=labels(OTHER)),
     ]
-    known = doctypes(study(*made))
+    known = score_document_types(study(*made))
     names = [NOTE, GENOMIC, OTHER]
     expected = f1_score([NOTE, NOTE, GENOMIC, OTHER], [NOTE, GENOMIC, "none", OTHER], labels=names, average="macro")
     assert known.macro_f1.value == pytest.approx(expected, abs=1e-9)
-    assert known.macro_f1_reviewed == pytest.approx(expected, abs=1e-9)
-    assert known.accuracy.value == known.accuracy_reviewed == 0.5
-    assert {one.type: one.recall.value for one in known.by_type}[GENOMIC] == 0.0
+    assert known.reviewed_macro_f1 == pytest.approx(expected, abs=1e-9)
+    assert known.accuracy.value == known.reviewed_accuracy == 0.5
+    assert {one.type_name: one.recall.value for one in known.type_scores}[GENOMIC] == 0.0
     drawn = document("e", truth=truth(), agent=labels(GENOMIC), probability=0.25)
-    assert doctypes(study(*made, drawn)).accuracy.value == pytest.approx(2 / 8)
-    assert doctypes(study(*made, drawn)).accuracy_reviewed == pytest.approx(2 / 5)
+    assert score_document_types(study(*made, drawn)).accuracy.value == pytest.approx(2 / 8)
+    assert score_document_types(study(*made, drawn)).reviewed_accuracy == pytest.approx(2 / 5)
 
 
 def test_documents_of_other_types_make_nobody_surer_of_a_rare_one() -> None:
     """Both of two genomic reports were found: that shows as little among 300 documents as among two."""
     rare = [escalated(f"g{i}", truth=truth(GENOMIC), agent=labels(GENOMIC)) for i in range(2)]
     common = [escalated(f"n{i}", truth=truth(), agent=labels()) for i in range(298)]
-    found = {one.type: one for one in doctypes(study(*rare, *common)).by_type}
+    found = {one.type_name: one for one in score_document_types(study(*rare, *common)).type_scores}
     for one in (found[GENOMIC].recall, found[GENOMIC].precision, found[GENOMIC].f1):
         assert (one.value, one.n) == (1.0, 2)
-        assert one.low == pytest.approx(exact(2, 2).low)
+        assert one.low == pytest.approx(estimate_proportion(2, 2).low)
     assert found[NOTE].recall.low > 0.98
     assert found[OTHER].recall.value is None
 
@@ -221,8 +223,10 @@ def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
     cut = [escalated(f"c{i}", truth=truth(NOTE, *two), agent=labels(NOTE, *two)) for i in range(3)]
     whole = [escalated(f"w{i}", truth=truth()) for i in range(200)]
-    of_all, of_whole = ({one.name: one.as_given for one in measured(study(*some))} for some in ([*cut, *whole], whole))
-    assert of_all["boundaries, F1"].low == pytest.approx(exact(3, 3).low)
+    of_all, of_whole = (
+        {one.name: one.as_given for one in estimate_measures(study(*some))} for some in ([*cut, *whole], whole)
+    )
+    assert of_all["boundaries, F1"].low == pytest.approx(estimate_proportion(3, 3).low)
     assert of_all["documents with every boundary right"].low > 0.97
     assert of_whole["boundaries, F1"].value is None
 
@@ -235,7 +239,7 @@ def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
         escalated("d", answers=(answer("d", outcome="undeterminable", labels=None),)),
         escalated("e", answers=(answer("e"), answer("e", outcome="reopened", labels=None))),
     )
-    (row,) = by_reviewer(made).to_dict("records")
+    (row,) = tabulate_reviewers(made).to_dict("records")
     assert (row["cases"], row["validated"], row["corrected"], row["undeterminable"]) == (4, 1, 2, 1)
     assert row["median_seconds"] == 30.0
     assert row["same_shown"].value == 0.5
@@ -255,16 +259,16 @@ def test_second_opinions_tell_how_far_experts_agree() -> None:
         twice("d", OTHER, OTHER),
         escalated("e"),
     )
-    agreed = agreement(made)
-    assert agreed.same_type.value == 0.75
-    assert agreed.kappa == pytest.approx(0.5)
-    assert list(agreed.pairs["doc_id"]) == ["a", "b", "c", "d"]
+    agreed = measure_agreement(made)
+    assert agreed.type_agreement.value == 0.75
+    assert agreed.cohens_kappa == pytest.approx(0.5)
+    assert list(agreed.pair_table["doc_id"]) == ["a", "b", "c", "d"]
 
 
 def test_a_validated_case_that_others_found_wrong_is_named() -> None:
     wrong = escalated("a", answers=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
     fine = escalated("b", answers=(answer("b"),), truth=truth())
-    assert list(validated_wrongly(study(wrong, fine))["doc_id"]) == ["a"]
+    assert list(tabulate_wrong_validations(study(wrong, fine))["doc_id"]) == ["a"]
 
 
 def test_experts_agree_in_whatever_order_they_name_segments_and_in_what_somebody_stands_for() -> None:
@@ -275,9 +279,9 @@ def test_experts_agree_in_whatever_order_they_name_segments_and_in_what_somebody
     segments_only = truth(GENOMIC, *two, vouched=frozenset({"segments"}))
     for known in (truth(NOTE, *two), segments_only):
         made = study(escalated("a", answers=(validated, second), truth=known))
-        assert validated_wrongly(made).empty
-    assert agreement(made).same_segments.value == 1.0
-    assert len(validated_wrongly(study(escalated("a", answers=(validated,), truth=truth(NOTE))))) == 1
+        assert tabulate_wrong_validations(made).empty
+    assert measure_agreement(made).segment_agreement.value == 1.0
+    assert len(tabulate_wrong_validations(study(escalated("a", answers=(validated,), truth=truth(NOTE))))) == 1
 
 
 def audited(number: int, right: bool, confidence: float = 0.9, **fields):
@@ -291,10 +295,10 @@ def audited(number: int, right: bool, confidence: float = 0.9, **fields):
 
 def test_a_threshold_is_offered_only_with_its_proof() -> None:
     enough = study(*(audited(number, right=True) for number in range(59)))
-    assert offer(enough, rate=0.05).certificate.threshold is not None
+    assert offer_threshold(enough, max_error_rate=0.05).certificate.threshold is not None
     few = study(*(audited(number, right=True) for number in range(58)))
-    assert offer(few, rate=0.05).certificate.threshold is None
-    assert offer(few, rate=0.05).certificate.more_audits == 1
+    assert offer_threshold(few, max_error_rate=0.05).certificate.threshold is None
+    assert offer_threshold(few, max_error_rate=0.05).certificate.more_audits_needed == 1
 
 
 def test_only_blind_audits_prove_anything() -> None:
@@ -302,23 +306,23 @@ def test_only_blind_audits_prove_anything() -> None:
     hard = [
         escalated(f"e{number}", truth=truth(), answers=(answer(f"e{number}", was_blind=True),)) for number in range(59)
     ]
-    made = offer(study(*seen, *hard), rate=0.05)
-    assert (made.audits, made.certificate.threshold) == (0, None)
+    made = offer_threshold(study(*seen, *hard), max_error_rate=0.05)
+    assert (made.audit_count, made.certificate.threshold) == (0, None)
 
 
 def test_audits_of_two_rates_are_made_equal_before_they_prove_anything() -> None:
     rows = [audited(number, right=True, probability=0.2 if number < 400 else 0.05) for number in range(500)]
-    made = offer(study(*rows), rate=0.05)
-    assert made.audits + made.set_aside == 500
-    assert 150 < made.audits < 250
+    made = offer_threshold(study(*rows), max_error_rate=0.05)
+    assert made.audit_count + made.set_aside_count == 500
+    assert 150 < made.audit_count < 250
 
 
 def test_audits_that_cannot_be_told_count_as_wrong() -> None:
     rows = [audited(number, right=True) for number in range(60)]
     lost = [audited(number, right=True, truth=None, standing="undeterminable") for number in range(60, 100)]
-    made = offer(study(*rows, *lost), rate=0.05)
+    made = offer_threshold(study(*rows, *lost), max_error_rate=0.05)
     assert made.certificate.threshold is None
-    assert (made.cannot_tell, len(made.wrong)) == (40, 40)
+    assert (made.cannot_tell_count, len(made.wrong_audit_ids)) == (40, 40)
 
 
 def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
@@ -328,25 +332,27 @@ def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
         audited(number, right=False, truth=known, review_reason="audit", probability=1.0, drawn_with=0.2, cell=(0.2,))
         for number in range(62, 70)
     ]
-    made = offer(study(*rows, *wrong), rate=0.05)
-    assert (made.audits, len(made.wrong), made.certificate.threshold) == (70, 8, None)
+    made = offer_threshold(study(*rows, *wrong), max_error_rate=0.05)
+    assert (made.audit_count, len(made.wrong_audit_ids), made.certificate.threshold) == (70, 8, None)
 
 
 def test_nothing_is_offered_while_accepted_documents_are_known_to_be_wrong_otherwise() -> None:
     rows = [audited(number, right=True) for number in range(161)]
     other = audited(200, right=False, review_reason="escalated", probability=1.0)
-    made = offer(study(*rows, other), rate=0.05)
+    made = offer_threshold(study(*rows, other), max_error_rate=0.05)
     assert made.certificate.threshold is None
-    assert made.otherwise_wrong == ("d200",)
-    assert "another reason than an audit" in _offered(made)
+    assert made.unaudited_wrong_ids == ("d200",)
+    assert "another reason than an audit" in _describe_offer(made)
 
 
 @pytest.mark.parametrize("drawn_with", [0.0, None])
 def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> None:
     rows = [audited(number, right=True) for number in range(161)]
-    made = offer(study(*rows, document("never", probability=drawn_with, drawn_with=drawn_with)), rate=0.05)
-    assert (made.certificate.threshold, made.never_drawn) == (None, 1)
-    assert "1 accepted documents had no chance of being drawn" in _offered(made)
+    made = offer_threshold(
+        study(*rows, document("never", probability=drawn_with, drawn_with=drawn_with)), max_error_rate=0.05
+    )
+    assert (made.certificate.threshold, made.never_drawn_count) == (None, 1)
+    assert "1 accepted documents had no chance of being drawn" in _describe_offer(made)
 
 
 def test_a_blind_answer_that_was_taken_back_once_the_agents_was_seen_proves_nothing_for_the_agent() -> None:
@@ -356,8 +362,8 @@ def test_a_blind_answer_that_was_taken_back_once_the_agents_was_seen_proves_noth
         right=True,
         answers=(answer("d60", OTHER, was_blind=True), answer("d60", outcome="reopened", labels=None), answer("d60")),
     )
-    made = offer(study(*rows, led), rate=0.05)
-    assert made.wrong == ("d60",)
+    made = offer_threshold(study(*rows, led), max_error_rate=0.05)
+    assert made.wrong_audit_ids == ("d60",)
 
 
 def test_confidence_is_measured_where_there_is_any() -> None:
@@ -366,8 +372,8 @@ def test_confidence_is_measured_where_there_is_any() -> None:
         audited(2, right=False, confidence=0.7),
         escalated("c", truth=truth(), agent=labels(None)),
     )
-    known = calibration(made)
-    assert (known.documents, known.without_confidence) == (2, 1)
+    known = measure_calibration(made)
+    assert (known.document_count, known.missing_confidence_count) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -383,7 +389,7 @@ def test_confidence_is_measured_where_there_is_any() -> None:
     ],
 )
 def test_cells_read_well(value, shown) -> None:
-    assert cell(value) == shown
+    assert format_cell(value) == shown
 
 
 def reported(output: Path, to: Path, *more: str) -> subprocess.CompletedProcess[str]:

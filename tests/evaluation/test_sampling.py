@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import StoreError, UsageError
-from evalkit.evaluation.sampling import plan
+from evalkit.evaluation.sampling import plan_draw
 from evalkit.pipeline.sample_draws import read_sampled_probabilities
 from evalkit.store import OutputFolder
 
@@ -20,7 +20,7 @@ NOW = "2026-01-01T00:00:00.000Z"
 
 
 def planned(made, number, by="type", seed="one"):
-    return plan(study(*made), number, by, seed=seed, drawn_at=NOW)
+    return plan_draw(study(*made), number, by, seed=seed, drawn_at=NOW)
 
 
 def test_rare_types_are_drawn_as_often_as_common_ones() -> None:

@@ -16,7 +16,7 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
-from evalkit.evaluation.seeding import plant
+from evalkit.evaluation.seeded_case_generation import plant_answer_fault
 from evalkit.review.corrections import CLASSIFICATION_PARTS, correct_classification, validate_classification
 
 TYPES = [kind.value for kind in DocumentType]
@@ -58,7 +58,7 @@ def test_there_is_one_fault_and_nothing_but_a_person_can_see_it(drawn: tuple[Dra
     bundle, agent = made(segments)
     truth = correct_classification(agent, bundle, segments=segments) if is_expert else agent
     packet = Build.packet(Build.result(agent, [READING]), bundle)
-    planted = plant(truth, packet, bundle, random.Random(seed))
+    planted = plant_answer_fault(truth, packet, bundle, random.Random(seed))
     if planted is None:  # only a tie of two types leaves nothing to plant in
         _, ended = zip(*((end - start + 1, kind) for start, end, kind in segments), strict=True)
         assert len(set(ended)) > 1
@@ -100,8 +100,11 @@ def test_there_is_one_fault_and_nothing_but_a_person_can_see_it(drawn: tuple[Dra
 
 def test_what_the_arbiter_would_have_accepted_is_not_used() -> None:
     bundle, agent = made([(1, 2, TYPES[0]), (3, 5, TYPES[1])])
-    assert plant(agent, Build.packet(Build.result(agent), bundle), bundle, random.Random(1)) is None
-    assert plant(agent, Build.packet(Build.result(agent, [READING]), bundle), bundle, random.Random(1)) is not None
+    assert plant_answer_fault(agent, Build.packet(Build.result(agent), bundle), bundle, random.Random(1)) is None
+    assert (
+        plant_answer_fault(agent, Build.packet(Build.result(agent, [READING]), bundle), bundle, random.Random(1))
+        is not None
+    )
 
 
 def test_what_a_model_said_stays_where_it_still_fits() -> None:
@@ -113,7 +116,7 @@ def test_what_a_model_said_stays_where_it_still_fits() -> None:
     ]
     packet = Build.packet(Build.result(agent, about), bundle)
     for seed in range(20):
-        planted = plant(agent, packet, bundle, random.Random(seed))
+        planted = plant_answer_fault(agent, packet, bundle, random.Random(seed))
         assert planted is not None
         _, fault, issues = planted
         assert fault.kind == "type", "a moved boundary leaves no segment that was spoken of"

@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import UsageError
-from evalkit.evaluation.splitting import OVERLAP, SHINGLE, Traits, by_type, groups, shingles, split
+from evalkit.evaluation.splitting import (
+    OVERLAP_THRESHOLD,
+    SHINGLE_WORDS,
+    SplitFeatures,
+    count_types_by_part,
+    group_related_documents,
+    hash_shingles,
+    split_documents,
+)
 
 SHARES = {"train": 0.8, "test": 0.2}
 WORDS = [f"w{i}" for i in range(3000)]
@@ -25,12 +33,12 @@ def words(count: int, seed: int) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=count))
 
 
-def document(name: str, text: str = "", *patients: tuple[str, str]) -> Traits:
-    return Traits.of(bundle_of(name, [text], patients))
+def document(name: str, text: str = "", *patients: tuple[str, str]) -> SplitFeatures:
+    return SplitFeatures.from_bundle(bundle_of(name, [text], patients))
 
 
-def together(*documents: Traits) -> list[set[str]]:
-    return sorted(({one.doc_id for one in group} for group in groups(documents)), key=min)
+def together(*documents: SplitFeatures) -> list[set[str]]:
+    return sorted(({one.doc_id for one in group} for group in group_related_documents(documents)), key=min)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +66,9 @@ def test_groups_go_on_by_way_of_others() -> None:
 @pytest.mark.parametrize(("share", "expected"), [(0.2, 2), (0.45, 1), (1.0, 1)])
 def test_who_says_nearly_the_same_is_together(share: float, expected: int) -> None:
     # 100 shingles of the shorter text, of which this share stands in the longer one.
-    short = words(100 + SHINGLE - 1, 1).split()
-    common = short[: round(share * 100) + SHINGLE - 1]
-    found = groups([document("a", " ".join(short)), document("b", " ".join([*common, words(500, 2)]))])
+    short = words(100 + SHINGLE_WORDS - 1, 1).split()
+    common = short[: round(share * 100) + SHINGLE_WORDS - 1]
+    found = group_related_documents([document("a", " ".join(short)), document("b", " ".join([*common, words(500, 2)]))])
     assert len(found) == expected
 
 
@@ -74,19 +82,19 @@ def test_likeness_is_seen_past_those_who_share_a_little_with_both() -> None:
 
 def test_case_and_spacing_make_no_difference() -> None:
     text = words(60, 1)
-    assert np.array_equal(shingles(text), shingles(text.upper().replace(" ", " \n\t")))
+    assert np.array_equal(hash_shingles(text), hash_shingles(text.upper().replace(" ", " \n\t")))
     assert len(together(document("a", text), document("b", text.upper()))) == 1
 
 
 def test_empty_documents_and_none_at_all() -> None:
-    assert groups([]) == []
+    assert group_related_documents([]) == []
     assert together(document("a"), document("b")) == [{"a"}, {"b"}]
-    assert split([], SHARES, seed=0) == {"train": [], "test": []}
+    assert split_documents([], SHARES, seed=0) == {"train": [], "test": []}
 
 
-def overlap(one: Traits, other: Traits) -> float:
-    smaller = min(len(one.shingles), len(other.shingles))
-    return len(set(one.shingles.tolist()) & set(other.shingles.tolist())) / smaller if smaller else 0.0
+def overlap(one: SplitFeatures, other: SplitFeatures) -> float:
+    smaller = min(len(one.shingle_hashes), len(other.shingle_hashes))
+    return len(set(one.shingle_hashes.tolist()) & set(other.shingle_hashes.tolist())) / smaller if smaller else 0.0
 
 
 @given(
@@ -103,12 +111,16 @@ def test_nothing_leaks(made: list[tuple[list[int], set[int]]], seed: int) -> Non
         document(f"d{i}", " ".join(words(20, block) for block in blocks), *(("mrn", str(one)) for one in patients))
         for i, (blocks, patients) in enumerate(made)
     ]
-    where = {doc_id: name for name, ids in split(documents, {"a": 0.5, "b": 0.5}, seed=seed).items() for doc_id in ids}
+    where = {
+        doc_id: name
+        for name, ids in split_documents(documents, {"a": 0.5, "b": 0.5}, seed=seed).items()
+        for doc_id in ids
+    }
     assert sorted(where) == sorted(one.doc_id for one in documents)
-    joined = [{one.doc_id for one in group} for group in groups(documents)]
+    joined = [{one.doc_id for one in group} for group in group_related_documents(documents)]
     for one in documents:
         for other in documents:
-            if one.patients & other.patients or overlap(one, other) > OVERLAP:
+            if one.patient_identifiers & other.patient_identifiers or overlap(one, other) > OVERLAP_THRESHOLD:
                 assert where[one.doc_id] == where[other.doc_id]
                 assert any({one.doc_id, other.doc_id} <= group for group in joined)
 
@@ -116,10 +128,10 @@ def test_nothing_leaks(made: list[tuple[list[int], set[int]]], seed: int) -> Non
 @given(st.randoms(use_true_random=False))
 def test_order_and_strangers_move_nobody(rng: random.Random) -> None:
     documents = [document(f"d{i}", words(30, i // 2)) for i in range(20)]
-    before = split(documents, SHARES, seed=7)
+    before = split_documents(documents, SHARES, seed=7)
     shuffled = rng.sample(documents, len(documents))
     more = [document(f"x{rng.random()}", words(30, 1000 + i)) for i in range(5)]
-    after = split([*shuffled, *more], SHARES, seed=7)
+    after = split_documents([*shuffled, *more], SHARES, seed=7)
     for name, doc_ids in before.items():
         assert set(doc_ids) <= set(after[name])
 
@@ -143,9 +155,10 @@ def test_the_side_is_the_same_in_every_process() -> None:
 
 def test_shares_are_reached_on_average_and_seeds_differ() -> None:
     documents = [
-        Traits(str(i), hashlib.sha256(str(i).encode()).hexdigest(), frozenset(), shingles("")) for i in range(2000)
+        SplitFeatures(str(i), hashlib.sha256(str(i).encode()).hexdigest(), frozenset(), hash_shingles(""))
+        for i in range(2000)
     ]
-    first, second = (split(documents, SHARES, seed=seed) for seed in (0, 1))
+    first, second = (split_documents(documents, SHARES, seed=seed) for seed in (0, 1))
     assert 340 < len(first["test"]) < 460
     assert first != second
 
@@ -164,25 +177,25 @@ def test_shares_are_reached_on_average_and_seeds_differ() -> None:
 )
 def test_wrong_shares_are_refused(shares: dict[str, float]) -> None:
     with pytest.raises(UsageError):
-        split([], shares, seed=0)
+        split_documents([], shares, seed=0)
 
 
 def test_types_are_counted_by_part() -> None:
-    table = by_type({"train": ["a", "b"], "test": ["c"]}, {"a": "Other", "b": "Other", "c": None})
+    table = count_types_by_part({"train": ["a", "b"], "test": ["c"]}, {"a": "Other", "b": "Other", "c": None})
     assert table.to_dict() == {"train": {"Other": 2, "none": 0}, "test": {"Other": 0, "none": 1}}
 
 
 def test_thousands_of_documents_under_one_letterhead_take_seconds() -> None:
     head = words(60, 1)
     documents = [
-        Traits(
+        SplitFeatures(
             str(i),
             hashlib.sha256(str(i).encode()).hexdigest(),
             frozenset(),
-            shingles(f"{head} {words(300, 10 + i // 2)}"),
+            hash_shingles(f"{head} {words(300, 10 + i // 2)}"),
         )
         for i in range(4000)
     ]
     started = time.monotonic()
-    assert len(groups(documents)) == 2000
+    assert len(group_related_documents(documents)) == 2000
     assert time.monotonic() - started < 20

@@ -12,7 +12,7 @@ from evaluation.studies import GENOMIC, NOTE, OTHER
 
 import evalkit
 from evalkit.errors import UsageError
-from evalkit.evaluation.sampling import sample
+from evalkit.evaluation.sampling import draw_sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.pipeline.reindex import reindex
@@ -36,7 +36,7 @@ def known(study: Study) -> dict:
 def test_every_document_stands_somewhere(output: Path) -> None:
     study = read_study(output)
     assert study.problems == ()
-    assert study.counts() == {"unseen": 9, "pending": 8}
+    assert study.count_truth_statuses() == {"unseen": 9, "pending": 8}
     one = known(study)["doc2_6"]
     assert one.agent.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
     assert (one.production.dominant_type, one.production.confidence) == (NOTE, 0.57)
@@ -57,8 +57,8 @@ def test_what_experts_say_is_the_truth_and_a_program_is_called_one(output: Path)
     with_person.close()
     SMEReviewHelper(output, "simulated_ash").save_review("segment_count", agrees=True, seconds_active=12.5)
     study = read_study(output)
-    assert study.counts() == {"unseen": 9, "pending": 5, "reviewed": 2, "undeterminable": 1}
-    assert study.simulated == 1
+    assert study.count_truth_statuses() == {"unseen": 9, "pending": 5, "reviewed": 2, "undeterminable": 1}
+    assert study.simulated_review_count == 1
     corrected, validated = known(study)["quest_genomic"], known(study)["segment_count"]
     assert (corrected.truth.labels.dominant_type, corrected.truth.vouched) == (OTHER, {"dominant_type"})
     assert {issue.issue_id: issue.verdict for issue in corrected.findings}["V3-0001"] == "confirmed"
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_named_and_its_document_counts_as_unreadable(output: P
     (output / "sme_packets" / "sme_packet_quest_genomic.json").write_text('{"schema_version": 1}')
     study = read_study(output)
     assert len(study.documents) == 17
-    assert {one.doc_id for one in study.documents if one.standing == "unreadable"} == {"doc2_6", "quest_genomic"}
+    assert {one.doc_id for one in study.documents if one.truth_status == "unreadable"} == {"doc2_6", "quest_genomic"}
     assert (
         known(study)["quest_genomic"].production.dominant_type == OTHER
     )  # what production says of it stays in question
@@ -106,7 +106,7 @@ def test_a_damaged_value_is_as_good_as_a_damaged_file(output: Path, place: tuple
     inner[place[-1]] = value
     path.write_text(json.dumps(result))
     study = read_study(output)
-    assert [one.doc_id for one in study.documents if one.standing == "unreadable"] == ["quest_genomic"]
+    assert [one.doc_id for one in study.documents if one.truth_status == "unreadable"] == ["quest_genomic"]
     assert "quest_genomic" in study.problems[0]
 
 
@@ -133,8 +133,8 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     assert known(study)["quest_cbc"].production.dominant_type == "LAB"
     assert known(study)["clinical_note"].production.confidence is None
     assert study.problems == ()
-    assert len(study.remarks) == 2
-    assert any("'LAB'" in one and "foreign_types" in one for one in study.remarks)
+    assert len(study.label_warnings) == 2
+    assert any("'LAB'" in one and "foreign_types" in one for one in study.label_warnings)
     assert known(study)["quest_genomic"].production.dominant_type == OTHER  # the run's own label still counts
 
 
@@ -157,14 +157,14 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(output: Path, samples: Path) -> None:
-    draw = sample(output, 3, "production", seed="one", drawn_at=NOW)
+    draw = draw_sample(output, 3, "production", seed="one", drawn_at=NOW)
     drawn = {name for one in draw.strata for name in one.drawn}
     assert len(drawn) == 3
     evalkit.run(
         [samples], output=output, classifications=samples / "classifications", production=samples / "production.csv"
     )
     study = read_study(output)
-    assert {one.doc_id for one in study.documents if one.standing == "pending" and one.is_accepted} >= drawn
+    assert {one.doc_id for one in study.documents if one.truth_status == "pending" and one.is_accepted} >= drawn
     waiting = SMEReviewHelper(output, "dr_lee").list_pending_reviews().set_index("case_id")
     assert set(waiting.loc[sorted(drawn), "review_reason"]) == {"sample"}
     for stratum in draw.strata:
@@ -173,21 +173,21 @@ def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(ou
 
 
 def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Path) -> None:
-    first = sample(output, 2, "type", seed="one", drawn_at=NOW)
+    first = draw_sample(output, 2, "type", seed="one", drawn_at=NOW)
     lost = first.strata[0].drawn[0]
     (output / "sme_packets" / f"sme_packet_{lost}.json").unlink()
-    sample(output, 1, "type", seed="one", drawn_at=NOW)
+    draw_sample(output, 1, "type", seed="one", drawn_at=NOW)
     assert (output / "sme_packets" / f"sme_packet_{lost}.json").exists()
 
 
 def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(output: Path, samples: Path) -> None:
-    sample(output, 30, "type", seed="one", drawn_at=NOW)
+    draw_sample(output, 30, "type", seed="one", drawn_at=NOW)
     assert simulate_reviews(output, samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0) == 16
     study = read_study(output)
-    assert study.counts() == {"reviewed": 16, "pending": 1}
-    assert study.simulated == len(study.answers) == 16
+    assert study.count_truth_statuses() == {"reviewed": 16, "pending": 1}
+    assert study.simulated_review_count == len(study.reviews) == 16
     gold = known(read_study(output, truth=samples / "truth.csv"))
-    for one in study.reviewed:
+    for one in study.reviewed_documents:
         assert one.truth.labels.dominant_type == gold[one.doc_id].truth.labels.dominant_type
         assert one.truth.labels.segments == gold[one.doc_id].truth.labels.segments
 

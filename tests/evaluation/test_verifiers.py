@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas import DataFrame
 
-from evalkit.evaluation.domain import Certain, Drawn, share_within
-from evalkit.evaluation.intervals import exact
-from evalkit.evaluation.study import Document, Study
-from evalkit.evaluation.verifiers import (
+from evalkit.evaluation.domain_estimation import CertainCounts, DrawnDocument, estimate_domain_share
+from evalkit.evaluation.intervals import estimate_proportion
+from evalkit.evaluation.study import DocumentRecord, Study
+from evalkit.evaluation.verifier_performance import (
     MISSED_COLUMNS,
     RULE_COLUMNS,
     STOPPED_COLUMNS,
-    by_rule,
-    escalated_alone,
+    get_rule_key,
+    is_sole_escalator,
     is_wrong,
-    missed,
-    rule_of,
-    stopped,
-    worth,
+    judge_rule_worth,
+    tabulate_missed_corrections,
+    tabulate_rules,
+    tabulate_stopped_errors,
 )
 
 VENDOR, ABSENT, SEMANTIC = "V3-TRAP-VENDOR", "V4-QUOTE-ABSENT", "V2-SEMANTIC"
@@ -56,7 +56,7 @@ def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
         finding(VENDOR, status="repaired"),
         finding(VENDOR, origin="model", verdict="confirmed"),
     )
-    frame = by_rule(
+    frame = tabulate_rules(
         study(escalated("a", findings=many), escalated("b", findings=(finding(VENDOR, verdict="confirmed"),)))
     )
     assert tuple(frame.columns) == RULE_COLUMNS
@@ -80,12 +80,12 @@ def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
 
 
 def test_nothing_is_claimed_of_issues_that_nobody_judged() -> None:
-    one = row(by_rule(study(escalated("a", findings=(finding(VENDOR),)))))
+    one = row(tabulate_rules(study(escalated("a", findings=(finding(VENDOR),)))))
     assert (one["judged"], one["low"], one["high"], one["open"]) == (0, 0.0, 1.0, 1)
     assert one["precision"] is None or math.isnan(one["precision"])
     assert one["verdict"] == "too few judged: 36 more"
-    assert by_rule(study()).empty
-    assert tuple(by_rule(study()).columns) == RULE_COLUMNS
+    assert tabulate_rules(study()).empty
+    assert tuple(tabulate_rules(study()).columns) == RULE_COLUMNS
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_nothing_is_claimed_of_issues_that_nobody_judged() -> None:
 )
 def test_alone_is_what_the_arbiter_would_have_accepted_without(findings, rule, is_alone) -> None:
     one = escalated("a", findings=tuple(findings))
-    key = next(rule_of(each) for each in findings if each.code == rule)
-    assert escalated_alone(one, key) is is_alone
-    assert not escalated_alone(document("a", findings=tuple(findings)), key)
+    key = next(get_rule_key(each) for each in findings if each.code == rule)
+    assert is_sole_escalator(one, key) is is_alone
+    assert not is_sole_escalator(document("a", findings=tuple(findings)), key)
 
 
 def test_what_a_rule_alone_cost_and_was_worth() -> None:
@@ -118,7 +118,7 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
         answer("b.second", seconds=None),
         answer("b", seconds=None, outcome="reopened"),
     )
-    frame = by_rule(
+    frame = tabulate_rules(
         study(
             escalated("a", truth=truth(), answers=(answer("a", seconds=90.0),), **alone),
             escalated("b", truth=corrected(), answers=opinions, **alone),
@@ -148,7 +148,7 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
     ],
 )
 def test_the_answer_of_today_is_judged_not_that_of_the_review(true, now, needed) -> None:
-    one = row(by_rule(study(escalated("a", truth=true, agent=labels(now), findings=(finding(VENDOR),)))))
+    one = row(tabulate_rules(study(escalated("a", truth=true, agent=labels(now), findings=(finding(VENDOR),)))))
     assert (one["corrected"], one["validated"], one["open"]) == (needed is True, needed is False, needed is None)
 
 
@@ -159,7 +159,7 @@ def test_segments_in_another_order_are_no_error() -> None:
 
 def test_a_missing_answer_that_gold_contradicts_was_needed() -> None:
     failed = {"findings": (finding("CLASSIFIER-AGENT-FAILED", agent="classifier"),), "agent": None}
-    one = row(by_rule(study(escalated("a", truth=truth(source="GOLD"), **failed))))
+    one = row(tabulate_rules(study(escalated("a", truth=truth(source="GOLD"), **failed))))
     assert (one["validated"], one["corrected"], one["open"]) == (0, 1, 0)
 
 
@@ -171,9 +171,9 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     known = escalated("b", findings=dismissed, truth=truth(GENOMIC, source="GOLD", **by_program))
     by_a_person = escalated("c", findings=dismissed, truth=corrected())
     whole = study(asked, known, by_a_person)
-    assert list(by_rule(whole)["simulated"]) == [2]
-    assert set(stopped(whole)["simulated"]) == {1}
-    frame = missed(whole)
+    assert list(tabulate_rules(whole)["simulated"]) == [2]
+    assert set(tabulate_stopped_errors(whole)["simulated"]) == {1}
+    frame = tabulate_missed_corrections(whole)
     assert set(zip(frame["doc_id"], frame["simulated"], strict=True)) == {("b", 1), ("c", 0)}
 
 
@@ -189,16 +189,16 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     ],
 )
 def test_a_rule_is_judged_only_where_the_interval_tells(corrections, needless, said) -> None:
-    assert worth(corrections, needless) == said
+    assert judge_rule_worth(corrections, needless) == said
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.05, 0.1, 0.5]))
 def test_the_promised_number_of_further_cases_is_enough_and_no_fewer_are(corrections, needless, pays_from) -> None:
-    said, judged = worth(corrections, needless, pays_from), corrections + needless
+    said, judged = judge_rule_worth(corrections, needless, pays_from), corrections + needless
     share = corrections / judged if judged else 0.0
 
     def tells(n: int) -> bool:
-        interval = exact(share * n, n)
+        interval = estimate_proportion(share * n, n)
         return interval.high < pays_from or interval.low > pays_from
 
     assert tells(judged) == (said in ("costs more than it gives", "gives more than it costs"))
@@ -228,7 +228,7 @@ def some_errors() -> Study:
 
 
 def test_the_share_of_errors_that_each_stopped() -> None:
-    frame = stopped(some_errors())
+    frame = tabulate_stopped_errors(some_errors())
     assert tuple(frame.columns) == STOPPED_COLUMNS
     kinds = frame[frame["level"] == "type"].set_index("who")
     assert list(kinds.index) == ["any", "none", "V2", "V3", "V4", SEMANTIC, VENDOR, ABSENT]
@@ -245,8 +245,8 @@ def test_the_share_of_errors_that_each_stopped() -> None:
 
 
 def test_the_interval_of_what_was_stopped_by_hand() -> None:
-    kinds = stopped(some_errors()).set_index(["level", "who"])
-    interval = exact(1, 2)
+    kinds = tabulate_stopped_errors(some_errors()).set_index(["level", "who"])
+    interval = estimate_proportion(1, 2)
     # Of four accepted documents one is known to be wrong and one to be right.
     most, least = min(4 * interval.high, 3), max(4 * interval.low, 1)
     assert kinds.loc[("type", "any"), "low"] == pytest.approx(4 / (4 + most), abs=1e-9)
@@ -257,7 +257,10 @@ def test_the_interval_of_what_was_stopped_by_hand() -> None:
 
 def test_what_nobody_has_judged_counts_for_the_worst_and_the_best() -> None:
     pending = escalated("pending", findings=(finding(VENDOR),))
-    before, after = stopped(some_errors()), stopped(study(*some_errors().documents, pending))
+    before, after = (
+        tabulate_stopped_errors(some_errors()),
+        tabulate_stopped_errors(study(*some_errors().documents, pending)),
+    )
     before, after = (one.set_index(["level", "who"]) for one in (before, after))
     assert after.loc[("type", "V3"), "share"] == before.loc[("type", "V3"), "share"]
     assert after.loc[("type", "V3"), "high"] == pytest.approx(3 / (5 + 1), abs=1e-9)
@@ -267,7 +270,7 @@ def test_what_nobody_has_judged_counts_for_the_worst_and_the_best() -> None:
 
 def test_without_a_look_at_accepted_documents_no_share_is_told() -> None:
     one = study(escalated("a", truth=corrected(), findings=(finding(VENDOR),)), document("b"), document("c"))
-    any_one = row(stopped(one), level="type", who="any")
+    any_one = row(tabulate_stopped_errors(one), level="type", who="any")
     assert any_one["share"] is None or math.isnan(any_one["share"])
     assert any_one["low"] == pytest.approx(1 / 3, abs=1e-9)
     assert (any_one["high"], any_one["reviewed_share"]) == (1.0, 1.0)
@@ -275,7 +278,7 @@ def test_without_a_look_at_accepted_documents_no_share_is_told() -> None:
 
 def test_only_vouched_parts_and_real_answers_are_errors() -> None:
     segments = ((1, 1, NOTE), (2, 2, GENOMIC))
-    frame = stopped(
+    frame = tabulate_stopped_errors(
         study(
             escalated("type_only", truth=corrected(GENOMIC, vouched=frozenset({"dominant_type"})), findings=()),
             escalated("segments_only", truth=corrected(NOTE, *segments), findings=(finding(VENDOR),)),
@@ -294,7 +297,7 @@ def test_only_vouched_parts_and_real_answers_are_errors() -> None:
 def test_segments_are_read_as_given_and_with_neighbours_of_one_type_merged() -> None:
     """One note was cut into two, which is an error in the first reading alone; a wrong page is one in both."""
     cut = ((1, 1, NOTE), (2, 2, NOTE))
-    frame = stopped(
+    frame = tabulate_stopped_errors(
         study(
             escalated("cut", truth=corrected(NOTE, *cut), findings=(finding(VENDOR),)),
             escalated("joined", truth=truth(NOTE), agent=labels(NOTE, *cut), findings=(finding(VENDOR),)),
@@ -309,7 +312,7 @@ def test_segments_are_read_as_given_and_with_neighbours_of_one_type_merged() -> 
 
 
 def test_nothing_at_all() -> None:
-    frame = stopped(study())
+    frame = tabulate_stopped_errors(study())
     assert list(frame["who"]) == ["any", "none"] * 3
     assert set(frame["low"]) == {0.0}
     assert set(frame["high"]) == {1.0}
@@ -318,16 +321,22 @@ def test_nothing_at_all() -> None:
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 5), st.integers(0, 5), st.data())
 def test_the_share_lies_in_its_interval_and_the_two_halves_agree(hits, misses, open_hits, open_misses, data) -> None:
     drawn = data.draw(
-        st.lists(st.builds(Drawn, st.sampled_from([True, False, None]), st.booleans(), st.sampled_from([0.05, 0.3])))
+        st.lists(
+            st.builds(DrawnDocument, st.sampled_from([True, False, None]), st.booleans(), st.sampled_from([0.05, 0.3]))
+        )
     )
     rest = len(drawn) + data.draw(st.integers(0, 50))
     known = data.draw(st.sampled_from([None, 0.0, 1.0]))
     if known is not None:
         drawn = [one._replace(is_hit=bool(known)) for one in drawn]
-    one = share_within(Certain(hits, misses, open_hits, open_misses), drawn, rest, drawn_share=known)
+    one = estimate_domain_share(
+        CertainCounts(hits, misses, open_hits, open_misses), drawn, rest, known_drawn_share=known
+    )
     swapped = [each._replace(is_hit=not each.is_hit) for each in drawn]
     mirrored = None if known is None else 1 - known
-    other = share_within(Certain(misses, hits, open_misses, open_hits), swapped, rest, drawn_share=mirrored)
+    other = estimate_domain_share(
+        CertainCounts(misses, hits, open_misses, open_hits), swapped, rest, known_drawn_share=mirrored
+    )
     assert 0 <= one.low <= one.high <= 1
     assert one.low == pytest.approx(1 - other.high, abs=1e-9)
     if one.value is not None:
@@ -344,9 +353,9 @@ def test_the_interval_covers_the_truth_in_simulated_studies(wrong: float, stoppi
         certain = [(chance.random() < 0.3, chance.random() < 0.9) for _ in range(200)]
         others = [(chance.random() < wrong, chance.random() < stopping) for _ in range(600)]
         inside = [hit for is_in, hit in (*certain, *others) if is_in]
-        one = share_within(
-            Certain(certain.count((True, True)), certain.count((True, False))),
-            [Drawn(is_in, hit, 0.2) for is_in, hit in others if chance.random() < 0.2],
+        one = estimate_domain_share(
+            CertainCounts(certain.count((True, True)), certain.count((True, False))),
+            [DrawnDocument(is_in, hit, 0.2) for is_in, hit in others if chance.random() < 0.2],
             600,
         )
         covered += one.low <= sum(inside) / len(inside) <= one.high
@@ -357,8 +366,8 @@ def test_the_interval_covers_the_truth_in_simulated_studies(wrong: float, stoppi
 # Missed
 
 
-def differences_of(one: Document) -> list[tuple[str, str, str, tuple[int, ...]]]:
-    frame = missed(study(one))
+def differences_of(one: DocumentRecord) -> list[tuple[str, str, str, tuple[int, ...]]]:
+    frame = tabulate_missed_corrections(study(one))
     assert tuple(frame.columns) == MISSED_COLUMNS
     return list(zip(frame["differs"], frame["was"], frame["is"], frame["pages"], strict=True))
 
@@ -422,7 +431,7 @@ def test_a_missed_document_says_where_it_stands_and_no_word_of_the_note() -> Non
     note = "Mrs. Doe's second report"
     true = corrected(GENOMIC, review_reason="audit", notes=note, vouched=frozenset({"dominant_type"}))
     found = (finding(LENGTH, "MINOR"), finding(LENGTH, "MINOR", status="repaired"))
-    frame = missed(study(document("a", truth=true, findings=found)))
+    frame = tabulate_missed_corrections(study(document("a", truth=true, findings=found)))
     assert row(frame) == {
         "doc_id": "a",
         "differs": "type",
@@ -452,7 +461,7 @@ def test_flags_are_read_from_the_review_that_stands() -> None:
         answer("b.second", flags=flagged("other_patient")),
         answer("b.adjudication", flags=flagged("out_of_order")),
     )
-    frame = missed(
+    frame = tabulate_missed_corrections(
         study(
             escalated("a", truth=truth(), answers=own, findings=(finding(ABSENT),)),
             escalated("b", truth=truth(), answers=opinions),
@@ -468,5 +477,7 @@ def test_flags_are_read_from_the_review_that_stands() -> None:
 
 def test_a_flag_without_pages_is_about_the_whole_document_and_others_end_with_it() -> None:
     flags = ({"flag": "duplicate"}, {"flag": "other_patient", "start_page": 2, "end_page": 10**11})
-    frame = missed(study(escalated("a", truth=truth(), answers=(answer("a", flags=flags),), pages=3)))
+    frame = tabulate_missed_corrections(
+        study(escalated("a", truth=truth(), answers=(answer("a", flags=flags),), pages=3))
+    )
     assert list(zip(frame["is"], frame["pages"], strict=True)) == [("duplicate", ()), ("other_patient", (2, 3))]

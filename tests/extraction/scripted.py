@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.extraction.clinical_extractor import ClaimedField, ClaimedFields, ClinicalQuestion
 from evalkit.extraction.evaluator import AccuracyJudgement, FieldJudgement
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
-from evalkit.llm.model import A, Answer, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Question, Usage
 
 Said = dict[str, str | None]
 """By field, ``ihcMarkers.ER`` for one of many: the report's words; None: the report does not have it."""
@@ -58,7 +58,7 @@ class Scripted:
     def prompts(self, role: str) -> list[str]:
         return [prompt for asked, prompt in self.asked if asked == role]
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         self.asked.append((question.role, question.prompt()))
         number = len(self.prompts(question.role)) - 1
         told: Any = self._judgements if question.role == "evaluator" else self._answers

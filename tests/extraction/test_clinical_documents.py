@@ -21,7 +21,7 @@ from evalkit.extraction.report_extraction import (
     choose_clinical_template,
     extract_reports,
 )
-from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.llm.model import Answer, AnswerT, Model, Question
 
 
 def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> tuple[ExtractedReport, ...]:
@@ -106,7 +106,7 @@ def test_many_reports_of_a_document_do_not_wait_within_their_deadlines() -> None
     class Slow:
         name = "slow"
 
-        async def ask(self, question: Question[A]) -> Answer[A]:
+        async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)

@@ -30,13 +30,13 @@ from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
 from evalkit.issue import Issue
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gate import Gate
-from evalkit.llm.gemini import Gemini
+from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
 from evalkit.llm.model import Model
-from evalkit.llm.providers import provider
-from evalkit.llm.remote import LanguageModel
+from evalkit.llm.providers import build_provider
 
 PATHOLOGY = get_field_template("pathology")
 REPORT = document(
@@ -262,7 +262,9 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
     }
     with GeminiServer(scripted(answers)) as server:
         ledger = Ledger()
-        model = LanguageModel(Gemini("gemini-2.5-flash", base_url=server.url, api_key="k"), ledger, Gate(4))
+        model = LanguageModel(
+            GeminiProvider("gemini-2.5-flash", base_url=server.url, api_key="k"), ledger, AimdLimiter(4)
+        )
         result = looped(model, drawn.bundle, "pathology")
         assert [call.role for call in server.calls] == ["extractor", "evaluator", "extractor", "evaluator"]
     assert "PRIORITY: Focus extraction on these fields: grade" in server.calls[2].prompt
@@ -270,7 +272,7 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
     assert {name: result.final_data[name].value for name in ("histology", "grade")} == {
         name: drawn.truth[name].value for name in ("histology", "grade")
     }
-    assert ledger.spent_on(drawn.bundle.sha256).calls == 4
+    assert ledger.get_document_usage(drawn.bundle.sha256).calls == 4
 
 
 def test_another_protocol_works_as_well() -> None:
@@ -282,9 +284,9 @@ def test_another_protocol_works_as_well() -> None:
 
     with ModelServer(answer) as server:
         model = LanguageModel(
-            provider("openai:m", environment={"OPENAI_API_KEY": "k"}, openai_base_url=f"{server.url}/v1"),
+            build_provider("openai:m", environment={"OPENAI_API_KEY": "k"}, openai_base_url=f"{server.url}/v1"),
             Ledger(),
-            Gate(4),
+            AimdLimiter(4),
         )
         result = looped(model, drawn.bundle, "genomics")
     assert result.decision == "AUTO_ACCEPT"
@@ -293,7 +295,9 @@ def test_another_protocol_works_as_well() -> None:
 def test_a_server_that_hangs_is_left_at_the_deadline() -> None:
     drawn = draw("pathology", 2)
     with GeminiServer(scripted([HANG])) as server:
-        model = LanguageModel(Gemini("m", base_url=server.url, api_key="k"), Ledger(), Gate(4), seconds=1)
+        model = LanguageModel(
+            GeminiProvider("m", base_url=server.url, api_key="k"), Ledger(), AimdLimiter(4), time_limit_seconds=1
+        )
         result = looped(model, drawn.bundle, "pathology", timeout_ms=150)
     assert (result.stopped_reason, result.iterations) == ("Timeout exceeded", 0)
 
@@ -304,7 +308,11 @@ def test_a_judge_that_is_silent_about_values_leaves_no_score() -> None:
     answers = {"evaluator": ["{}", silent]}
     with GeminiServer(scripted(answers)) as server:
         judge = LanguageModel(
-            Gemini("m", base_url=server.url, api_key="k"), Ledger(), Gate(4), first_wait=0.001, longest_wait=0.01
+            GeminiProvider("m", base_url=server.url, api_key="k"),
+            Ledger(),
+            AimdLimiter(4),
+            max_first_wait=0.001,
+            max_wait=0.01,
         )
         loop = ReliabilityLoop(extractor=ClinicalExtractor(EmbeddedModel()), evaluator=ExtractionEvaluator(judge))
         result = asyncio.run(loop.execute(drawn.bundle, [1], PATHOLOGY))

@@ -33,12 +33,12 @@ from evalkit.extraction.form_filling import (
 )
 from evalkit.extraction.grader import GraderAnswer, GraderQuestion
 from evalkit.issue import IssueSeverity
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gate import Gate
-from evalkit.llm.gemini import Gemini
+from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
 from evalkit.llm.model import Answer, Model, Question
-from evalkit.llm.remote import LanguageModel
 
 SHARED = tax_forms.SHARED
 
@@ -432,7 +432,7 @@ def test_the_answer_of_a_language_model_is_read_without_places() -> None:
     from evalkit.extraction.form_filling import split_into_form_parts
 
     question = FormQuestion(given, split_into_form_parts(given)[0])
-    assert "rows" not in json.dumps(question.schema())
+    assert "rows" not in json.dumps(question.get_answer_schema())
     text = json.dumps(
         {
             "likely_type": "W-2",
@@ -464,10 +464,10 @@ def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
         return json.dumps(graded) if "tax document quality grader" in call.prompt else said
 
     with GeminiServer(spoken) as server:
-        provider = Gemini("m", base_url=server.url, api_key="AIza-planted-key")
+        provider = GeminiProvider("m", base_url=server.url, api_key="AIza-planted-key")
 
         async def filled() -> Extraction:
-            model = LanguageModel(provider, Ledger(), Gate(4), seconds=30)
+            model = LanguageModel(provider, Ledger(), AimdLimiter(4), time_limit_seconds=30)
             try:
                 return (await FormFiller(model).fill(given))[0].extraction
             finally:

@@ -17,8 +17,8 @@ from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldV
 from evalkit.extraction.field_template import TemplateField, get_field_template
 from evalkit.extraction.form_extractor import FormAnswer, PlacedFormField
 from evalkit.extraction.form_filling import FormFiller
-from evalkit.grounding import Locator
-from evalkit.grounding.normalise import canonical_text
+from evalkit.grounding import QuoteLocator
+from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue
 
 W2 = tax_forms.form_w2(random.Random(1))
@@ -112,13 +112,13 @@ def stands(value: FieldValue, field: TemplateField, given: DocumentBundle) -> bo
     assert value.page is not None
     assert value.raw is not None
     assert value.value is not None
-    locator, text = Locator(given), given.page(value.page).text
+    locator, text = QuoteLocator(given), given.page(value.page).text
     lines = value.raw.split("\n")
-    if not all(locator.has(line, value.page) and line in text for line in lines):
+    if not all(locator.has_quote(line, value.page) and line in text for line in lines):
         return False
     means = field.normalise(value.raw)
-    return value.value == means or "".join(canonical_text(value.raw).split()) == "".join(
-        canonical_text(value.value.replace(",", " ") if len(lines) > 1 else value.value).split()
+    return value.value == means or "".join(canonicalise(value.raw).split()) == "".join(
+        canonicalise(value.value.replace(",", " ") if len(lines) > 1 else value.value).split()
     )
 
 
@@ -142,7 +142,7 @@ def test_no_value_of_a_form_is_kept_that_its_page_does_not_have(answer: FormAnsw
         if value.is_found:
             assert stands(value, field, FORM), name
             assert field.normalise(value.value or "") is not None
-        elif canonical_text(said.get(name) or "") or value.status is FieldStatus.AMBIGUOUS:
+        elif canonicalise(said.get(name) or "") or value.status is FieldStatus.AMBIGUOUS:
             assert is_told(name, made.issues), (name, value)
 
 
@@ -158,6 +158,6 @@ def test_no_value_of_a_report_is_kept_that_its_pages_do_not_have(claims: list[Cl
         if value.is_found:
             assert stands(value, field, REPORT), name
         elif value.status is FieldStatus.NOT_PRESENT and any(
-            one.field == field.name and one.status == "found" and canonical_text(one.value or "") for one in claims
+            one.field == field.name and one.status == "found" and canonicalise(one.value or "") for one in claims
         ):
             assert is_told(field.name, issues), name

@@ -23,7 +23,7 @@ from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.loop_metrics import compute_loop_metrics
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, build_extraction
-from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.llm.model import Answer, AnswerT, Model, Question
 from evalkit.settings import Settings
 
 PATHOLOGY = get_field_template("pathology")
@@ -177,7 +177,7 @@ class _Hanging:
         self._role, self._left = role, calls
         self._says = Scripted(PARTIAL)
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         if question.role == self._role:
             self._left -= 1
             if self._left < 0:

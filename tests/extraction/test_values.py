@@ -9,7 +9,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.extraction_schema import FieldStatus
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.value_grounding import FieldClaim, GroundedValue, ground_claim
-from evalkit.grounding import Locator
+from evalkit.grounding import QuoteLocator
 from evalkit.issue import IssueSeverity, QuoteVerdict
 
 WAGES = TemplateField(name="wages", description="Wages", format="currency")
@@ -20,7 +20,7 @@ SIGNED = TemplateField(name="signed", description="Date", format="date")
 def prove(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, pages: tuple[int, ...] = (1,)
 ) -> GroundedValue:
-    return ground_claim(claim, field, bundle, Locator(bundle), pages, "extractor")
+    return ground_claim(claim, field, bundle, QuoteLocator(bundle), pages, "extractor")
 
 
 @pytest.mark.parametrize(

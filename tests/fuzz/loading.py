@@ -20,9 +20,9 @@ from tables import Table
 
 from evalkit.classification.traps import load_traps
 from evalkit.errors import EvalkitError
-from evalkit.evaluation.ground_truth import read_truths
+from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
-from evalkit.evaluation.template_reviews import read_cycles
+from evalkit.evaluation.template_review_metrics import read_review_cycles
 from evalkit.extraction.field_template import parse_field_template as read_form
 from evalkit.pipeline.audit_trail import list_audit_events
 from evalkit.pipeline.audit_verify import verify_integrity
@@ -129,11 +129,11 @@ KINDS: dict[str, Kind] = {
         f"output/ground_truth/gt_{OTHER}.json",
         _f(lambda f: (read_silver_probability(f, OTHER), withdraw_unconfirmed_fields(f, OTHER), withdraw_silver_ground_truth(f, OTHER))),
     ),
-    "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_truths(folder / "output"), shows=" "),
+    "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_folder_ground_truth(folder / "output"), shows=" "),
     "fields": Kind(f"output/extractions/{OTHER}.json", _f(lambda f: read_extractions(f, OTHER))),
     "case of fields": Kind("output/sme_packets/sme_packet_w2.extraction.json", _opened("w2.extraction"), shows=" "),
     "case of a template": Kind("output/sme_packets/sme_packet_bank_bank.statement_template.json", _opened("bank_bank.statement_template"), shows=" "),
-    "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_cycles)),
+    "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_review_cycles)),
     "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(folder / "moved")),
     "decisions of before": Kind(
         "decisions.json", lambda folder: verify_integrity(folder / "output", export_path=folder / "decisions.json"), is_own=True

@@ -9,9 +9,14 @@ from builders import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.grounding import Locator
-from evalkit.grounding.clause import _BEFORE, _before, _behind, left_out
-from evalkit.grounding.locate import whole_words
+from evalkit.grounding import QuoteLocator
+from evalkit.grounding.locate import widen_to_whole_words
+from evalkit.grounding.omitted_context import (
+    _MAX_CHARACTERS_BEFORE,
+    _find_cue_after,
+    _find_cue_before,
+    find_omitted_context,
+)
 
 CUES = (
     "no", "not", "No evidence of", "w/o", "r/o", "cannot", "can't", "don’t", "denies", "family history", "risk of", "if",
@@ -30,23 +35,27 @@ TEXTS = st.lists(st.tuples(st.sampled_from(CUES + OTHERS * 3), st.sampled_from(B
 @given(TEXTS, st.data())
 def test_what_the_close_look_finds_is_found(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - 1))
-    start, end = whole_words(text, start, data.draw(st.integers(start + 1, len(text))))
-    assert left_out(text, start, end) == (_before(text, start, end) or _behind(text, start, end))
+    start, end = widen_to_whole_words(text, start, data.draw(st.integers(start + 1, len(text))))
+    assert find_omitted_context(text, start, end) == (
+        _find_cue_before(text, start, end) or _find_cue_after(text, start, end)
+    )
 
 
 @pytest.mark.parametrize(("cue", "between"), list(product((*CUES, "piano", "100"), (" ", "\n"))))
 def test_a_cue_on_the_edge_of_what_is_looked_at(cue: str, between: str) -> None:
     """Every way in which the edge can cut it."""
-    for length in range(_BEFORE - len(cue) - len(between) - 2, _BEFORE + 2):
+    for length in range(_MAX_CHARACTERS_BEFORE - len(cue) - len(between) - 2, _MAX_CHARACTERS_BEFORE + 2):
         text = f"Seen: {cue}{between}{'x' * length} cells in the duct"
         start, end = text.index("cells"), len(text)
-        assert left_out(text, start, end) == (_before(text, start, end) or _behind(text, start, end))
+        assert find_omitted_context(text, start, end) == (
+            _find_cue_before(text, start, end) or _find_cue_after(text, start, end)
+        )
 
 
 def test_a_cue_behind() -> None:
     for cue, one, other in product((*CUES, "?"), BETWEEN, BETWEEN):
         text = f"A mass{one}{cue}{other}not seen"
-        assert left_out(text, 2, 6) == (_before(text, 2, 6) or _behind(text, 2, 6))
+        assert find_omitted_context(text, 2, 6) == (_find_cue_before(text, 2, 6) or _find_cue_after(text, 2, 6))
 
 
 def test_a_clause_that_may_end_behind_a_cue() -> None:
@@ -54,7 +63,9 @@ def test_a_clause_that_may_end_behind_a_cue() -> None:
     for cue, last, one, other, first in product(("no", "if"), ("OF", "seen"), BETWEEN, BETWEEN, ("cells", "Cells")):
         text = f"Mass\n{cue} duct {last}{one}{other}{first} in the duct"
         start, end = text.index(first), len(text)
-        assert left_out(text, start, end) == (_before(text, start, end) or _behind(text, start, end))
+        assert find_omitted_context(text, start, end) == (
+            _find_cue_before(text, start, end) or _find_cue_after(text, start, end)
+        )
 
 
 @pytest.mark.parametrize(
@@ -67,6 +78,6 @@ def test_a_clause_that_may_end_behind_a_cue() -> None:
     ],
 )
 def test_what_runs_on_to_the_next_page_is_read_as_if_on_one(first: str, second: str, quote: str) -> None:
-    apart = Locator(document(first, second)).locate(quote, 1)
-    together = Locator(document(f"{first}\n{second}")).locate(quote, 1)
-    assert (apart.verdict, apart.difference) == (together.verdict, together.difference)
+    apart = QuoteLocator(document(first, second)).locate(quote, 1)
+    together = QuoteLocator(document(f"{first}\n{second}")).locate(quote, 1)
+    assert (apart.verdict, apart.difference_text) == (together.verdict, together.difference_text)

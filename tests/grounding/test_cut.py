@@ -7,8 +7,8 @@ from builders import document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.grounding import Locator
-from evalkit.grounding.cut import LONGEST, cut
+from evalkit.grounding import QuoteLocator
+from evalkit.grounding.quote_extraction import MAX_EXTRACTED_QUOTE_WORDS, extract_quote
 
 PAGE = "The lobe shows no mass. There is no mass in the other lobe\nFindings: a mass of 2.4 cm is seen, a mass of 3 cm too."
 
@@ -32,13 +32,13 @@ PAGE = "The lobe shows no mass. There is no mass in the other lobe\nFindings: a 
 def test_the_shortest_passage_that_begins_and_ends_so(
     paragraph: int | None, first: str, last: str, expected: str | None
 ) -> None:
-    assert cut(document(PAGE).page(1), paragraph, first, last) == expected
+    assert extract_quote(document(PAGE).page(1), paragraph, first, last) == expected
 
 
 def test_two_words_at_both_ends_of_a_page_are_no_quote() -> None:
-    page = document("Begin " + "word " * LONGEST + "end").page(1)
-    assert cut(page, 1, "Begin", "end") is None
-    assert cut(page, 1, "word", "end") == "word end"
+    page = document("Begin " + "word " * MAX_EXTRACTED_QUOTE_WORDS + "end").page(1)
+    assert extract_quote(page, 1, "Begin", "end") is None
+    assert extract_quote(page, 1, "word", "end") == "word end"
 
 
 @given(st.data())
@@ -53,7 +53,9 @@ def test_what_was_cut_out_is_found_again(data: st.DataObject) -> None:
     bundle = document(" ".join(words))
     start = data.draw(st.integers(0, len(words) - 2))
     end = data.draw(st.integers(start + 1, len(words)))
-    found = cut(bundle.page(1), 1, " ".join(words[start : start + 2]), " ".join(words[max(end - 2, start) : end]))
+    found = extract_quote(
+        bundle.page(1), 1, " ".join(words[start : start + 2]), " ".join(words[max(end - 2, start) : end])
+    )
     if found is not None:
-        assert Locator(bundle).has(found, 1)
+        assert QuoteLocator(bundle).has_quote(found, 1)
         assert found.split()[0] == words[start]

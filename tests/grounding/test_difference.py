@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle, PageStatus
-from evalkit.grounding import Located, Locator
-from evalkit.grounding.difference import Kind, compare
+from evalkit.grounding import QuoteLocation, QuoteLocator
+from evalkit.grounding.difference import DifferenceKind, compare_passage
 
 PAGE = (
     "No evidence of metastatic disease is seen. The mass measures 42 mm in the left breast. "
@@ -20,8 +20,8 @@ PAGE = (
 )
 
 
-def located(quote: str, *, text: str = PAGE, status: PageStatus = PageStatus.TEXT) -> Located:
-    return Locator(recognised(document(text), status)).locate(quote, 1)
+def located(quote: str, *, text: str = PAGE, status: PageStatus = PageStatus.TEXT) -> QuoteLocation:
+    return QuoteLocator(recognised(document(text), status)).locate(quote, 1)
 
 
 def recognised(bundle: DocumentBundle, status: PageStatus) -> DocumentBundle:
@@ -64,9 +64,9 @@ def recognised(bundle: DocumentBundle, status: PageStatus) -> DocumentBundle:
 def test_what_says_something_else_is_altered_and_named(quote: str, named: str) -> None:
     place = located(quote)
     assert place.verdict == "ALTERED"
-    assert named in (place.difference or "")
-    assert place.page == 1
-    assert place.boxes or not Locator(document(PAGE)).has("mass", 1)
+    assert named in (place.difference_text or "")
+    assert place.page_number == 1
+    assert place.boxes or not QuoteLocator(document(PAGE)).has_quote("mass", 1)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_negation_of_another_clause_reaches_no_quote(text: str, quote: str) ->
 def test_a_cut_that_loses_the_negation_is_altered(text: str, quote: str) -> None:
     place = located(quote, text=text)
     assert place.verdict == "ALTERED"
-    assert "negation: the quote leaves out" in (place.difference or "")
+    assert "negation: the quote leaves out" in (place.difference_text or "")
 
 
 def test_a_quote_that_also_stands_where_nothing_denies_it_is_genuine() -> None:
@@ -186,10 +186,10 @@ def test_a_quote_that_also_stands_where_nothing_denies_it_is_genuine() -> None:
 
 def test_a_quote_may_cross_from_one_page_to_the_next() -> None:
     bundle = document("The margins are free and the", "lymph nodes show no tumor cells")
-    place = Locator(bundle).locate("free and the lymph nodes show no tumor cells", 1)
-    assert (place.verdict, place.page) == ("NOISY", 1)
-    assert Locator(bundle).locate("free and the lymph nodes show no tumor cells", 2).verdict == "NOISY"
-    assert Locator(bundle).locate("free and the lymph nodes show tumor cells", 1).verdict == "ALTERED"
+    place = QuoteLocator(bundle).locate("free and the lymph nodes show no tumor cells", 1)
+    assert (place.verdict, place.page_number) == ("NOISY", 1)
+    assert QuoteLocator(bundle).locate("free and the lymph nodes show no tumor cells", 2).verdict == "NOISY"
+    assert QuoteLocator(bundle).locate("free and the lymph nodes show tumor cells", 1).verdict == "ALTERED"
 
 
 @pytest.mark.parametrize("quote", ["of the", "it is", "and"])
@@ -198,17 +198,19 @@ def test_words_that_stand_everywhere_prove_nothing(quote: str) -> None:
 
 
 def test_a_passage_that_begins_within_a_number_or_word_is_compared_whole() -> None:
-    found = compare("5 mg", "3", ".5 mg", "", is_recognised=False, is_word=lambda word, often: False)
-    assert [(one.kind, one.quoted, one.written) for one in found.differences] == [(Kind.NUMBER, "5", "3.5")]
-    assert found.span == (0, len("3.5 mg"))
+    found = compare_passage("5 mg", "3", ".5 mg", "", is_recognised=False, is_word=lambda word, often: False)
+    assert [(one.kind, one.quote_text, one.page_text) for one in found.differences] == [
+        (DifferenceKind.NUMBER, "5", "3.5")
+    ]
+    assert found.compared_span == (0, len("3.5 mg"))
 
 
 @given(*[st.text("No mtbd3.,-/( \n", max_size=12)] * 4)
 def test_any_passage_can_be_compared_wherever_it_is_cut(quote: str, before: str, passage: str, after: str) -> None:
-    found = compare(quote, before, passage, after, is_recognised=False, is_word=lambda word, often: False)
-    start, end = found.span or (0, 0)
+    found = compare_passage(quote, before, passage, after, is_recognised=False, is_word=lambda word, often: False)
+    start, end = found.compared_span or (0, 0)
     assert 0 <= start <= end <= len(before + passage + after)
-    assert 0.0 <= found.matched <= 1.0
+    assert 0.0 <= found.matched_share <= 1.0
 
 
 @pytest.mark.parametrize("quote", ["", "   ", "—", "…", "()"])
@@ -225,10 +227,10 @@ def test_a_quote_longer_than_its_page_does_not_pass() -> None:
 
 def test_what_is_absent_says_where_something_like_it_stands() -> None:
     bundle = document("Nothing at all.", "Blood pressure was taken while she was sitting down in the clinic")
-    place = Locator(bundle).locate("Blood glucose was raised when he was lying up at the ward", 1)
+    place = QuoteLocator(bundle).locate("Blood glucose was raised when he was lying up at the ward", 1)
     assert place.verdict == "ABSENT"
-    assert place.page is None
-    assert place.nearest in (2, None)
+    assert place.page_number is None
+    assert place.closest_page in (2, None)
 
 
 @pytest.mark.parametrize(
@@ -305,13 +307,13 @@ def test_what_only_looks_turned_is_genuine(text: str, quote: str) -> None:
 
 def test_a_genuine_place_elsewhere_goes_before_a_turned_one() -> None:
     bundle = document("no tumor in the breast", "no tumor in the breast today", "seen: tumor in the breast")
-    place = Locator(bundle).locate("tumor in the breast", 1)
-    assert (place.verdict, place.page) == ("WRONG_PAGE", 3)
+    place = QuoteLocator(bundle).locate("tumor in the breast", 1)
+    assert (place.verdict, place.page_number) == ("WRONG_PAGE", 3)
 
 
 def test_what_is_uncertain_elsewhere_is_not_found_elsewhere() -> None:
     assert (
-        Locator(document("nothing", "an atypical cell pattern")).locate("a typical cell pattern", 1).verdict
+        QuoteLocator(document("nothing", "an atypical cell pattern")).locate("a typical cell pattern", 1).verdict
         != "WRONG_PAGE"
     )
 

@@ -8,19 +8,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.grounding import Located, Locator
-from evalkit.grounding.difference import says_something
+from evalkit.grounding import QuoteLocation, QuoteLocator
+from evalkit.grounding.difference import has_content_words
 
 PASSES = ("VERBATIM", "NOISY")
 
 
-def locate(quote: str, number: int, *pages: str) -> Located:
-    return Locator(document(*pages) if pages else doc2_6()).locate(quote, number)
+def locate(quote: str, number: int, *pages: str) -> QuoteLocation:
+    return QuoteLocator(document(*pages) if pages else doc2_6()).locate(quote, number)
 
 
-def words_at(place: Located, bundle: DocumentBundle) -> str:
-    assert place.page is not None
-    return bundle.page(place.page).text[place.start : place.end]
+def words_at(place: QuoteLocation, bundle: DocumentBundle) -> str:
+    assert place.page_number is not None
+    return bundle.page(place.page_number).text[place.start : place.end]
 
 
 # --------------------------------------------------------------------------------------------------- verdicts
@@ -49,25 +49,25 @@ def test_a_quote_on_its_page(text: str, quote: str, verdict: str) -> None:
     place = locate(quote, 1, text)
     assert place.verdict == verdict
     assert place.is_found is (verdict in PASSES)
-    assert place.page == (1 if place.is_found else None)
+    assert place.page_number == (1 if place.is_found else None)
 
 
 @pytest.mark.parametrize(("claimed", "stands_on"), [(1, 2), (3, 2), (8, 2), (0, 2), (9, 2), (-4, 2), (10**12, 2)])
 def test_a_quote_that_stands_on_another_page(claimed: int, stands_on: int) -> None:
     place = locate("BRCA1 c.5266dupC was detected", claimed)
-    assert (place.verdict, place.page, place.is_found) == ("WRONG_PAGE", stands_on, False)
+    assert (place.verdict, place.page_number, place.is_found) == ("WRONG_PAGE", stands_on, False)
     assert words_at(place, doc2_6()) == "BRCA1 c.5266dupC was detected"
 
 
 def test_of_several_other_pages_the_nearest_is_named() -> None:
     quote = "see the table below"
     place = locate(quote, 4, quote, "nothing", "nothing", "nothing else", quote, "nothing")
-    assert place.page == 5
+    assert place.page_number == 5
 
 
 def test_the_claimed_page_goes_before_a_better_copy_elsewhere() -> None:
     place = locate("Margins are Negative", 2, "Margins are Negative", "margins are negative")
-    assert (place.verdict, place.page) == ("NOISY", 2)
+    assert (place.verdict, place.page_number) == ("NOISY", 2)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,13 @@ def test_a_part_of_a_word_or_number_is_not_that_word_or_number(text: str, quote:
 def test_divided_words_are_other_words() -> None:
     for said, stands in (("a typical cells seen", "atypical cells seen"), ("a symptomatic man", "asymptomatic man")):
         for quote, text in ((said, stands), (stands, said)):
-            assert Locator(document(page(1, text))).locate(quote, 1).verdict == "UNCERTAIN"
+            assert QuoteLocator(document(page(1, text))).locate(quote, 1).verdict == "UNCERTAIN"
 
 
 def test_a_line_break_may_divide_a_word() -> None:
-    assert Locator(document(page(1, "the micro-\nscopic view"))).locate("the microscopic view", 1).verdict == "NOISY"
+    assert (
+        QuoteLocator(document(page(1, "the micro-\nscopic view"))).locate("the microscopic view", 1).verdict == "NOISY"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_a_changed_digit_never_passes(place: int, digit: str) -> None:
 @pytest.mark.parametrize("quote", ["", " ", "\n\t", ".", "...", "— – -", "“”", "()", "\u200b", "%"])
 def test_a_quote_without_a_letter_or_digit_is_nowhere(quote: str) -> None:
     place = locate(quote, 1, f"text ... with {quote} — – - “” () in it")
-    assert (place.verdict, place.page, place.boxes) == ("ABSENT", None, ())
+    assert (place.verdict, place.page_number, place.boxes) == ("ABSENT", None, ())
 
 
 @pytest.mark.parametrize("text", ["", "short", "GENOMIC SEQUENCING REPORT"])
@@ -151,9 +153,9 @@ def test_a_quote_that_is_longer_than_the_page_is_not_on_it(text: str) -> None:
 
 def test_a_near_miss_shows_the_passage_to_compare_and_does_not_pass() -> None:
     place = locate("BRCA1 c.5266dupC was expected in a heterozygous state", 2)
-    assert (place.verdict, place.page) == ("ALTERED", 2)
-    assert place.difference == "finding: the document says “detected”, the quote “expected”"
-    assert 85 <= place.score < 100
+    assert (place.verdict, place.page_number) == ("ALTERED", 2)
+    assert place.difference_text == "finding: the document says “detected”, the quote “expected”"
+    assert 85 <= place.similarity < 100
     assert "BRCA1 c.5266dupC was detected" in words_at(place, doc2_6())
     assert place.boxes
 
@@ -163,8 +165,8 @@ def test_a_near_miss_shows_the_passage_to_compare_and_does_not_pass() -> None:
 )
 def test_what_nobody_could_read_can_neither_confirm_nor_refute(status: str, verdict: str) -> None:
     bundle = document(page(1, "", status=status), "another page")
-    place = Locator(bundle).locate("invasive carcinoma of the breast", 1)
-    assert (place.verdict, place.page) == (verdict, None)
+    place = QuoteLocator(bundle).locate("invasive carcinoma of the breast", 1)
+    assert (place.verdict, place.page_number) == (verdict, None)
 
 
 @settings(max_examples=50)
@@ -175,7 +177,7 @@ def test_whole_words_copied_from_a_page_are_verbatim_and_found_where_they_stand(
     words = DOC2_6[number].split(" ")
     start %= len(words)
     quote = " ".join(words[start : start + length])
-    assume(says_something(quote))
+    assume(has_content_words(quote))
     place = locate(quote, number + 1)
     assert place.verdict == "VERBATIM"
     assert words_at(place, doc2_6()).casefold() == quote.strip().casefold()
@@ -191,7 +193,7 @@ def test_a_verbatim_quote_is_shown_where_it_stands_verbatim() -> None:
 @given(st.text(max_size=80), st.integers(-2, 10))
 def test_any_quote_gets_a_verdict(quote: str, number: int) -> None:
     place = locate(quote, number)
-    assert place.is_found <= (place.page == number)
+    assert place.is_found <= (place.page_number == number)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_any_quote_gets_a_verdict(quote: str, number: int) -> None:
     ],
 )
 def test_an_anchor_is_on_the_page_or_not(anchor: str, number: int, there: bool) -> None:
-    assert Locator(doc2_6()).has(anchor, number) is there
+    assert QuoteLocator(doc2_6()).has_quote(anchor, number) is there
 
 
 # ------------------------------------------------------------------------------------------------------ boxes

@@ -2,13 +2,13 @@
 
 from spellchecker import SpellChecker
 
-from evalkit.grounding.words import Vocabulary, english
+from evalkit.grounding.vocabulary import Vocabulary, load_english_words
 
 LISTED = SpellChecker().word_frequency.dictionary
 
 
 def test_every_listed_word_is_found_and_no_part_of_one() -> None:
-    words = english()
+    words = load_english_words()
     assert all(word in words for word in LISTED)
     parts = {cut for word in list(LISTED)[::7] for cut in (word[1:], word[:-1], word + "s", f"{word} ")}
     assert {part for part in parts if part in words} == {part for part in parts if part in LISTED}
@@ -16,7 +16,8 @@ def test_every_listed_word_is_found_and_no_part_of_one() -> None:
 
 def test_what_stands_outside_the_list_is_no_word() -> None:
     assert not any(
-        word in english() for word in ("", " ", "\0", "\ud800", "zzzzzz", "\N{OLD ITALIC LETTER A}", "the and")
+        word in load_english_words()
+        for word in ("", " ", "\0", "\ud800", "zzzzzz", "\N{OLD ITALIC LETTER A}", "the and")
     )
 
 

@@ -42,14 +42,14 @@ def ask(*numbers: int) -> Answer[Sum]:
 def test_it_answers_with_the_questions_own_computation() -> None:
     assert EmbeddedModel().name == "embedded"
     answer = ask(2, 3)
-    assert (answer.value, answer.failure, answer.unparseable) == (Sum(total=5), None, False)
+    assert (answer.value, answer.failure, answer.is_unparseable) == (Sum(total=5), None, False)
     assert (answer.usage.calls, answer.usage.input_tokens, answer.usage.cost_usd) == (1, 0, "0")
 
 
 def test_a_defect_is_a_failed_answer_that_quotes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     answer = ask()
     assert answer.value is None
-    assert not answer.unparseable
+    assert not answer.is_unparseable
     assert answer.failure
     assert "ZeroDivisionError" in answer.failure
     assert "patient" not in answer.failure + caplog.text

@@ -22,8 +22,8 @@ from servers import gemini as service
 from servers.gemini import RIGHT, THOUGHT_TOKENS, Answer, Fault, GeminiServer, finished, http_error, scripted
 
 from evalkit.errors import UsageError
-from evalkit.llm.gemini import Gemini
-from evalkit.llm.model import CallFailed, Reply, Request, Usage
+from evalkit.llm.gemini import GeminiProvider
+from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 
 PROMPT = "PATIENT Jane Roe, born 1950. You look for traps in this."
 KEY = "SECRETKEY-31415"
@@ -118,7 +118,7 @@ class Bench:
         self.reaction: Answer = lambda call: RIGHT
         self.server = GeminiServer(self._answer)
         self.runner = asyncio.Runner()
-        self.gemini: Gemini
+        self.gemini: GeminiProvider
 
     def _answer(self, call: service.Call) -> str | Fault:
         return self.reaction(call)
@@ -132,16 +132,16 @@ class Bench:
 def bench() -> Iterator[Bench]:
     bench = Bench()
     with bench.server, bench.runner:
-        bench.gemini = Gemini("gemini-9", base_url=bench.server.url, api_key=KEY)
+        bench.gemini = GeminiProvider("gemini-9", base_url=bench.server.url, api_key=KEY)
         yield bench
         bench.runner.run(bench.gemini.close())
 
 
-def asked(gemini: Gemini, *, seconds: float = 20.0) -> Reply:
+def asked(gemini: GeminiProvider, *, seconds: float = 20.0) -> Reply:
     return asyncio.run(sent_and_closed(gemini, seconds))
 
 
-async def sent_and_closed(gemini: Gemini, seconds: float = 20.0) -> Reply:
+async def sent_and_closed(gemini: GeminiProvider, seconds: float = 20.0) -> Reply:
     try:
         return await gemini.send(Request(PROMPT, SCHEMA, seconds))
     finally:
@@ -158,10 +158,10 @@ def test_a_fault_is_one_call_and_one_code(
     bench: Bench, fault: Fault, code: str, may_pass: bool, retry_after: float | None, usage: Usage
 ) -> None:
     before = len(bench.server.calls)
-    with pytest.raises(CallFailed) as failed:
+    with pytest.raises(ModelCallError) as failed:
         bench.ask(fault)
     error = failed.value
-    assert (error.code, error.may_pass, error.retry_after, error.usage) == (code, may_pass, retry_after, usage)
+    assert (error.code, error.is_transient, error.retry_after, error.usage) == (code, may_pass, retry_after, usage)
     assert len(bench.server.calls) == before + 1
     assert error.message[0].isupper()
     assert not error.message.endswith(".")
@@ -192,7 +192,7 @@ def test_what_a_provider_had_seen_before_is_told() -> None:
     with GeminiServer(lambda call: "{}") as server:
 
         async def both() -> list[Usage]:
-            gemini = Gemini("m", base_url=server.url, api_key=KEY)
+            gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
             try:
                 return [(await gemini.send(Request(begin + end, SCHEMA, 20))).usage for end in ("V2", "V3", "V3")]
             finally:
@@ -205,7 +205,7 @@ def test_what_a_provider_had_seen_before_is_told() -> None:
 
 def test_a_date_to_wait_for_is_told_in_seconds(bench: Bench) -> None:
     then = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
-    with pytest.raises(CallFailed) as failed:
+    with pytest.raises(ModelCallError) as failed:
         bench.ask(http_error(503, retry_after=then))
     assert failed.value.retry_after == pytest.approx(39.5, abs=1)
 
@@ -213,15 +213,15 @@ def test_a_date_to_wait_for_is_told_in_seconds(bench: Bench) -> None:
 def test_a_server_that_is_not_there_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(CallFailed) as failed:
-        asked(Gemini("m", base_url=f"http://127.0.0.1:{port}", api_key=KEY))
-    assert (failed.value.code, failed.value.may_pass) == ("LLM-UNREACHABLE", True)
+    with pytest.raises(ModelCallError) as failed:
+        asked(GeminiProvider("m", base_url=f"http://127.0.0.1:{port}", api_key=KEY))
+    assert (failed.value.code, failed.value.is_transient) == ("LLM-UNREACHABLE", True)
 
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1", "nowhere"])
 def test_an_address_that_is_none_is_unreachable(address: str) -> None:
-    with pytest.raises(CallFailed) as failed:
-        asked(Gemini("m", base_url=address, api_key=KEY))
+    with pytest.raises(ModelCallError) as failed:
+        asked(GeminiProvider("m", base_url=address, api_key=KEY))
     assert failed.value.code == "LLM-UNREACHABLE"
 
 
@@ -262,7 +262,7 @@ def test_the_environment_gives_a_key_and_nothing_else(monkeypatch: pytest.Monkey
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     with GeminiServer(lambda call: RIGHT) as server:
-        asked(Gemini("m", base_url=server.url))
+        asked(GeminiProvider("m", base_url=server.url))
     assert server.calls[0].path == "/v1beta/models/m:generateContent"
     assert server.calls[0].headers["x-goog-api-key"] == KEY
     assert not list(tmp_path.iterdir())
@@ -271,17 +271,17 @@ def test_the_environment_gives_a_key_and_nothing_else(monkeypatch: pytest.Monkey
 def test_without_a_key_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    with GeminiServer(lambda call: RIGHT) as server, pytest.raises(CallFailed, match="GEMINI_API_KEY") as failed:
-        asked(Gemini("m", base_url=server.url))
-    assert (failed.value.code, failed.value.may_pass, failed.value.usage) == ("LLM-KEY", False, Usage())
+    with GeminiServer(lambda call: RIGHT) as server, pytest.raises(ModelCallError, match="GEMINI_API_KEY") as failed:
+        asked(GeminiProvider("m", base_url=server.url))
+    assert (failed.value.code, failed.value.is_transient, failed.value.usage) == ("LLM-KEY", False, Usage())
     assert server.calls == []
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\n{KEY}", f"{KEY}ü", f"{KEY}\x00"])
 def test_a_key_that_cannot_be_sent_is_not_told_either(key: str) -> None:
-    with GeminiServer(lambda call: RIGHT) as server, pytest.raises(CallFailed) as failed:
-        asked(Gemini("m", base_url=server.url, api_key=key))
-    assert (failed.value.code, failed.value.may_pass) == ("LLM-KEY", False)
+    with GeminiServer(lambda call: RIGHT) as server, pytest.raises(ModelCallError) as failed:
+        asked(GeminiProvider("m", base_url=server.url, api_key=key))
+    assert (failed.value.code, failed.value.is_transient) == ("LLM-KEY", False)
     assert KEY not in whole(failed.value)
 
 
@@ -291,7 +291,7 @@ def test_vertex_is_asked_with_the_login_of_this_computer(monkeypatch: pytest.Mon
     monkeypatch.setattr("google.auth.default", lambda **given: (Credentials(token="LOGIN-27"), "other"))
     monkeypatch.setenv("GOOGLE_API_KEY", "never sent")
     with GeminiServer(lambda call: RIGHT) as server:
-        asked(Gemini("m", base_url=server.url, api_key=KEY, project="clinic", location="europe-west4"))
+        asked(GeminiProvider("m", base_url=server.url, api_key=KEY, project="clinic", location="europe-west4"))
     (call,) = server.calls
     where = "/v1beta1/projects/clinic/locations/europe-west4/publishers/google/models/m:generateContent"
     assert (call.model, call.path) == ("m", where)
@@ -317,9 +317,9 @@ def test_without_a_login_vertex_is_not_asked(
         raise getattr(exceptions, raised)(KEY)
 
     monkeypatch.setattr("google.auth.default", default)
-    with GeminiServer(lambda call: RIGHT) as server, pytest.raises(CallFailed) as failed:
-        asked(Gemini("m", base_url=server.url, project="clinic", location="europe-west4"))
-    assert (failed.value.code, failed.value.may_pass) == (code, may_pass)
+    with GeminiServer(lambda call: RIGHT) as server, pytest.raises(ModelCallError) as failed:
+        asked(GeminiProvider("m", base_url=server.url, project="clinic", location="europe-west4"))
+    assert (failed.value.code, failed.value.is_transient) == (code, may_pass)
     assert KEY not in whole(failed.value)
     assert server.calls == []
 
@@ -327,19 +327,19 @@ def test_without_a_login_vertex_is_not_asked(
 @pytest.mark.parametrize("given", [{"project": "clinic"}, {"location": "europe-west4"}])
 def test_half_of_vertex_is_never_taken_for_the_other_service(given: dict[str, str]) -> None:
     with pytest.raises(UsageError):
-        Gemini("m", api_key=KEY, **given)
+        GeminiProvider("m", api_key=KEY, **given)
 
 
 def test_a_redirect_takes_the_key_nowhere() -> None:
     with GeminiServer(lambda call: RIGHT) as other:
         away = page(307, b"", Location=f"{other.url}/v1beta/models/m:generateContent")
-        with GeminiServer(lambda call: away) as server, pytest.raises(CallFailed):
-            asked(Gemini("m", base_url=server.url, api_key=KEY))
+        with GeminiServer(lambda call: away) as server, pytest.raises(ModelCallError):
+            asked(GeminiProvider("m", base_url=server.url, api_key=KEY))
     assert other.calls == []
 
 
 def test_the_name_is_that_of_the_option() -> None:
-    assert Gemini("gemini-9").name == "gemini:gemini-9"
+    assert GeminiProvider("gemini-9").name == "gemini:gemini-9"
 
 
 # Time ----------------------------------------------------------------------------------------------------------------
@@ -348,10 +348,10 @@ def test_the_name_is_that_of_the_option() -> None:
 @pytest.mark.parametrize("fault", [service.HANG, service.DRIP], ids=str)
 def test_a_call_ends_when_its_time_is_up(bench: Bench, fault: Fault) -> None:
     begun = time.monotonic()
-    with pytest.raises(CallFailed) as failed:
+    with pytest.raises(ModelCallError) as failed:
         bench.ask(fault, seconds=0.3)
     assert 0.3 <= time.monotonic() - begun < SECONDS
-    assert (failed.value.code, failed.value.may_pass, failed.value.usage) == ("LLM-TIMEOUT", True, NOTHING)
+    assert (failed.value.code, failed.value.is_transient, failed.value.usage) == ("LLM-TIMEOUT", True, NOTHING)
 
 
 def test_a_cancelled_call_hangs_up() -> None:
@@ -362,7 +362,7 @@ def test_a_cancelled_call_hangs_up() -> None:
         return service.HANG
 
     async def cancel() -> None:
-        gemini = Gemini("m", base_url=server.url, api_key=KEY)
+        gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
         calling = asyncio.create_task(gemini.send(Request(PROMPT, SCHEMA, 60)))
         await asyncio.to_thread(arrived.wait, SECONDS)
         calling.cancel()
@@ -385,7 +385,7 @@ def test_one_object_serves_one_loop_after_the_other(is_closed: bool) -> None:
                 await gemini.close()
 
     with GeminiServer(lambda call: RIGHT) as server:
-        gemini = Gemini("m", base_url=server.url, api_key=KEY)
+        gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
         assert [asyncio.run(run()) for _ in range(3)] == [RIGHT] * 3
         asyncio.run(gemini.close())
 
@@ -400,13 +400,13 @@ def test_a_closed_one_gives_its_connections_back_and_opens_new_ones() -> None:
             assert await eventually_beside(lambda: server.connections == 0)
 
     with GeminiServer(lambda call: RIGHT) as server:
-        gemini = Gemini("m", base_url=server.url, api_key=KEY)
+        gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
         asyncio.run(run())
 
 
 def test_many_calls_wait_at_once() -> None:
     async def run() -> bool:
-        gemini = Gemini("m", base_url=server.url, api_key=KEY)
+        gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
         calls = [asyncio.create_task(gemini.send(Request(PROMPT, SCHEMA, 2 * SECONDS))) for _ in range(64)]
         are_there = await eventually_beside(lambda: len(server.calls) == 64)
         for call in calls:
@@ -447,7 +447,7 @@ def test_no_error_log_or_warning_holds_prompt_reply_or_key(
         warnings.simplefilter("always")
         try:
             bench.ask(asked_for.within(reply) if isinstance(asked_for, Fault) else reply, seconds=0.2)
-        except CallFailed as error:
+        except ModelCallError as error:
             told, origins = whole(error), (error.__cause__, error.__context__)
     told += "".join(f"{record.getMessage()} {vars(record)}" for record in caplog.records)
     told += "".join(str(one.message) for one in warned) + "".join(capfd.readouterr())
@@ -472,7 +472,7 @@ def test_the_server_speaks_every_address(where: str) -> None:
 
 def test_the_server_plays_a_script_by_role_and_outlives_a_stop() -> None:
     async def ask(prompt: str) -> str:
-        gemini = Gemini("m", base_url=server.url, api_key=KEY)
+        gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
         try:
             return (await gemini.send(Request(prompt, SCHEMA, 20))).text
         finally:
@@ -497,8 +497,8 @@ def test_what_the_answer_raises_is_raised_where_the_test_is() -> None:
     def answer(call: service.Call) -> str:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), GeminiServer(answer) as server, pytest.raises(CallFailed):
-        asked(Gemini("m", base_url=server.url, api_key=KEY))
+    with pytest.raises(ZeroDivisionError), GeminiServer(answer) as server, pytest.raises(ModelCallError):
+        asked(GeminiProvider("m", base_url=server.url, api_key=KEY))
 
 
 @pytest.mark.parametrize(

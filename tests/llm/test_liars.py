@@ -17,11 +17,11 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.llm.gate import Gate
-from evalkit.llm.gemini import Gemini
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
-from evalkit.llm.prompts import fenced
-from evalkit.llm.remote import LanguageModel
+from evalkit.llm.prompts import fence_document
 
 COUNT = 200
 ORDERS = (
@@ -72,7 +72,7 @@ def computed(outcome: ClassificationOutcome, bundle: DocumentBundle) -> Decision
 @pytest.mark.parametrize("profile", ["full", "lean"])
 def test_no_verdict_is_milder_than_what_is_computed(profile: str) -> None:
     bundles = [read(number) for number in range(COUNT)]
-    marks = {fenced(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
+    marks = {fence_document(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
 
     def lie(call: Call) -> str:
         if call.role != "classifier":
@@ -80,7 +80,7 @@ def test_no_verdict_is_milder_than_what_is_computed(profile: str) -> None:
         return json.dumps(edited(doc2_6_answer(), LIES[marks[call.prompt.split(maxsplit=1)[0]] // 2 % len(LIES)]))
 
     async def all_of_them(server: GeminiServer) -> list[ClassificationOutcome]:
-        model = LanguageModel(Gemini("m", base_url=server.url, api_key="k"), Ledger(), Gate(16))
+        model = LanguageModel(GeminiProvider("m", base_url=server.url, api_key="k"), Ledger(), AimdLimiter(16))
         judge = RetryOrchestrator(model, profile=profile)  # type: ignore[arg-type]
         try:
             return await asyncio.gather(*(judge.evaluate(bundle) for bundle in bundles))

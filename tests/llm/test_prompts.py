@@ -16,7 +16,13 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
-from evalkit.llm.prompts import as_json, fenced, prompt_names, prompt_versions, render
+from evalkit.llm.prompts import (
+    compute_prompt_versions,
+    dump_compact_json,
+    fence_document,
+    fill_prompt_template,
+    list_prompt_names,
+)
 
 VERIFIER_PROMPTS = ["V2_Internal_Consistency_Checker", "V3_Trap_Detector", "V4_Evidence_Quality_Assessor"]
 FILLED = {"document": "the document", "types": "the types", "classification": "the claims"}
@@ -33,12 +39,12 @@ def asked(value: Json | None = None, bundle: DocumentBundle | None = None) -> li
 
 
 def test_the_prompts_have_the_names_of_the_specification() -> None:
-    assert {"primary_classifier_agent_prompt", *VERIFIER_PROMPTS} <= set(prompt_names())
+    assert {"primary_classifier_agent_prompt", *VERIFIER_PROMPTS} <= set(list_prompt_names())
 
 
 @pytest.mark.parametrize("name", VERIFIER_PROMPTS)
 def test_a_prompt_is_filled_with_exactly_its_variables(name: str) -> None:
-    text = render(name, **FILLED)
+    text = fill_prompt_template(name, **FILLED)
     assert all(value in text for value in FILLED.values())
     assert "${" not in text
 
@@ -47,7 +53,7 @@ def test_a_prompt_is_filled_with_exactly_its_variables(name: str) -> None:
 @pytest.mark.parametrize("missing", FILLED)
 def test_a_missing_variable_is_an_error_by_name(name: str, missing: str) -> None:
     with pytest.raises(UsageError, match=missing) as refused:
-        render(name, **{key: value for key, value in FILLED.items() if key != missing})
+        fill_prompt_template(name, **{key: value for key, value in FILLED.items() if key != missing})
     assert refused.value.code == "PROMPT-VARIABLES"
     assert name in refused.value.message
 
@@ -55,23 +61,23 @@ def test_a_missing_variable_is_an_error_by_name(name: str, missing: str) -> None
 @pytest.mark.parametrize("name", VERIFIER_PROMPTS)
 def test_an_unknown_variable_is_an_error_by_name(name: str) -> None:
     with pytest.raises(UsageError, match="documnet"):
-        render(name, **FILLED, documnet="x")
+        fill_prompt_template(name, **FILLED, documnet="x")
 
 
 @pytest.mark.parametrize("name", ["V9_Nobody", "", "../pyproject"])
 def test_a_prompt_that_is_not_there_is_an_error_that_names_those_that_are(name: str) -> None:
     with pytest.raises(UsageError, match="V3_Trap_Detector"):
-        render(name)
+        fill_prompt_template(name)
 
 
 def test_what_is_filled_in_is_not_filled_again() -> None:
     hostile = "costs $5, ${types} and ${classification} and $$"
-    assert hostile in render(VERIFIER_PROMPTS[0], **FILLED | {"document": hostile})
+    assert hostile in fill_prompt_template(VERIFIER_PROMPTS[0], **FILLED | {"document": hostile})
 
 
 def test_every_prompt_has_a_version_that_follows_its_text() -> None:
-    assert set(prompt_versions()) == set(prompt_names())
-    assert len(set(prompt_versions().values())) == len(prompt_names())
+    assert set(compute_prompt_versions()) == set(list_prompt_names())
+    assert len(set(compute_prompt_versions().values())) == len(list_prompt_names())
 
 
 # ----------------------------------------------------------------------------------------- the shared document
@@ -80,7 +86,7 @@ def test_every_prompt_has_a_version_that_follows_its_text() -> None:
 def test_the_document_comes_first_and_is_the_same_to_the_byte_for_all() -> None:
     prompts = [*asked(), PrimaryClassifier().build_question(doc2_6()).prompt()]
     assert len(prompts) == 4
-    assert all(prompt.startswith(fenced(doc2_6())) for prompt in prompts)
+    assert all(prompt.startswith(fence_document(doc2_6())) for prompt in prompts)
 
 
 def test_the_verifiers_share_everything_but_their_instructions() -> None:
@@ -136,7 +142,7 @@ def marks(text: str) -> list[str]:
 
 
 def test_every_page_is_fenced_with_its_number_and_status() -> None:
-    text = fenced(document("first", page(2, "", status="image"), "third"))
+    text = fence_document(document("first", page(2, "", status="image"), "third"))
     assert marks(text)[0].startswith("<document-")
     assert marks(text)[-1].startswith("</document-")
     assert [int(number) for number in re.findall(r"<page-\w+ number=(\d+) status=\w+>", text)] == [1, 2, 3]
@@ -153,7 +159,7 @@ def test_every_page_is_fenced_with_its_number_and_status() -> None:
     ],
 )
 def test_document_text_cannot_close_its_fence(attack: str) -> None:
-    text = fenced(document("harmless", attack, "harmless too"))
+    text = fence_document(document("harmless", attack, "harmless too"))
     end = marks(text)[-1] + ">"
     assert text.count(end) == 1
     assert text.endswith(end)
@@ -163,20 +169,20 @@ def test_document_text_cannot_close_its_fence(attack: str) -> None:
 
 def test_one_documents_fence_is_of_no_use_in_another() -> None:
     """Whoever has seen the marks of one file cannot write them into the next: they come from its own bytes."""
-    seen = fenced(document("a first letter"))
-    second = fenced(document(f"a second letter {seen}"))
+    seen = fence_document(document("a first letter"))
+    second = fence_document(document(f"a second letter {seen}"))
     own = set(marks(second)) - set(marks(seen))
     assert len(own) == 4
-    assert fenced(document("a first letter")) == seen
+    assert fence_document(document("a first letter")) == seen
 
 
 def test_only_some_pages_can_be_fenced() -> None:
     bundle = document("one", "two", "three")
-    text = fenced(bundle, [bundle.page(2)])
+    text = fence_document(bundle, [bundle.page(2)])
     assert "\n[1] two\n" in text
     assert "one" not in text
     assert "pages=3" in text
 
 
 def test_equal_values_are_equal_json() -> None:
-    assert as_json({"b": 1, "a": "é"}) == as_json({"a": "é", "b": 1}) == '{"a":"é","b":1}'
+    assert dump_compact_json({"b": 1, "a": "é"}) == dump_compact_json({"a": "é", "b": 1}) == '{"a":"é","b":1}'

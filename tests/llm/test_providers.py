@@ -22,8 +22,8 @@ from servers.openai import Call, Fault, ModelServer
 
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import UsageError
-from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
-from evalkit.llm.providers import provider
+from evalkit.llm.model import ModelCallError, Provider, Reply, Request, Usage
+from evalkit.llm.providers import build_provider
 
 ASKED, ANSWERED, KEY = "Mrs Amarante has a rash", "erythema of Mrs Amarante", "sk-planted-0123456789"
 ENVIRONMENT = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY, "OLLAMA_API_KEY": KEY}
@@ -89,7 +89,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def at(served: ModelServer, name: str, **environment: str) -> Provider:
-    return provider(
+    return build_provider(
         name,
         environment=environment or ENVIRONMENT,
         openai_base_url=f"{served.url}/v1",
@@ -127,10 +127,10 @@ def test_fault_is_named_after_one_request_and_tells_nothing(standing, fault):
     running.answer = lambda _: wrong
     running.calls.clear()
     seconds = 0.3 if wrong.way in {"hang", "drip"} else 5.0
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(ModelCallError) as caught:
         runner.run(asked.send(Request(ASKED, SCHEMA, seconds)))
     failed = caught.value
-    assert (failed.code, failed.may_pass, failed.retry_after, failed.usage) == (code, may_pass, retry_after, usage)
+    assert (failed.code, failed.is_transient, failed.retry_after, failed.usage) == (code, may_pass, retry_after, usage)
     assert len(running.calls) == 1
     told = [
         str(failed),
@@ -148,26 +148,26 @@ def test_fault_is_named_after_one_request_and_tells_nothing(standing, fault):
 
 def test_exhausted_credit_does_not_pass(served):
     served.answer = lambda _: server.NO_CREDIT
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(ModelCallError) as caught:
         ask(at(served, "openai:gpt-4o"))
-    assert (caught.value.code, caught.value.may_pass, caught.value.retry_after) == ("LLM-RATE", False, None)
+    assert (caught.value.code, caught.value.is_transient, caught.value.retry_after) == ("LLM-RATE", False, None)
 
 
 def test_server_that_is_not_there(name):
     with ModelServer(lambda _: ANSWERED) as gone:
         asked = at(gone, name)
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(ModelCallError) as caught:
         ask(asked)
-    assert (caught.value.code, caught.value.may_pass) == ("LLM-UNREACHABLE", True)
+    assert (caught.value.code, caught.value.is_transient) == ("LLM-UNREACHABLE", True)
 
 
 def test_schema_that_the_model_cannot_take_costs_nothing(served):
     asked = at(served, "anthropic:claude-sonnet-4-6")
     rich = {name: {"type": ["string", "null"]} for name in "abcdefghijklmnopqrst"}
     schema = {"type": "object", "properties": rich, "required": list(rich)}
-    with pytest.raises(CallFailed) as caught:
+    with pytest.raises(ModelCallError) as caught:
         asyncio.run(asked.send(Request(ASKED, schema, 5)))
-    assert (caught.value.code, caught.value.may_pass, caught.value.usage) == ("LLM-REQUEST", False, Usage())
+    assert (caught.value.code, caught.value.is_transient, caught.value.usage) == ("LLM-REQUEST", False, Usage())
     assert not served.calls
 
 
@@ -354,7 +354,7 @@ def test_no_log_record_holds_prompt_reply_or_key(served, name, fault, kept):
 
     async def twice() -> None:
         for _ in range(2):
-            with contextlib.suppress(CallFailed):
+            with contextlib.suppress(ModelCallError):
                 await asked.send(Request(ASKED, SCHEMA, 5))
             for known in list(logging.getLogger().manager.loggerDict):
                 logging.getLogger(known).setLevel(1)  # as a notebook does that wants to see more
@@ -410,7 +410,7 @@ def test_no_call_is_traced(served, name, monkeypatch):
 @pytest.mark.parametrize("name", ["", "openai", "openai:", ":gpt-4o", "embedded", "mistral:large", "OpenAI:gpt-4o"])
 def test_unknown_name_is_told_what_there_is(name):
     with pytest.raises(UsageError) as caught:
-        provider(name, environment=ENVIRONMENT)
+        build_provider(name, environment=ENVIRONMENT)
     assert caught.value.code == "MODEL-NAME"
     for known in ("gemini:", "openai:", "anthropic:", "ollama:"):
         assert known in caught.value.remedy
@@ -435,7 +435,7 @@ def test_unknown_name_is_told_what_there_is(name):
 )
 def test_missing_key_names_its_variable_and_no_other_key(name, environment, variable):
     with pytest.raises(UsageError) as caught:
-        provider(name, environment=environment)
+        build_provider(name, environment=environment)
     assert caught.value.code == "MODEL-KEY"
     assert variable in str(caught.value)
     assert KEY not in str(caught.value)
@@ -468,8 +468,8 @@ def test_servers_of_ones_own_need_no_key(served, name):
 )
 def test_gemini_gets_its_key_or_project(monkeypatch, environment, expected):
     made: list[Any] = []
-    monkeypatch.setattr("evalkit.llm.gemini.Gemini", lambda model, **named: made.append((model, named)))
-    provider("gemini:gemini-2.5-flash", environment=environment, gemini_base_url="https://proxy.example.org")
+    monkeypatch.setattr("evalkit.llm.gemini.GeminiProvider", lambda model, **named: made.append((model, named)))
+    build_provider("gemini:gemini-2.5-flash", environment=environment, gemini_base_url="https://proxy.example.org")
     assert made == [("gemini-2.5-flash", {"base_url": "https://proxy.example.org", **expected})]
 
 
@@ -502,10 +502,10 @@ def test_documents_never_cross_a_network_in_clear(service, address):
     environment = {**ENVIRONMENT, "GEMINI_API_KEY": KEY}
     addresses: Any = {f"{service}_base_url": address}
     if allowed:
-        assert provider(f"{service}:m", environment=environment, **addresses).name == f"{service}:m"
+        assert build_provider(f"{service}:m", environment=environment, **addresses).name == f"{service}:m"
         return
     with pytest.raises(UsageError) as caught:
-        provider(f"{service}:m", environment=environment, **addresses)
+        build_provider(f"{service}:m", environment=environment, **addresses)
     assert caught.value.code == "MODEL-ADDRESS"
     assert "pw" not in str(caught.value)
     assert "key=k" not in str(caught.value)

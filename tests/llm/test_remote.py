@@ -22,12 +22,12 @@ from servers.gemini import Call, Fault, GeminiServer
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.errors import StoreError
-from evalkit.llm.gate import Gate
-from evalkit.llm.gemini import Gemini
-from evalkit.llm.ledger import Ledger, Limits, MemoryJournal
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.gemini import GeminiProvider
+from evalkit.llm.ledger import Ledger, MemoryJournal, SpendingLimits
 from evalkit.llm.model import Question, Reply, Request, Usage
-from evalkit.llm.prompts import fenced
-from evalkit.llm.remote import LanguageModel
+from evalkit.llm.prompts import fence_document
 from evalkit.store import hash_canonical_json
 
 NOTHING_FOUND = '{"findings": []}'
@@ -42,8 +42,10 @@ def right(call: Call) -> str:
 def asked(
     server: GeminiServer, model: str = "m", *, ledger: Ledger | None = None, seconds: float = 60
 ) -> LanguageModel:
-    provider = Gemini(model, base_url=server.url, api_key=KEY)
-    return LanguageModel(provider, ledger or Ledger(), Gate(64), seconds=seconds, first_wait=0.001, longest_wait=0.01)
+    provider = GeminiProvider(model, base_url=server.url, api_key=KEY)
+    return LanguageModel(
+        provider, ledger or Ledger(), AimdLimiter(64), time_limit_seconds=seconds, max_first_wait=0.001, max_wait=0.01
+    )
 
 
 async def evaluated(model: LanguageModel, **options: Any) -> ClassificationOutcome:
@@ -101,7 +103,7 @@ def test_every_fault_of_every_role_escalates_by_its_code_or_succeeds_after_a_ret
         for times in (*range(1, min(tried, 4)), ALWAYS)
     ]
     bundles = [doc2_6().model_copy(update={"sha256": f"{number:064x}"}) for number in range(len(cells))]
-    marks = {fenced(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
+    marks = {fence_document(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
     seen: Counter[int] = Counter()
 
     def answer(call: Call) -> str | Fault:
@@ -213,7 +215,7 @@ def test_a_blocker_ends_the_asking_and_a_repair_asks_no_more(changes: dict[str, 
 def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
     class Torn(MemoryJournal):
         def of(self, question: str, *, after: int = 0) -> list[Any]:
-            return [replace(call, answer="{}") for call in super().of(question, after=after)]
+            return [replace(call, answer="{}") for call in super().find_calls(question, after_number=after)]
 
     journal = Torn()
     with GeminiServer(right) as server:
@@ -289,17 +291,17 @@ def test_of_a_model_without_a_public_price_the_cost_is_unknown_and_not_nothing()
 @pytest.mark.parametrize(
     ("limits", "calls"),
     [
-        (Limits(calls_per_document=1), 1),
-        (Limits(calls_per_run=1), 1),
-        (Limits(calls_per_document=3), 3),
-        (Limits(tokens_per_document=10), 0),
-        (Limits(tokens_per_run=3_500), 1),
-        (Limits(usd_per_document=Decimal("0.0000001")), 0),
-        (Limits(usd_per_run=Decimal("0.0035")), 1),
+        (SpendingLimits(calls_per_document=1), 1),
+        (SpendingLimits(calls_per_run=1), 1),
+        (SpendingLimits(calls_per_document=3), 3),
+        (SpendingLimits(tokens_per_document=10), 0),
+        (SpendingLimits(tokens_per_run=3_500), 1),
+        (SpendingLimits(usd_per_document=Decimal("0.0000001")), 0),
+        (SpendingLimits(usd_per_run=Decimal("0.0035")), 1),
     ],
     ids=["document", "run", "three", "tokens", "tokens of a run", "dollars", "dollars of a run"],
 )
-def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: Limits, calls: int) -> None:
+def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: SpendingLimits, calls: int) -> None:
     """Calls that are under way together count for each other."""
     with GeminiServer(right, delay=0.1) as server:
         outcome = asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))
@@ -336,7 +338,7 @@ def test_a_call_that_nobody_waits_for_any_more_ends_in_the_journal() -> None:
 
     with GeminiServer(answer, delay=0.2) as server:
         asyncio.run(stopped(server))
-        assert journal.begin_fresh() == 1
+        assert journal.begin_fresh_run() == 1
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert [call.role for call in server.calls].count("classifier") == 1
 
@@ -418,7 +420,7 @@ def test_no_more_calls_at_once_than_allowed() -> None:
     provider = Instant(seconds=0.005)
 
     async def many() -> None:
-        gate = Gate(3)
+        gate = AimdLimiter(3)
         await asyncio.gather(*(evaluated(LanguageModel(provider, Ledger(), gate), profile="full") for _ in range(20)))
 
     asyncio.run(many())
@@ -429,34 +431,34 @@ def test_too_many_halves_what_is_allowed_once_and_good_calls_win_it_back() -> No
     clock = Clock()
 
     async def use() -> list[int]:
-        gate = Gate(8, clock)
-        entered = [await gate.enter() for _ in range(8)]
+        gate = AimdLimiter(8, clock)
+        entered = [await gate.acquire() for _ in range(8)]
         for when in entered:
-            gate.leave()
-            gate.too_many(when, 5.0)
-        seen = [gate.allowed]
+            gate.release()
+            gate.record_throttling(when, 5.0)
+        seen = [gate.current_limit]
         clock.now += 1
-        waiting = asyncio.create_task(gate.enter())
+        waiting = asyncio.create_task(gate.acquire())
         await asyncio.sleep(0)
         assert not waiting.done(), "the provider wanted rest"
         clock.now += 5
-        gate._wake()
-        gate.too_many(await waiting, None)
-        seen.append(gate.allowed)
+        gate._wake_waiters()
+        gate.record_throttling(await waiting, None)
+        seen.append(gate.current_limit)
         for _ in range(50):
-            gate.went_well()
-        return [*seen, gate.allowed]
+            gate.record_success()
+        return [*seen, gate.current_limit]
 
     assert asyncio.run(use()) == [4, 2, 8]
 
 
 def test_a_place_that_is_given_to_somebody_who_has_gone_is_given_on() -> None:
     async def use() -> bool:
-        gate = Gate(1)
-        await gate.enter()
-        first, second = (asyncio.create_task(gate.enter()) for _ in range(2))
+        gate = AimdLimiter(1)
+        await gate.acquire()
+        first, second = (asyncio.create_task(gate.acquire()) for _ in range(2))
         await asyncio.sleep(0)
-        gate.leave()
+        gate.release()
         first.cancel()
         await asyncio.wait([second], timeout=2)
         return second.done()
@@ -477,7 +479,7 @@ class Aside(Question[Remark]):
     role, answer_type = "aside", Remark
 
     def __init__(self, temperature: float = 0.0, seconds: float | None = None) -> None:
-        self.temperature, self.seconds = temperature, seconds
+        self.temperature, self.time_limit_seconds = temperature, seconds
 
     def render_prompt(self) -> str:
         return "What do you say?"
@@ -507,11 +509,11 @@ def test_at_temperature_0_it_is_the_question_that_it_was_before_there_were_other
     question = Aside()
     plain = {
         "model": "gemini:m", "address": None, "role": "aside", "prompt": question.prompt(),
-        "schema": question.schema(), "images": [],
+        "schema": question.get_answer_schema(), "images": [],
     }  # fmt: skip
     with GeminiServer(lambda call: '{"words": "well"}') as server:
         asyncio.run(said(server, question, ledger=Ledger(journal)))
-    assert [call.answer for call in journal.of(hash_canonical_json(plain))] == ['{"words": "well"}']
+    assert [call.answer for call in journal.find_calls(hash_canonical_json(plain))] == ['{"words": "well"}']
 
 
 @pytest.mark.parametrize(("own", "all_", "calls"), [(1.2, 600, 1), (None, 6, 2)])

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import evalkit
-from evalkit.evaluation.sampling import sample
-from evalkit.evaluation.seeding import sample_seeded
+from evalkit.evaluation.sampling import draw_sample
+from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, OutputFolder, OutputIndex, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
@@ -35,12 +35,12 @@ def worked_on(samples: Path, folder: Path) -> Path:
     labels.write_text(f"doc_id,dominant_type\n{DOC},Zebulonic Report\n{OTHER},Clinical Note\n")
     evalkit.run([records], output=output, workers=1, classifications=answers, production=labels, extract=True)
     _review(output)
-    sample(output, 1, "type", seed="one", drawn_at=NOW)
-    sample_seeded(output, 4, seed="one", drawn_at=NOW)
+    draw_sample(output, 1, "type", seed="one", drawn_at=NOW)
+    sample_seeded_cases(output, 4, seed="one", drawn_at=NOW)
     _leave_traces(output)
     others = [records / f"{name}.pdf" for name in (OTHER, "quest_cbc", "requisition")]
     evalkit.run(others, output=folder / "control", workers=1, extract=True)
-    sample(folder / "control", 1, "type", seed="one", drawn_at=NOW)
+    draw_sample(folder / "control", 1, "type", seed="one", drawn_at=NOW)
     return output
 
 
@@ -85,7 +85,7 @@ def _leave_traces(output: Path) -> None:
     sha256 = files.read_json(result_file_name(DOC))["sha256"]
     index = OutputIndex(output)
     for document, answer in ((sha256, "Zebulon Quagmire"), ("ff" * 32, "somebody else")):
-        index.call_journal.add(
+        index.call_journal.add_call(
             ModelCall("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01")
         )
     index.deferrals.save_deferral(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))

@@ -153,7 +153,7 @@ def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
     assert after["production.json"]["labels"].keys() == {OTHER}
     assert read_draw_probabilities(OutputFolder(output))["quest_cbc"] == 0.75
     index = OutputIndex(output)
-    assert [call.answer for call in index.call_journal.of("q" + "ff" * 32)] == ["somebody else"]
+    assert [call.answer for call in index.call_journal.find_calls("q" + "ff" * 32)] == ["somebody else"]
     index.close()
     assert {one.doc_id for one in read_study(output).documents} == {OTHER, "quest_cbc", "requisition"}
 

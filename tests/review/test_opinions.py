@@ -17,7 +17,7 @@ from review.racing import together
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.evaluation.ground_truth import read_truths
+from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import (
     Draft,
@@ -512,12 +512,12 @@ def test_export_and_lists_know_one_document(base: Any, build: Any, desk: Any, ta
     desk.publish(build.single("Other"), doc_id="z")
     ask(tab("dr_lee"), GENOMIC)
     answer(tab("dr_kim"), SECOND, NOTE)
-    assert not read_truths(desk.root, silver=True).truths
+    assert not read_folder_ground_truth(desk.root, include_silver=True).documents
     listed = desk.helper().list_pending_reviews()
     assert list(listed["case_id"]) == [ADJUDICATION, "z"]
     assert "dr_" not in listed.to_csv()
     answer(tab("dr_may"), ADJUDICATION, NOTE)
-    assert [one.record.reviewer for one in read_truths(desk.root).truths] == ["dr_may"]
+    assert [one.record.reviewer for one in read_folder_ground_truth(desk.root).documents] == ["dr_may"]
     assert export_ground_truth(desk.root, tmp_path / "truth.csv", file_format="csv") == 1
 
 

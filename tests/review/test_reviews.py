@@ -16,7 +16,7 @@ import pytest
 from review.racing import race_for_reviews, together
 
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
-from evalkit.evaluation.ground_truth import read_truths
+from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.review import (
     SMEReviewHelper,
     compute_packet_digest,
@@ -264,8 +264,11 @@ def test_silver_is_withdrawn_and_never_mixed_in_unasked(build: Any, desk: Any) -
     write_silver_ground_truth(desk.files, build.result(build.single("Other"), doc_id="a"), accepted_at="2025")
     desk.publish(build.single("Other"), doc_id="b")
     desk.helper().save_review("b", agrees=True)
-    assert [truth.record.doc_id for truth in read_truths(desk.root).truths] == ["b"]
-    assert [truth.record.doc_id for truth in read_truths(desk.root, silver=True).truths] == ["a", "b"]
+    assert [truth.record.doc_id for truth in read_folder_ground_truth(desk.root).documents] == ["b"]
+    assert [truth.record.doc_id for truth in read_folder_ground_truth(desk.root, include_silver=True).documents] == [
+        "a",
+        "b",
+    ]
     assert withdraw_silver_ground_truth(desk.files, "a") is True
     assert withdraw_silver_ground_truth(desk.files, "a") is False
     assert withdraw_silver_ground_truth(desk.files, "b") is False

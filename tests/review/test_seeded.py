@@ -18,8 +18,8 @@ from evalkit.classification.schema import DocumentType
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.evaluation.ground_truth import read_truths
-from evalkit.evaluation.seeding import sample_seeded
+from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
+from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.evaluation.study import read_study
 from evalkit.pipeline.document_discovery import discover_documents
 from evalkit.pipeline.reindex import reindex
@@ -152,10 +152,10 @@ def test_where_everybody_knows_the_documents_it_is_said(desk: Desk, build: type[
     case_id = drawn(desk).packet.case_id
     (desk.root / "reviewers.json").unlink()
     Roster(desk.files).add_reviewer("dr_first")  # dr_second has left
-    assert [one.standing for one in read_study(desk.root).seeded] == ["nobody"]
+    assert [one.status for one in read_study(desk.root).seeded_cases] == ["nobody"]
     decided(desk, build, "another", reviewer="dr_third")
-    made = sample_seeded(desk.root, 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
-    assert made.nobody == (case_id,)
+    made = sample_seeded_cases(desk.root, 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
+    assert made.unassignable_case_ids == (case_id,)
     assert [one.doc_id for one in made.cases] == ["another"], "a document serves once"
 
 
@@ -310,12 +310,12 @@ def test_a_seeded_case_under_an_ordinary_ones_name_takes_nothing_away(
 
 
 def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:
-    before = _known(desk.root), read_truths(desk.root)
+    before = _known(desk.root), read_folder_ground_truth(desk.root)
     desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
     stray = desk.root / "reviews/doc2_6.second/0001.json"
     stray.parent.mkdir(mode=0o700)
     stray.write_bytes((desk.root / f"reviews/{seeded.packet.case_id}/0001.json").read_bytes())
-    assert (_known(desk.root), read_truths(desk.root)) == before
+    assert (_known(desk.root), read_folder_ground_truth(desk.root)) == before
 
 
 def test_no_document_is_ever_called_like_a_seeded_case(desk: Desk, seeded: Any, tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ def test_where_the_truth_changes_a_waiting_case_is_taken_back(desk: Desk, seeded
     desk.helper("dr_first").save_review("doc2_6", corrected_segments=[(1, 4, NOTE)])
     reindex(desk.root)
     assert [row.case_id for row in tab("dr_second").load_queue_page().rows] == []
-    assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
+    assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
 
 
 def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(desk: Desk, seeded: Any, tab: Any) -> None:
@@ -354,7 +354,7 @@ def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(des
     name = ground_truth_file_name("doc2_6")
     stored = desk.files.read_json(name)
     desk.files.write_json(name, stored | {"correction_notes": "a word more", "revision": stored["revision"] + 1})
-    assert [one.standing for one in read_study(desk.root).seeded] == ["answered"]
+    assert [one.status for one in read_study(desk.root).seeded_cases] == ["answered"]
     truth = stored["ground_truth_classification"]
     pages = sum(one["segment_page_count"] for one in truth["segments"])
     others = {kind.value for kind in DocumentType} - {one["dominant_type"] for one in truth["segments"]}
@@ -366,7 +366,7 @@ def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(des
         {"ground_truth_classification": "torn"},
     ):
         desk.files.write_json(name, stored | changed)
-        assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
+        assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
 
 
 def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
@@ -376,14 +376,14 @@ def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
     draft = otherwise(mine.open_case(case_id).draft)
     ReviewSubmitter(desk.files, desk.index, "dr_first", clock).reopen("doc2_6", "it was wrong", base_revision=None)
     assert mine.submit(case_id, draft).seeded_feedback
-    assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
+    assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
 
 
 def test_what_cannot_be_drawn_is_said(desk: Desk, build: type[Build]) -> None:
     decided(desk, build, undeterminable="illegible")
     for number, code in ((0, "SAMPLE-NUMBER"), (1, "SAMPLE-NOTHING-LEFT")):
         with pytest.raises(EvalkitError) as refused:
-            sample_seeded(desk.root, number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
+            sample_seeded_cases(desk.root, number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
         assert refused.value.code == code
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
-from evalkit.evaluation.ground_truth import load_ground_truth
+from evalkit.evaluation.ground_truth_table import load_ground_truth
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest

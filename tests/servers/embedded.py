@@ -14,7 +14,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.model import Question
-from evalkit.llm.prompts import fenced
+from evalkit.llm.prompts import fence_document
 
 _MARK = re.compile(r"<document-[0-9a-f]+")
 _VERIFIERS = {"V2": V2ConsistencyChecker(), "V3": V3TrapDetector(), "V4": V4EvidenceQualityAssessor()}
@@ -48,7 +48,7 @@ class EmbeddedAnswers:
         found = _MARK.match(prompt)
         assert found, "a prompt begins with its document"
         if found[0] not in self._known:
-            self._known |= {_MARK.match(fenced(one, []))[0]: one for one in self._bundles()}
+            self._known |= {_MARK.match(fence_document(one, []))[0]: one for one in self._bundles()}
         return self._known[found[0]]
 
 

@@ -163,7 +163,7 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         who = LoggedInReviewer("dr_lee", session_id=kernels._session_id_by_kernel_id["k"])
         with monkeypatch.context() as patched:
             patched.setattr(ReviewerIdentityProvider, "get_user", lambda self, handler: who)
-            patched.setattr(sessions, "end", ended.append)
+            patched.setattr(sessions, "end_session", ended.append)
             assert asyncio.run(identity.get_user(sent_away)) is None, "a logout at the hub leaves no cookie there"
         assert ended == [who.session_id]
         assert sent_away.request.headers == {}

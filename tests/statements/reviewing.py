@@ -15,11 +15,11 @@ from PIL import Image
 from servers.gemini import Call, Fault, GeminiServer
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.gate import Gate
-from evalkit.llm.gemini import Gemini
+from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Journal, Ledger
-from evalkit.llm.remote import LanguageModel
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.statements.template_builder import build_draft_template
 from evalkit.statements.template_questions import PageImage
@@ -139,8 +139,8 @@ def reviewed(
     """Reviewed by a model on this machine, on top of what is measured."""
 
     async def run() -> TemplateReviewResult:
-        provider = Gemini("m", base_url=server.url, api_key=KEY)
-        model = LanguageModel(provider, Ledger(journal), Gate(16), first_wait=0.001, longest_wait=0.01)
+        provider = GeminiProvider("m", base_url=server.url, api_key=KEY)
+        model = LanguageModel(provider, Ledger(journal), AimdLimiter(16), max_first_wait=0.001, max_wait=0.01)
         try:
             loop = TemplateReviewLoop(lambda role: model, rules, clock=now)
             return await loop.review_template(template, bundle, page_images=[picture()])

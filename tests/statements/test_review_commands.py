@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 from evalkit.cli import app
 from evalkit.doctor import run_checks
 from evalkit.errors import DocumentError, UsageError
-from evalkit.evaluation.template_reviews import read_cycles, template_reviews
-from evalkit.llm.sight import SHOWN
+from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
+from evalkit.llm.vision_support import TEST_IMAGE_TEXT
 from evalkit.pipeline.purge import find_expired_documents, find_restored_documents, purge
 from evalkit.pipeline.statement_templates import create_review_rules
 from evalkit.review import SMEReviewHelper
@@ -434,16 +434,16 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
         for cycle in embedded(template, bundle).cycles:
             number += 1
             files.write_json(template_review_file_name("example", number), cycle.model_dump(mode="json"))
-    known = template_reviews(read_cycles(files))
-    assert (known.reviews, known.attempts) == (3, 6)
-    assert known.first_pass_approval.value == pytest.approx(1 / 3)
-    assert known.convergence.value == pytest.approx(2 / 3)
-    assert known.arbitration.value == pytest.approx(4 / 6)
+    known = measure_template_reviews(read_review_cycles(files))
+    assert (known.review_count, known.attempt_count) == (3, 6)
+    assert known.first_pass_approval_rate.value == pytest.approx(1 / 3)
+    assert known.convergence_rate.value == pytest.approx(2 / 3)
+    assert known.arbitration_rate.value == pytest.approx(4 / 6)
     assert known.disagreement_categories == {"reconciliation_strategy": 4, "date_format": 1}
-    assert known.escalations == {"max_retries_exceeded": 1}
+    assert known.escalation_reasons == {"max_retries_exceeded": 1}
     assert (known.input_tokens, known.cost_usd) == (0, 0)
-    assert [cycle.attempt for cycle in read_cycles(files)] == [1, 1, 2, 1, 2, 3]
-    assert isinstance(read_cycles(files)[0], Cycle)
+    assert [cycle.attempt for cycle in read_review_cycles(files)] == [1, 1, 2, 1, 2, 3]
+    assert isinstance(read_review_cycles(files)[0], Cycle)
 
 
 def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         files.write_json(
             template_review_file_name("t", number), {**cycle.model_dump(mode="json"), "review_cycle_id": f"rc_{number}"}
         )
-    assert [one.review_cycle_id for one in read_cycles(files)] == [f"rc_{number}" for number in range(1, 12)]
+    assert [one.review_cycle_id for one in read_review_cycles(files)] == [f"rc_{number}" for number in range(1, 12)]
 
 
 # The doctor -----------------------------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, t
         assert all(one.is_fine for one in run_checks(default) if one.name == "template reviewer")
 
 
-@pytest.mark.parametrize(("answer", "is_fine"), [(SHOWN, True), (None, False), ("5920", False)])
+@pytest.mark.parametrize(("answer", "is_fine"), [(TEST_IMAGE_TEXT, True), (None, False), ("5920", False)])
 def test_the_doctor_shows_a_reviewer_a_picture(
     answer: str | None, is_fine: bool, asked: gemini.GeminiServer, tmp_path: Path
 ) -> None:

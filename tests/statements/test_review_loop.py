@@ -45,7 +45,7 @@ from statements.reviewing import (
 from evalkit.errors import DocumentError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.ledger import MemoryJournal
-from evalkit.llm.model import A, Answer, Question, Usage
+from evalkit.llm.model import Answer, AnswerT, Question, Usage
 from evalkit.statements import llm_proposal, rule_based_review
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.arbitration import ArbitratorAnswer
@@ -673,7 +673,7 @@ class Drawn:
     def __init__(self, data: st.DataObject) -> None:
         self._data = data
 
-    async def ask(self, question: Question[A]) -> Answer[A]:
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         kind = self._data.draw(st.sampled_from(("said", "said", "said", "said", "failed", "raises")))
         if kind == "failed":
             return Answer(question, None, failure="it said nothing", usage=Usage(calls=1))
@@ -776,7 +776,7 @@ def test_an_embedded_model_is_not_asked_for_an_opinion() -> None:
     class Counting(EmbeddedModel):
         asked: list[str] = []
 
-        async def ask(self, question: Question[A]) -> Answer[A]:
+        async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
             self.asked.append(question.role)
             answer = await super().ask(question)
             assert answer.value is not None

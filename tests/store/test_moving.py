@@ -31,10 +31,10 @@ def worked_on(build: type[Build], desk: Desk) -> Path:
     desk.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
     desk.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
     for _ in range(3):
-        desk.index.call_journal.add(CALL)
+        desk.index.call_journal.add_call(CALL)
     for case_id in ("a", "b"):
         desk.index.view_log.add_view(CaseView(case_id, "dr_lee", NOW))
-    desk.index.call_journal.begin_fresh()
+    desk.index.call_journal.begin_fresh_run()
     desk.index.close()
     return desk.root
 
@@ -47,8 +47,8 @@ def everything(index: OutputIndex) -> Any:
         index.claims.list_live_claims(NOW),
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
         index.deferrals.list_deferrals(),
-        index.call_journal.of("q"),
-        index.call_journal.begin_fresh(),
+        index.call_journal.find_calls("q"),
+        index.call_journal.begin_fresh_run(),
         index.review_heads.list_heads(),
         index.view_log.list_views(),
     )
@@ -72,8 +72,8 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     assert not list(worked_on.glob("evalkit.sqlite"))
     assert (worked_on / "evalkit.sqlite.moved").stat().st_mode & 0o077 == 0
     index = OutputIndex(worked_on, postgresql.url)
-    index.call_journal.add(CALL)  # its number is the next one
-    assert len(index.call_journal.of("q", after=3)) == 1
+    index.call_journal.add_call(CALL)  # its number is the next one
+    assert len(index.call_journal.find_calls("q", after_number=3)) == 1
     index.view_log.add_view(CaseView("a", "dr_kim", LATER))
     assert [one.opened_at for one in index.view_log.list_views()] == [NOW, NOW, LATER]
     index.close()
@@ -83,8 +83,11 @@ def test_where_nothing_was_numbered_counting_begins_at_one(tmp_path: Path, postg
     OutputIndex(tmp_path).close()
     move_database(tmp_path, postgresql.url)
     index = OutputIndex(tmp_path, postgresql.url)
-    index.call_journal.add(CALL)
-    assert (len(index.call_journal.of("q", after=0)), len(index.call_journal.of("q", after=1))) == (1, 0)
+    index.call_journal.add_call(CALL)
+    assert (
+        len(index.call_journal.find_calls("q", after_number=0)),
+        len(index.call_journal.find_calls("q", after_number=1)),
+    ) == (1, 0)
     index.view_log.add_view(CaseView("a", "dr_kim", NOW))
     index.close()
 

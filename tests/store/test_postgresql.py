@@ -378,8 +378,8 @@ def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
 
 def test_what_no_text_of_postgresql_holds_is_replaced(index: OutputIndex) -> None:
     call = ModelCall("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
-    index.call_journal.add(call)
-    assert index.call_journal.of("q")[0].answer == "torn \ufffd answer"
+    index.call_journal.add_call(call)
+    assert index.call_journal.find_calls("q")[0].answer == "torn \ufffd answer"
     at = QueueMoments(NOW, NOW, NOW)
     page = index.case_list.list_queue_page(
         at, is_finished_shown=True, search="\0", facet_values={}, order="name", limit=9, offset=0

@@ -15,10 +15,10 @@ from servers.gemini import GeminiServer, scripted
 from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.llm.gate import Gate
-from evalkit.llm.gemini import Gemini
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.gemini import GeminiProvider
 from evalkit.llm.ledger import Ledger
-from evalkit.llm.remote import LanguageModel
 
 pytestmark = pytest.mark.stress
 SENTENCE = "Sections of the specimen show tissue without any further finding of note. "
@@ -35,12 +35,14 @@ def test_three_attempts_with_a_model_that_takes_two_seconds() -> None:
     answers = {"extractor": poor, "evaluator": [lambda call: praise(call.prompt)]}
     with GeminiServer(scripted(answers), delay=2.0, caches=False) as server:
         ledger = Ledger()
-        model = LanguageModel(Gemini("gemini-2.5-flash", base_url=server.url, api_key="k"), ledger, Gate(4))
+        model = LanguageModel(
+            GeminiProvider("gemini-2.5-flash", base_url=server.url, api_key="k"), ledger, AimdLimiter(4)
+        )
         loop = ReliabilityLoop(build_loop_config(min_improvement=-1.0), model)
         began = time.monotonic()
         result = asyncio.run(loop.execute(bundle, range(1, 6), get_field_template("pathology")))
         seconds = time.monotonic() - began
-    spent = ledger.spent_on(bundle.sha256)
+    spent = ledger.get_document_usage(bundle.sha256)
     print(f"\n{result.iterations} attempts, {spent.calls} calls, {seconds:.1f} s, {spent.cost_usd} dollars")
     assert (result.iterations, spent.calls) == (3, 6)
     assert seconds < 30

@@ -12,7 +12,7 @@ import pytest
 from ipywidgets import Widget
 
 from evalkit.errors import DocumentError, UsageError
-from evalkit.evaluation.seeding import sample_seeded
+from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.permissions import READ_ONLY_SENTENCE
@@ -308,7 +308,7 @@ def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
     first.save_review("altered_quotes", agrees=True)
     first.close()
-    (seeded,) = sample_seeded(tmp_path / "output", 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    (seeded,) = sample_seeded_cases(tmp_path / "output", 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
     screen = Workbench(tmp_path / "output", "dr_lee")
     screen._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     told = describe_fault(seeded.fault)

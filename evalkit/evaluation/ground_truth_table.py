@@ -23,12 +23,12 @@ from evalkit.store import GROUND_TRUTH_FOLDER, REVIEWS_FOLDER, OutputFolder, bun
 if TYPE_CHECKING:
     import pandas as pd
 
-Level = Literal["document", "segment", "page"]
+TableLevel = Literal["document", "segment", "page"]
 
 #: A row of a table, by column.
-Row = dict[str, Any]
+GroundTruthRow = dict[str, Any]
 
-_FIRST = {
+_LEADING_COLUMNS = {
     "doc_id": "The document; its name in evalkit's output folder.",
     "sha256": "SHA-256 of the PDF's bytes, hexadecimal; null where the document's bundle cannot be read.",
     "ground_truth_source": "SME_VALIDATED: an expert agreed. SME_CORRECTED: an expert corrected. "
@@ -37,7 +37,7 @@ _FIRST = {
     f"name begins with {SIMULATED_PREFIX!r}.",
     "dominant_type": "The document type of the whole file.",
 }
-_LAST = {
+_TRAILING_COLUMNS = {
     "vouched": "What the expert stands for, separated by spaces: dominant_type, segments, mixture. Empty for silver.",
     "number_of_pages": "Pages of the PDF; null where the document's bundle cannot be read.",
     "reviewer": "Who reviewed it; null for silver.",
@@ -49,35 +49,35 @@ _LAST = {
     "correction_notes": "The expert's words.",
 }
 #: What each column means, by level, in the columns' order.
-COLUMNS: dict[Level, dict[str, str]] = {
+COLUMNS: dict[TableLevel, dict[str, str]] = {
     "document": {
-        **_FIRST,
+        **_LEADING_COLUMNS,
         "is_vouched": "Whether an expert stands for dominant_type.",
         "number_of_segments": "How many source documents the file holds.",
         "segments": "Pages and type of each segment: `1-5 Genomic Report; 6-8 Clinical Note`.",
-        **_LAST,
+        **_TRAILING_COLUMNS,
     },
     "segment": {
-        **_FIRST,
+        **_LEADING_COLUMNS,
         "segment_index": "The segment's number in its document, from 1.",
         "start_page": "First page, from 1.",
         "end_page": "Last page, itself part of the segment.",
         "type": "The document type of the segment.",
         "is_vouched": "Whether an expert stands for the segments: their pages and types.",
-        **_LAST,
+        **_TRAILING_COLUMNS,
     },
     "page": {
-        **_FIRST,
+        **_LEADING_COLUMNS,
         "page": "The page's number, from 1.",
         "type": "The document type of the segment that the page belongs to; null where none covers it.",
         "segment_index": "The segment that the page belongs to; null where none covers it.",
         "is_vouched": "Whether an expert stands for the segments: their pages and types.",
-        **_LAST,
+        **_TRAILING_COLUMNS,
     },
 }
 
 #: pandas' types of the columns that are not text. Text and whole numbers may be missing.
-_DTYPES = {
+_COLUMN_DTYPES = {
     **dict.fromkeys(("is_simulated", "is_vouched"), "bool"),
     **dict.fromkeys(
         ("number_of_pages", "number_of_segments", "segment_index", "start_page", "end_page", "page", "revision"),
@@ -88,7 +88,7 @@ _DTYPES = {
 
 
 @dataclass(frozen=True)
-class Truth:
+class GroundTruthDocument:
     """What is true about one document, and what its bundle says of the PDF."""
 
     record: GroundTruth
@@ -96,25 +96,25 @@ class Truth:
     """Of the PDF; None where the bundle cannot be read."""
     number_of_pages: int | None
     """None where the bundle cannot be read."""
-    answered_by: tuple[str, ...] = ()
+    answer_reviewers: tuple[str, ...] = ()
     """The reviewer of every answer to a case of the document, also of second opinions and of who decided between two."""
 
     @property
-    def simulated(self) -> int:
+    def simulated_answer_count(self) -> int:
         """How many of these answers a program gave."""
-        return sum(map(is_simulated, self.answered_by))
+        return sum(map(is_simulated, self.answer_reviewers))
 
     @property
     def is_simulated(self) -> bool:
         """Whether a program answered any of its cases."""
-        return self.simulated > 0
+        return self.simulated_answer_count > 0
 
 
 @dataclass(frozen=True)
-class Truths:
+class FolderGroundTruth:
     """The ground truth of an output folder."""
 
-    truths: tuple[Truth, ...]
+    documents: tuple[GroundTruthDocument, ...]
     """By the names of their files."""
     problems: tuple[str, ...]
     """A sentence for each file that could not be read; it names the file and quotes nothing of it."""
@@ -122,7 +122,7 @@ class Truths:
     """Everybody who has reviewed any case of the folder, with or without ground truth; seeded cases apart."""
 
 
-def load_ground_truth(output: Path | str, level: Level = "document", *, silver: bool = False) -> pd.DataFrame:
+def load_ground_truth(output: Path | str, level: TableLevel = "document", *, silver: bool = False) -> pd.DataFrame:
     """The ground truth of an output folder: one row per document, segment or page.
 
     ``COLUMNS[level]`` says what the columns mean. ``silver`` takes the AUTO_ACCEPTED records too, which no expert has
@@ -130,144 +130,161 @@ def load_ground_truth(output: Path | str, level: Level = "document", *, silver: 
     one whose bundle cannot be read hash and pages are missing (at level ``page`` all its rows); where a draw cannot be
     read, the probabilities that it may have raised are. ``frame.attrs["problems"]`` names these files, a sentence each.
     """
-    found = read_truths(output, silver=silver)
-    table = frame(rows(found.truths, level), COLUMNS[level])
-    table.attrs["problems"] = list(found.problems)
+    folder_truth = read_folder_ground_truth(output, include_silver=silver)
+    table = build_frame(build_rows(folder_truth.documents, level), COLUMNS[level])
+    table.attrs["problems"] = list(folder_truth.problems)
     return table
 
 
-def read_truths(output: Path | str, *, silver: bool = False) -> Truths:
+def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
     """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
-    files = OutputFolder(output)
+    output_folder = OutputFolder(output)
     problems: list[str] = []
-    drawn = _drawn(files, problems)
-    reviews = list(_reviews(files, problems))
-    answers: dict[str, list[str]] = {}
+    draw_probabilities = _read_draws(output_folder, problems)
+    reviews = list(_iterate_review_outcomes(output_folder, problems))
+    reviewers_by_doc_id: dict[str, list[str]] = {}
     for case_id, reviewer, outcome in reviews:
         if outcome != "reopened":
-            answers.setdefault(get_base_case_id(case_id), []).append(reviewer)
+            reviewers_by_doc_id.setdefault(get_base_case_id(case_id), []).append(reviewer)
     reviewers = {reviewer for _, reviewer, _ in reviews}
-    truths = []
-    for name in files.list_json_files(GROUND_TRUTH_FOLDER):
+    documents = []
+    for file_name in output_folder.list_json_files(GROUND_TRUTH_FOLDER):
         try:
-            record = _record(files, name)
+            record = _read_record(output_folder, file_name)
         except StoreError as error:
             problems.append(error.message)
             continue
         if record is None:
             continue
-        answered = answers.get(record.doc_id, [])
-        if record.reviewer and record.reviewer not in answered:  # its review is lost
-            answered = [*answered, record.reviewer]
-        reviewers.update(answered)
-        if silver or record.ground_truth_source != "AUTO_ACCEPTED":
-            known = record.model_copy(update={"inclusion_probability": _probability(record, drawn)})
-            truths.append(replace(_with_bundle(files, known, problems), answered_by=tuple(answered)))
-    return Truths(tuple(truths), tuple(problems), frozenset(reviewers))
+        answer_reviewers = reviewers_by_doc_id.get(record.doc_id, [])
+        if record.reviewer and record.reviewer not in answer_reviewers:  # its review is lost
+            answer_reviewers = [*answer_reviewers, record.reviewer]
+        reviewers.update(answer_reviewers)
+        if include_silver or record.ground_truth_source != "AUTO_ACCEPTED":
+            raised_record = record.model_copy(
+                update={"inclusion_probability": _find_inclusion_probability(record, draw_probabilities)}
+            )
+            documents.append(
+                replace(
+                    _attach_bundle(output_folder, raised_record, problems), answer_reviewers=tuple(answer_reviewers)
+                )
+            )
+    return FolderGroundTruth(tuple(documents), tuple(problems), frozenset(reviewers))
 
 
-def _drawn(files: OutputFolder, problems: list[str]) -> Mapping[str, float] | None:
+def _read_draws(output_folder: OutputFolder, problems: list[str]) -> Mapping[str, float] | None:
     """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
     try:
-        return read_draw_probabilities(files)
+        return read_draw_probabilities(output_folder)
     except StoreError as error:
         problems.append(error.message)
         return None
 
 
-def _probability(record: GroundTruth, drawn: Mapping[str, float] | None) -> float | None:
+def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping[str, float] | None) -> float | None:
     """With which the document came to be looked at: as it was stored, or as a later draw raised it."""
-    stored = record.inclusion_probability
-    if drawn is None:
-        return stored if stored == 1 else None
-    return max((one for one in (stored, drawn.get(record.doc_id)) if one is not None), default=None)
+    stored_probability = record.inclusion_probability
+    if draw_probabilities is None:
+        return stored_probability if stored_probability == 1 else None
+    return max(
+        (
+            probability
+            for probability in (stored_probability, draw_probabilities.get(record.doc_id))
+            if probability is not None
+        ),
+        default=None,
+    )
 
 
-def _reviews(files: OutputFolder, problems: list[str]) -> Iterator[tuple[str, str, str]]:
+def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -> Iterator[tuple[str, str, str]]:
     """Case, reviewer and outcome of every review in the folder but those of seeded cases."""
-    for case_id in files.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
         try:
-            names = [review_file_name(case_id, number) for number in list_revisions(files, case_id)]
+            file_names = [review_file_name(case_id, revision) for revision in list_revisions(output_folder, case_id)]
         except StoreError:
             continue  # no case is called so
-        for name in names:
+        for file_name in file_names:
             try:
-                stored = files.read_json(name, schema_version=SCHEMA_VERSION)
+                stored_review = output_folder.read_json(file_name, schema_version=SCHEMA_VERSION)
             except StoreError as error:
                 problems.append(error.message)
                 continue
-            if stored.get("seeded") is True:  # it says nothing about a document
+            if stored_review.get("seeded") is True:  # it says nothing about a document
                 continue
-            reviewer, outcome = stored.get("reviewer"), stored.get("outcome")
+            reviewer, outcome = stored_review.get("reviewer"), stored_review.get("outcome")
             if isinstance(reviewer, str) and isinstance(outcome, str):
                 yield case_id, reviewer, outcome
             else:
-                problems.append(f"{name} does not have the shape of a review")
+                problems.append(f"{file_name} does not have the shape of a review")
 
 
-def _record(files: OutputFolder, name: str) -> GroundTruth | None:
-    stored = files.read_json(name, schema_version=SCHEMA_VERSION)
-    if "ground_truth_classification" not in stored:
+def _read_record(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:
+    stored_record = output_folder.read_json(file_name, schema_version=SCHEMA_VERSION)
+    if "ground_truth_classification" not in stored_record:
         return None
     try:
-        record = GroundTruth.model_validate(stored)
+        record = GroundTruth.model_validate(stored_record)
         record.model_dump_json()  # half a character passes a JSON parser and then cannot be written down again
     except (ValidationError, ValueError):
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(
-            f"{name} does not have the shape of ground truth", code="STORE-TORN", remedy="Restore it from a backup."
+            f"{file_name} does not have the shape of ground truth",
+            code="STORE-TORN",
+            remedy="Restore it from a backup.",
         ) from None
     return record
 
 
-def _with_bundle(files: OutputFolder, record: GroundTruth, problems: list[str]) -> Truth:
+def _attach_bundle(output_folder: OutputFolder, record: GroundTruth, problems: list[str]) -> GroundTruthDocument:
     try:
         # As it is: validating every word of every page would take many times as long.
-        stored = files.read_json(bundle_file_name(record.doc_id), schema_version=BUNDLE_VERSION)
+        stored_bundle = output_folder.read_json(bundle_file_name(record.doc_id), schema_version=BUNDLE_VERSION)
     except StoreError as error:
         problems.append(f"{record.doc_id!r}: {error.message}")
-        return Truth(record, None, None)
-    sha256, pages = stored.get("sha256"), stored.get("total_pages")
-    if isinstance(sha256, str) and isinstance(pages, int):
-        return Truth(record, sha256, pages)
+        return GroundTruthDocument(record, None, None)
+    sha256, page_count = stored_bundle.get("sha256"), stored_bundle.get("total_pages")
+    if isinstance(sha256, str) and isinstance(page_count, int):
+        return GroundTruthDocument(record, sha256, page_count)
     problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
-    return Truth(record, None, None)
+    return GroundTruthDocument(record, None, None)
 
 
-def rows(truths: Iterable[Truth], level: Level) -> Iterator[Row]:
+def build_rows(truths: Iterable[GroundTruthDocument], level: TableLevel) -> Iterator[GroundTruthRow]:
     """The rows of a table, columns in the order of ``COLUMNS[level]``."""
     for truth in truths:
-        for own in _OWN[level](truth):
-            row = {**_provenance(truth), **own}
+        for level_row in _ROW_ITERATORS[level](truth):
+            row = {**_build_provenance_row(truth), **level_row}
             yield {name: row[name] for name in COLUMNS[level]}
 
 
-def frame(of_rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> pd.DataFrame:
+def build_frame(records: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> pd.DataFrame:
     """A table of these columns, typed alike however many rows there are."""
     import pandas as pd
 
-    wanted = list(columns)
-    return pd.DataFrame(list(of_rows), columns=wanted).astype({name: dtype(name) for name in wanted})
+    column_names = list(columns)
+    return pd.DataFrame(list(records), columns=column_names).astype(
+        {name: get_column_dtype(name) for name in column_names}
+    )
 
 
-def dtype(column: str) -> str:
+def get_column_dtype(column: str) -> str:
     """Pandas' type of a column: ``string``, ``Int64``, ``Float64`` or ``bool``."""
-    return _DTYPES.get(column, "string")
+    return _COLUMN_DTYPES.get(column, "string")
 
 
-def segments_text(segments: Iterable[Segment]) -> str:
+def format_segments(segments: Iterable[Segment]) -> str:
     """``1-5 Genomic Report; 6-8 Clinical Note``."""
-    return "; ".join(f"{one.start_page}-{one.end_page} {one.dominant_type}" for one in segments)
+    return "; ".join(f"{segment.start_page}-{segment.end_page} {segment.dominant_type}" for segment in segments)
 
 
-def _provenance(truth: Truth) -> Row:
+def _build_provenance_row(truth: GroundTruthDocument) -> GroundTruthRow:
     record = truth.record
     return {
         "doc_id": record.doc_id,
         "sha256": truth.sha256,
         "ground_truth_source": record.ground_truth_source,
         "is_simulated": truth.is_simulated,
-        "dominant_type": _text(record.ground_truth_classification.dominant_type_overall),
+        "dominant_type": _convert_to_text(record.ground_truth_classification.dominant_type_overall),
         "vouched": " ".join(record.vouched),
         "number_of_pages": truth.number_of_pages,
         "reviewer": record.reviewer,
@@ -279,41 +296,43 @@ def _provenance(truth: Truth) -> Row:
     }
 
 
-def _document(truth: Truth) -> Iterator[Row]:
+def _iterate_document_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow]:
     segments = truth.record.ground_truth_classification.segments
     yield {
         "is_vouched": "dominant_type" in truth.record.vouched,
         "number_of_segments": len(segments),
-        "segments": segments_text(segments),
+        "segments": format_segments(segments),
     }
 
 
-def _segments(truth: Truth) -> Iterator[Row]:
+def _iterate_segment_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow]:
     for segment in truth.record.ground_truth_classification.segments:
         yield {
             "segment_index": segment.segment_index,
             "start_page": segment.start_page,
             "end_page": segment.end_page,
-            "type": _text(segment.dominant_type),
+            "type": _convert_to_text(segment.dominant_type),
             "is_vouched": "segments" in truth.record.vouched,
         }
 
 
-def _pages(truth: Truth) -> Iterator[Row]:
+def _iterate_page_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow]:
     segments = truth.record.ground_truth_classification.segments
     for page in range(1, (truth.number_of_pages or 0) + 1):
         # Of segments that nobody vouched for, two may claim a page.
-        segment = next((one for one in segments if one.start_page <= page <= one.end_page), None)
+        segment = next(
+            (candidate for candidate in segments if candidate.start_page <= page <= candidate.end_page), None
+        )
         yield {
             "page": page,
-            "type": segment and _text(segment.dominant_type),
+            "type": segment and _convert_to_text(segment.dominant_type),
             "segment_index": segment and segment.segment_index,
             "is_vouched": "segments" in truth.record.vouched,
         }
 
 
-def _text(value: str | None) -> str | None:
+def _convert_to_text(value: str | None) -> str | None:
     return None if value is None else str(value)
 
 
-_OWN = {"document": _document, "segment": _segments, "page": _pages}
+_ROW_ITERATORS = {"document": _iterate_document_rows, "segment": _iterate_segment_rows, "page": _iterate_page_rows}

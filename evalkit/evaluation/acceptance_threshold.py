@@ -1,0 +1,167 @@
+"""Which documents might be accepted without a person, with the proof that blind audits give for it.
+
+The arbiter's table is not changed by any of this: a threshold is offered beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pandas as pd
+
+from evalkit.evaluation.calibration import (
+    ThresholdCertificate,
+    certify_threshold,
+    compute_brier_score,
+    compute_expected_calibration_error,
+    tabulate_reliability,
+    tabulate_risk_coverage,
+    thin_to_equal_probability,
+)
+from evalkit.evaluation.headline_estimates import score_type_correctness
+from evalkit.evaluation.study import DocumentRecord, Study
+
+_THINNING_SEED = 20
+CANDIDATE_THRESHOLDS = tuple(round(step / 20, 2) for step in range(20))
+"""What may be offered: fixed before any outcome is known, 0 to 0.95. The lowest accepts all that the arbiter accepts."""
+
+
+@dataclass(frozen=True)
+class ConfidenceCalibration:
+    """Whether the confidence in the type can be believed, of all documents whose truth is known."""
+
+    document_count: int
+    missing_confidence_count: int
+    """Reviewed documents without a type or confidence: they are not in the figures."""
+    reliability_table: pd.DataFrame
+    """Per bin: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``."""
+    risk_coverage_table: pd.DataFrame
+    """``threshold, coverage, risk, n``: to be looked at, not to choose by."""
+    calibration_error: float
+    brier_score: float
+
+
+@dataclass(frozen=True)
+class ThresholdOffer:
+    """What blind audits show about accepting from some confidence upwards."""
+
+    max_error_rate: float
+    """At most this share of what is accepted has a wrong type …"""
+    confidence_level: float
+    """… with this probability."""
+    certificate: ThresholdCertificate
+    """Where ``unaudited_wrong_ids`` is not empty, or ``never_drawn_count`` not 0, one without a threshold."""
+    audit_count: int
+    """Blind audits of one design that it rests on."""
+    cannot_tell_count: int
+    """Of these, those whose type nobody can tell, or that are disputed or put off: they count as wrong."""
+    set_aside_count: int
+    """Audits that were looked at with a higher probability than others, left out by chance to make them equal."""
+    simulated_audit_count: int
+    """Of the audits, those that a program made."""
+    wrong_audit_ids: tuple[str, ...]
+    """The doc_ids of the audits that count as wrong."""
+    unaudited_wrong_ids: tuple[str, ...]
+    """Accepted documents with a wrong type that were looked at for another reason than an audit: they are known to be
+    among what would be accepted, and no audit speaks for them, so nothing is offered."""
+    never_drawn_count: int = 0
+    """Accepted documents that had no chance of being drawn, or of which nobody knows it: no audit speaks for them."""
+
+
+def measure_calibration(study: Study) -> ConfidenceCalibration:
+    """Confidence against truth, each document weighing as many as it stands for."""
+    known_documents = [
+        (document, correctness)
+        for document in study.reviewed_documents
+        if (correctness := score_type_correctness(document)) is not None
+    ]
+    usable_documents = [
+        (document, correctness)
+        for document, correctness in known_documents
+        if _get_valid_confidence(document) is not None
+    ]
+    confidences = [_get_valid_confidence(document) or 0.0 for document, _ in usable_documents]
+    correct = [correctness == 1 for _, correctness in usable_documents]
+    weights = [document.sampling_weight for document, _ in usable_documents]
+    return ConfidenceCalibration(
+        len(usable_documents),
+        len(known_documents) - len(usable_documents),
+        tabulate_reliability(confidences, correct, weights),
+        tabulate_risk_coverage(confidences, correct, weights),
+        compute_expected_calibration_error(confidences, correct, weights),
+        compute_brier_score(confidences, correct, weights),
+    )
+
+
+def offer_threshold(study: Study, *, max_error_rate: float = 0.05, confidence_level: float = 0.95) -> ThresholdOffer:
+    """The lowest confidence from which at most ``max_error_rate`` of the accepted documents have a wrong type, shown by blind audits.
+
+    An audit is a document that the arbiter accepted and chance drew, and whose first answer was given before the agent's
+    was shown. Labels that were given replace what an audit found, never that it was one.
+    """
+    accepted_documents = [document for document in study.documents if document.is_accepted]
+    audits = [document for document in accepted_documents if _is_blind_audit(document)]
+    drawn_counts, audit_counts = (
+        Counter(document.weighting_cell for document in accepted_documents if _is_drawn_by_chance(document)),
+        Counter(document.weighting_cell for document in audits),
+    )
+    audit_probabilities = [
+        (document.inclusion_probability or 1.0)
+        * audit_counts[document.weighting_cell]
+        / drawn_counts[document.weighting_cell]
+        for document in audits
+    ]  # of being one by now
+    kept_positions = set(thin_to_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
+    kept_audits = [document for position, document in enumerate(audits) if position in kept_positions]
+    correct = [_is_audit_right(document) for document in kept_audits]
+    unaudited_wrong_ids = tuple(
+        document.doc_id
+        for document in accepted_documents
+        if document.has_expert_action and not _is_drawn_by_chance(document) and score_type_correctness(document) == 0
+    )
+    never_drawn_count = sum(not document.inclusion_probability for document in accepted_documents)
+    certificate = certify_threshold(
+        [_get_valid_confidence(document) or 0.0 for document in kept_audits],
+        correct,
+        max_error_rate=max_error_rate,
+        confidence_level=confidence_level,
+        candidate_thresholds=CANDIDATE_THRESHOLDS,
+    )
+    return ThresholdOffer(
+        max_error_rate,
+        confidence_level,
+        certificate._replace(threshold=None, coverage=0.0) if unaudited_wrong_ids or never_drawn_count else certificate,
+        len(kept_audits),
+        sum(score_type_correctness(document) is None for document in kept_audits),
+        len(audits) - len(kept_audits),
+        sum(any(review.is_simulated for review in document.reviews) for document in kept_audits),
+        tuple(document.doc_id for document, is_correct in zip(kept_audits, correct, strict=True) if not is_correct),
+        unaudited_wrong_ids,
+        never_drawn_count,
+    )
+
+
+def _is_drawn_by_chance(document: DocumentRecord) -> bool:
+    return document.review_reason in ("audit", "sample")
+
+
+def _is_blind_audit(document: DocumentRecord) -> bool:
+    return (
+        _is_drawn_by_chance(document)
+        and document.has_expert_action
+        and (not document.reviews or document.reviews[0].is_blind)
+    )
+
+
+def _is_audit_right(document: DocumentRecord) -> bool:
+    """Whether an audit found the agent's type: its truth, and the first answer, which nobody had led."""
+    first_labels = document.reviews[0].labels_after if document.reviews else None
+    agent_type = document.agent_labels.dominant_type if document.agent_labels else None
+    return score_type_correctness(document) == 1 and (first_labels is None or first_labels.dominant_type == agent_type)
+
+
+def _get_valid_confidence(document: DocumentRecord) -> float | None:
+    """In 0..1; None where there is none that can be used."""
+    confidence = document.agent_labels.confidence if document.agent_labels else None
+    return confidence if confidence is not None and 0 <= confidence <= 1 else None

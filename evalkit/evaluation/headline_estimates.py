@@ -1,0 +1,141 @@
+"""The headline figures: what is true of all processed documents, from the few that somebody looked at.
+
+Escalated documents are the hard ones and all of them are looked at; of the accepted ones only audits and samples are.
+The mean over what was reviewed is therefore no statement about the pipeline; it is given beside, labelled as what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
+from evalkit.evaluation.metrics import compute_page_accuracy, is_exact_segmentation
+from evalkit.evaluation.study import DocumentRecord, Study
+
+DocumentMeasure = Callable[[DocumentRecord], float | None]
+"""From a reviewed document to a value 0..1; None where its truth does not say (the part was not vouched for)."""
+
+
+def score_type_correctness(document: DocumentRecord) -> float | None:
+    """Whether the pipeline's type of the whole document is right; "cannot tell" is wrong."""
+    if document.truth is None or not document.truth.is_vouched("dominant_type"):
+        return None
+    return float(
+        document.agent_labels is not None and document.agent_labels.dominant_type == document.truth.labels.dominant_type
+    )
+
+
+def score_segment_correctness(document: DocumentRecord) -> float | None:
+    """Whether all segments have the right pages and types."""
+    if document.truth is None or not document.truth.is_vouched("segments"):
+        return None
+    return float(
+        document.agent_labels is not None
+        and is_exact_segmentation(document.truth.labels.segments, document.agent_labels.segments, compare_types=True)
+    )
+
+
+def score_page_types(document: DocumentRecord) -> float | None:
+    """The share of pages with the right type."""
+    if document.truth is None or not document.truth.is_vouched("segments") or not document.page_count:
+        return None
+    predicted_segments = document.agent_labels.segments if document.agent_labels else ()
+    return compute_page_accuracy(document.truth.labels.segments, predicted_segments, document.page_count)
+
+
+def score_production_correctness(document: DocumentRecord) -> float | None:
+    """Whether the production classifier's type is right."""
+    if document.truth is None or not document.truth.is_vouched("dominant_type") or document.production_labels is None:
+        return None
+    return float(document.production_labels.dominant_type == document.truth.labels.dominant_type)
+
+
+@dataclass(frozen=True)
+class HeadlineFigure:
+    """One figure about a population of documents."""
+
+    name: str
+    population_description: str
+    """Of which documents, in words."""
+    population_size: int
+    reviewed_count: int
+    """How many of them the figure rests on."""
+    estimate: Estimate
+    """Over the whole population."""
+    reviewed_estimate: Estimate
+    """The unweighted mean of the reviewed ones: no statement about the population."""
+    wrong_doc_ids: tuple[str, ...]
+    """The doc_ids of those that are not wholly right."""
+
+
+#: name, of which documents, which those are, what is measured.
+_HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], DocumentMeasure], ...] = (
+    ("Type of the document right", "all processed documents", lambda _: True, score_type_correctness),
+    ("All segments right", "all processed documents", lambda _: True, score_segment_correctness),
+    ("Pages with the right type, mean of documents", "all processed documents", lambda _: True, score_page_types),
+    ("Type right where accepted", "accepted documents", lambda one: one.is_accepted, score_type_correctness),
+    ("Segments right where accepted", "accepted documents", lambda one: one.is_accepted, score_segment_correctness),
+    (
+        "Production's type right",
+        "documents with a production label",
+        lambda one: one.production_labels is not None,
+        score_production_correctness,
+    ),
+)
+
+
+def estimate_headline_figures(study: Study) -> list[HeadlineFigure]:
+    """The figures of a study; those about no document at all are left out."""
+    figures = [
+        (name, population_description, [document for document in study.documents if is_included(document)], measure)
+        for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
+    ]
+    return [
+        estimate_headline(name, population_description, documents, measure)
+        for name, population_description, documents, measure in figures
+        if documents
+    ]
+
+
+def estimate_headline(
+    name: str, population_description: str, documents: Sequence[DocumentRecord], measure: DocumentMeasure
+) -> HeadlineFigure:
+    """One figure about these documents."""
+    correctness_by_doc_id = {
+        document.doc_id: correctness for document in documents if (correctness := measure(document)) is not None
+    }
+    certain_count = sum(has_certain_inclusion(document) for document in documents)
+    return HeadlineFigure(
+        name,
+        population_description,
+        len(documents),
+        len(correctness_by_doc_id),
+        estimate_weighted_mean(
+            list(_iterate_observations(documents, correctness_by_doc_id)), len(documents), certain_total=certain_count
+        ),
+        estimate_proportion(sum(correctness_by_doc_id.values()), len(correctness_by_doc_id)),
+        tuple(doc_id for doc_id, correctness in correctness_by_doc_id.items() if correctness < 1),
+    )
+
+
+def has_certain_inclusion(document: DocumentRecord) -> bool:
+    """Whether chance has no say in it: sure to be looked at (escalated, known by other means, or unreadable, which
+    somebody sees too), or accepted without a chance of being drawn, so that no other document stands for it.
+    """
+    return (
+        document.truth_status == "unreadable"
+        or document.review_probability == 1
+        or not (document.review_probability or document.inclusion_probability)
+    )
+
+
+def _iterate_observations(
+    documents: Iterable[DocumentRecord], correctness_by_doc_id: dict[str, float]
+) -> Iterable[Observation]:
+    for document in documents:
+        if has_certain_inclusion(document):
+            if document.doc_id in correctness_by_doc_id:
+                yield Observation(correctness_by_doc_id[document.doc_id], 1.0)
+        elif document.review_probability and document.has_expert_action:
+            yield Observation(correctness_by_doc_id.get(document.doc_id), document.review_probability)

@@ -1,0 +1,74 @@
+"""How far two experts agree on the same cases, which is how far any answer can be right.
+
+Only for reviews that were blind to each other. Below :mod:`evalkit.evaluation` nothing needs these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import krippendorff
+import numpy as np
+from sklearn.metrics import cohen_kappa_score
+
+from evalkit.evaluation.metrics import CANNOT_TELL, score_boundaries
+from evalkit.pipeline.supplied_labels import PageSpan
+
+
+def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
+    """Cohen's kappa of two experts' types, one entry a case, both judged all: 1 always, 0 as often as by chance.
+
+    None is what nobody could tell, and two who could not tell agree. NaN where both said one and the same type
+    throughout, because then chance alone would agree as often; say the plain share of agreement instead.
+
+    Source: Cohen, Educational and Psychological Measurement 20 (1960); scikit-learn computes it.
+
+    >>> compute_cohen_kappa(["Note", "Note", "Other", "Other"], ["Note", "Other", "Other", "Other"])
+    0.5
+    """
+    if len(first_labels) != len(second_labels):
+        raise ValueError(f"{len(first_labels)} and {len(second_labels)} answers: they must be about the same cases")
+    first_encoded, second_encoded = (
+        [CANNOT_TELL if label is None else label for label in labels] for labels in (first_labels, second_labels)
+    )
+    if len({*first_encoded, *second_encoded}) < 2:
+        return math.nan
+    return float(cohen_kappa_score(first_encoded, second_encoded))
+
+
+def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]]) -> float:
+    """Krippendorff's alpha of any number of experts: a row an expert, a column a case, None where not judged.
+
+    1 always, 0 as often as by chance. Cases that fewer than two judged say nothing and are left out by it. NaN where
+    no others are left, or only one type was named in them.
+
+    Source: Krippendorff, Content Analysis (2004), nominal; the krippendorff package computes it.
+
+    >>> round(compute_krippendorff_alpha([["Note", "Note", "Other", None], ["Note", "Other", "Other", "Note"]]), 4)
+    0.4444
+    """
+    labels = sorted({label for row in labels_by_expert for label in row if label is not None})
+    code_by_label = {label: float(code) for code, label in enumerate(labels)}
+    rating_matrix = np.array(
+        [[math.nan if label is None else code_by_label[label] for label in row] for row in labels_by_expert]
+    )
+    paired_ratings = (
+        rating_matrix[:, np.isfinite(rating_matrix).sum(axis=0) > 1] if rating_matrix.ndim == 2 else rating_matrix
+    )
+    if len(np.unique(paired_ratings[np.isfinite(paired_ratings)])) < 2:
+        return math.nan
+    return float(krippendorff.alpha(reliability_data=paired_ratings, level_of_measurement="nominal"))
+
+
+def compute_boundary_agreement(first_spans: Sequence[PageSpan], second_spans: Sequence[PageSpan]) -> float:
+    """How far two experts cut one document at the same pages, 0 to 1: F1 of boundaries, whoever comes first.
+
+    1 where neither cut it. Of many documents together, pool their ``boundary_scores``.
+
+    Source: Hripcsak and Rothschild, JAMIA 12 (2005): kappa approaches F1 where almost all pages are no boundary.
+
+    >>> compute_boundary_agreement([(1, 2, "Note"), (3, 9, "Other")], [(1, 2, "Note"), (3, 5, "Other"), (6, 9, "Other")])
+    0.6666666666666666
+    """
+    return score_boundaries(first_spans, second_spans).f1

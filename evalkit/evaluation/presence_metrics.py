@@ -1,0 +1,129 @@
+"""Which types are present in documents, how strongly, and in which shares: with intervals.
+
+Measured on the documents whose mixture an expert vouched for: who stands for segments alone has not said what else is in
+them. One that was drawn with probability p stands for 1 / p, in the figure and in its interval; those that nobody looked
+at yet are not in it. A document without an answer claims nothing, and is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalkit.classification.schema import PresenceLevel
+from evalkit.evaluation.intervals import Estimate, FloatArray, RowNumbers, bootstrap_estimate
+from evalkit.evaluation.metrics import compute_mixture_error, score_presence
+from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
+
+_SEED = 20
+_REPEATS = 300
+
+LevelArray = npt.NDArray[np.str_]
+"""Presence level by document; empty where there was no answer."""
+
+
+@dataclass(frozen=True)
+class TypePresenceScores:
+    """One type."""
+
+    document_type: str
+    document_count: int
+    """Reviewed documents that it truly is in, at any level but NO_EVIDENCE."""
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    level_agreement: Estimate
+    """The share of documents with the same level to the word, NO_EVIDENCE included."""
+
+
+@dataclass(frozen=True)
+class PresenceMetrics:
+    """All types together and each by itself."""
+
+    document_count: int
+    mixture_error: Estimate
+    """The share of a document that was put under the wrong type, 0..1, mean over documents."""
+    mixture_error_reviewed: float
+    """Unweighted, of the reviewed documents alone; NaN without any."""
+    by_type: tuple[TypePresenceScores, ...]
+    by_type_reviewed: pd.DataFrame
+    """Of the reviewed documents alone, unweighted, as :func:`~evalkit.evaluation.metrics.score_presence` has it."""
+
+
+def measure_presence(study: Study) -> PresenceMetrics:
+    """What is present in a study's documents."""
+    measured_labels = [
+        (document.truth.labels, document.agent_labels, document.sampling_weight)
+        for document in study.reviewed_documents
+        if document.truth and document.truth.is_vouched("mixture")
+    ]
+    sampling_weights = [weight for *_, weight in measured_labels]
+    mixture_errors = [
+        compute_mixture_error(truth.mixture_shares, predicted.mixture_shares if predicted else None)
+        for truth, predicted, _ in measured_labels
+    ]
+    return PresenceMetrics(
+        len(measured_labels),
+        _estimate_ratio(np.array(mixture_errors), np.ones(len(measured_labels)), sampling_weights),
+        fmean(mixture_errors) if mixture_errors else math.nan,
+        tuple(
+            _score_type(
+                type_name,
+                _extract_levels([truth for truth, _, _ in measured_labels], type_name),
+                _extract_levels([predicted for _, predicted, _ in measured_labels], type_name),
+                sampling_weights,
+            )
+            for type_name in TYPE_NAMES
+        ),
+        score_presence(
+            [truth.presence_levels for truth, _, _ in measured_labels],
+            [predicted.presence_levels if predicted else None for _, predicted, _ in measured_labels],
+        ),
+    )
+
+
+def _extract_levels(labels: Sequence[DocumentLabels | None], type_name: str) -> LevelArray:
+    return np.array(
+        [
+            ""
+            if document_labels is None
+            else str(document_labels.presence_levels.get(type_name, PresenceLevel.NO_EVIDENCE))
+            for document_labels in labels
+        ],
+        str,
+    )
+
+
+def _score_type(
+    type_name: str, true_levels: LevelArray, predicted_levels: LevelArray, weights: Sequence[float]
+) -> TypePresenceScores:
+    is_present = (true_levels != PresenceLevel.NO_EVIDENCE).astype(float)
+    is_claimed = (~np.isin(predicted_levels, ["", PresenceLevel.NO_EVIDENCE])).astype(float)
+    is_hit = is_present * is_claimed
+    return TypePresenceScores(
+        type_name,
+        int(is_present.sum()),
+        _estimate_ratio(is_hit, is_claimed, weights),
+        _estimate_ratio(is_hit, is_present, weights),
+        _estimate_ratio(2 * is_hit, is_present + is_claimed, weights),
+        _estimate_ratio((true_levels == predicted_levels).astype(float), np.ones(len(true_levels)), weights),
+    )
+
+
+def _estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
+    """The sum of the parts over that of the wholes; documents without any tell nothing, however many they are."""
+    informative_rows = np.flatnonzero(denominators)
+
+    def compute_ratio(row_numbers: RowNumbers) -> float:
+        return float(
+            numerators[informative_rows[row_numbers]].sum() / denominators[informative_rows[row_numbers]].sum()
+        )
+
+    row_weights = [weights[row_number] for row_number in informative_rows.tolist()]
+    return bootstrap_estimate(compute_ratio, len(informative_rows), seed=_SEED, repeats=_REPEATS, weights=row_weights)

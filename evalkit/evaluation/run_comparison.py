@@ -1,0 +1,432 @@
+"""Two runs over the same documents, case by case: what changed, why, and which run was right more often.
+
+Documents are the same where their bytes are. Which of the two answers is right is asked twice: of the documents whose
+truth is known in either folder, which are no random ones, so that a difference found there is one of reviewed documents
+only; and of all documents of both, each one that chance drew counting for as many as it stands for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+import pandas as pd
+
+from evalkit.evaluation.headline_estimates import has_certain_inclusion
+from evalkit.evaluation.metrics import is_exact_segmentation, merge_neighbours
+from evalkit.evaluation.paired_accuracy import (
+    OverallAccuracy,
+    PairedAccuracy,
+    PairedDocument,
+    compare_paired_accuracy,
+    estimate_overall_accuracy,
+)
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
+from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
+from evalkit.pipeline.supplied_labels import PageSpan
+
+NOT_READ_LABEL = "NOT READ"
+"""Instead of a decision, of a document that could not be read."""
+CANNOT_TELL_LABEL = "cannot tell"
+"""Instead of a type: none was given."""
+
+TRUTH_ORIGINS = ("given", "A", "B", "both")
+"""Who can know a truth: a file of labels, the reviews of one folder alone, those of both."""
+
+CHANGE_COLUMNS = (
+    *("doc_id", "doc_id_b", "decision_a", "decision_b", "rule_a", "rule_b", "type_a", "type_b"),
+    *("segments_a", "segments_b", "score_a", "score_b", "appeared", "disappeared", "changed"),
+    *("truth", "right_a", "right_b", "true_segments", "segments_right_a", "segments_right_b"),
+    *("segments_merged_right_a", "segments_merged_right_b", "truth_from", "simulated"),
+)
+_CORRECTNESS_COLUMNS: dict[ErrorLevel, str] = {
+    "type": "right",
+    "segments": "segments_right",
+    "segments merged": "segments_merged_right",
+}
+"""The beginnings of the columns that say whether A and B are right."""
+
+LabelPart = Literal["dominant_type", "segments"]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Two output folders side by side."""
+
+    output_a: str
+    """The folder."""
+    output_b: str
+    """The other."""
+    documents_table: pd.DataFrame
+    """One row per document of both, by A's doc_id: ``doc_id, doc_id_b``; decision, rule, type (None: cannot tell, or no
+    answer), segments (as ``1-2 Clinical Note; 3 Other``), evidence quality score of either (``…_a``, ``…_b``); the open
+    issues that only B, or only A, has, as code → number (``appeared, disappeared``); whether any of that ``changed_documents``;
+    ``truth, true_segments`` (None: not known) and whether A and B are right, of segments in both readings; ``truth_from``
+    (A, B, both, given, disputed); ``simulated_truth_count``, 1 where a program told the truth."""
+    only_in_a: tuple[str, ...]
+    """The doc_ids of documents that B does not have, and of damaged ones whose bytes are not known."""
+    only_in_b: tuple[str, ...]
+    """Those that A does not have."""
+    decision_crosstab: pd.DataFrame
+    """Documents by decision of A (rows) and of B (columns)."""
+    type_changes: pd.DataFrame
+    """``type_a, type_b, documents``: how often A's type became another one."""
+    type_accuracy: PairedAccuracy
+    """The type of the whole document; this and the next two of reviewed documents only."""
+    segment_accuracy: PairedAccuracy
+    """All segments exactly, as they were given."""
+    merged_segment_accuracy: PairedAccuracy
+    """The same, neighbours of one type as one (contract, ruling 12)."""
+    sampling_run: Literal["A", "B"]
+    """The run by whose draws documents count for as many as they stand for: that of which more were looked at."""
+    overall_accuracies: Mapping[ErrorLevel, OverallAccuracy]
+    """Over all documents of both."""
+    disputed_doc_ids: tuple[str, ...]
+    """Documents of which the two folders know different truths: they are left out of what is in dispute."""
+    simulated_truth_count: int
+    """Documents whose truth a program told."""
+    truth_origin_counts: Mapping[str, int]
+    """Documents with a known truth by who knows it: ``given`` (a file of labels), ``A`` alone, ``B`` alone, ``both``."""
+    effort_table: pd.DataFrame
+    """``measure, a, b``: calls, tokens, cost_usd (None: not known), seconds, of the documents of both; seconds of those
+    that were timed in both."""
+
+    @property
+    def changed_documents(self) -> pd.DataFrame:
+        """The documents of which anything changed."""
+        return self.documents_table[self.documents_table["changed"]]
+
+    @property
+    def comparability_warning(self) -> str | None:
+        """Why accuracies cannot be compared plainly, in words: one run's reviews alone tell more of the truths."""
+        run = "A" if self.truth_origin_counts["A"] > self.truth_origin_counts["B"] else "B"
+        if self.truth_origin_counts["A"] == self.truth_origin_counts["B"]:
+            return None
+        return (
+            f"The comparison of reviewed documents leans here: {self.truth_origin_counts[run]} of the truths are from reviews of {run} alone, "
+            f"mostly of documents that {run} escalated, which are hard for {run} (this leans against it), by experts who "
+            "may have seen its answer (this leans towards it)"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values; money as text."""
+        return {
+            "a": self.output_a,
+            "b": self.output_b,
+            "documents": convert_to_records(self.documents_table),
+            "only_a": list(self.only_in_a),
+            "only_b": list(self.only_in_b),
+            "decisions": {
+                a: {b: int(n) for b, n in row.items()} for a, row in self.decision_crosstab.T.to_dict().items()
+            },
+            "types": convert_to_records(self.type_changes),
+            "type": _convert_paired_to_json(self.type_accuracy),
+            "segments": _convert_paired_to_json(self.segment_accuracy),
+            "segments_merged": _convert_paired_to_json(self.merged_segment_accuracy),
+            "drawn_by": self.sampling_run,
+            "overall": {level: _convert_overall_to_json(self.overall_accuracies[level]) for level in ERROR_LEVELS},
+            "disputed": list(self.disputed_doc_ids),
+            "simulated": self.simulated_truth_count,
+            "known_from": dict(self.truth_origin_counts),
+            "leaning": self.comparability_warning,
+            "effort": [
+                {name: str(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+                for row in convert_to_records(self.effort_table)
+            ],
+        }
+
+
+def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
+    """The two studies' documents, matched by SHA-256."""
+    documents_a, documents_b = _index_by_sha256(study_a), _index_by_sha256(study_b)
+    document_pairs = [
+        (document, documents_b[sha256]) for sha256, document in documents_a.items() if sha256 in documents_b
+    ]
+    paired_object_ids = {id(document) for document_pair in document_pairs for document in document_pair}
+    rows = [_build_change_row(*document_pair) for document_pair in document_pairs]
+    documents_table = pd.DataFrame(rows, columns=list(CHANGE_COLUMNS))
+    sampling_run = _choose_sampling_run(document_pairs)
+    return RunComparison(
+        output_a=str(study_a.output),
+        output_b=str(study_b.output),
+        documents_table=documents_table.astype({"changed": bool}),
+        only_in_a=tuple(document.doc_id for document in study_a.documents if id(document) not in paired_object_ids),
+        only_in_b=tuple(document.doc_id for document in study_b.documents if id(document) not in paired_object_ids),
+        decision_crosstab=pd.crosstab(documents_table["decision_a"], documents_table["decision_b"]),
+        type_changes=_tabulate_type_changes(document_pairs),
+        type_accuracy=_compare_accuracy(rows, "type"),
+        segment_accuracy=_compare_accuracy(rows, "segments"),
+        merged_segment_accuracy=_compare_accuracy(rows, "segments merged"),
+        sampling_run=sampling_run,
+        overall_accuracies={
+            level: estimate_overall_accuracy(
+                [
+                    _build_paired_document(*pair_and_row, sampling_run, level)
+                    for pair_and_row in zip(document_pairs, rows, strict=True)
+                ]
+            )
+            for level in ERROR_LEVELS
+        },
+        disputed_doc_ids=tuple(row["doc_id"] for row in rows if row["truth_from"] == "disputed"),
+        simulated_truth_count=sum(row["simulated"] for row in rows),
+        truth_origin_counts={origin: sum(row["truth_from"] == origin for row in rows) for origin in TRUTH_ORIGINS},
+        effort_table=_tabulate_effort(document_pairs),
+    )
+
+
+def convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as plain values: None for what is missing, never NaN."""
+    object_frame = frame.astype(object)
+    return [
+        {str(column_name): value for column_name, value in row.items()}
+        for row in object_frame.where(object_frame.notna(), None).to_dict("records")
+    ]
+
+
+def _index_by_sha256(study: Study) -> dict[str, DocumentRecord]:
+    return {document.sha256: document for document in study.documents if document.sha256 is not None}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What changed
+
+
+def _build_change_row(document_a: DocumentRecord, document_b: DocumentRecord) -> dict[str, Any]:
+    codes_a, codes_b = _count_open_codes(document_a), _count_open_codes(document_b)
+    sides = {"a": _summarise_document(document_a), "b": _summarise_document(document_b)}
+    return {
+        "doc_id": document_a.doc_id,
+        "doc_id_b": document_b.doc_id,
+        **{f"{name}_{side}": value for side, values in sides.items() for name, value in values.items()},
+        "appeared": dict(codes_b - codes_a),
+        "disappeared": dict(codes_a - codes_b),
+        "changed": (sides["a"], codes_a) != (sides["b"], codes_b),
+        **_judge_pair(document_a, document_b),
+    }
+
+
+def _summarise_document(document: DocumentRecord) -> dict[str, Any]:
+    agent_labels = document.agent_labels
+    return {
+        "decision": document.decision or NOT_READ_LABEL,
+        "rule": document.decision_rule,
+        "type": agent_labels.dominant_type if agent_labels else None,
+        "segments": _format_page_spans(agent_labels.segments) if agent_labels else None,
+        "score": document.evidence_quality_score,
+    }
+
+
+def _count_open_codes(document: DocumentRecord) -> Counter[str]:
+    return Counter(issue.code for issue in document.issues if issue.status == "open")
+
+
+def _format_page_spans(segments: Sequence[PageSpan]) -> str:
+    """Segments as a file of labels has them, by first page.
+
+    >>> _format_page_spans([(3, 3, None), (1, 2, "Clinical Note")])
+    '1-2 Clinical Note; 3 cannot tell'
+    """
+    page_ranges = (
+        (f"{first_page}" if first_page == last_page else f"{first_page}-{last_page}", type_name or CANNOT_TELL_LABEL)
+        for first_page, last_page, type_name in _sort_page_spans(segments)
+    )
+    return "; ".join(f"{page_range} {type_name}" for page_range, type_name in page_ranges)
+
+
+def _sort_page_spans(segments: Sequence[PageSpan]) -> tuple[PageSpan, ...]:
+    return tuple(sorted(segments, key=lambda span: (*span[:2], span[2] or "")))
+
+
+def _tabulate_type_changes(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> pd.DataFrame:
+    type_pairs = [
+        (_summarise_document(a)["type"] or CANNOT_TELL_LABEL, _summarise_document(b)["type"] or CANNOT_TELL_LABEL)
+        for a, b in document_pairs
+    ]
+    change_counts = Counter(type_pair for type_pair in type_pairs if type_pair[0] != type_pair[1])
+    sorted_changes = sorted(
+        change_counts.items(), key=lambda type_pair_count: (-type_pair_count[1], type_pair_count[0])
+    )
+    return pd.DataFrame(
+        [(*type_pair, document_count) for type_pair, document_count in sorted_changes],
+        columns=["type_a", "type_b", "documents"],
+    )
+
+
+def _tabulate_effort(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> pd.DataFrame:
+    timed_seconds = [
+        (a.processing_seconds, b.processing_seconds)
+        for a, b in document_pairs
+        if a.processing_seconds is not None and b.processing_seconds is not None
+    ]
+    documents_a, documents_b = [a for a, _ in document_pairs], [b for _, b in document_pairs]
+    rows = [
+        (
+            "calls",
+            sum(document.call_count for document in documents_a),
+            sum(document.call_count for document in documents_b),
+        ),
+        (
+            "tokens",
+            sum(document.token_count for document in documents_a),
+            sum(document.token_count for document in documents_b),
+        ),
+        ("cost_usd", _sum_costs(documents_a), _sum_costs(documents_b)),
+        ("seconds", sum(a for a, _ in timed_seconds), sum(b for _, b in timed_seconds)),
+    ]
+    return pd.DataFrame(rows, columns=["measure", "a", "b"], dtype=object)
+
+
+def _sum_costs(documents: Sequence[DocumentRecord]) -> Decimal | None:
+    costs = [priced.cost_usd for priced in documents]
+    return None if None in costs else sum((priced for priced in costs if priced is not None), Decimal(0))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which is right
+
+
+def _judge_pair(document_a: DocumentRecord, document_b: DocumentRecord) -> dict[str, Any]:
+    true_types, true_segmentations = (
+        _collect_truths(document_a, document_b, "dominant_type"),
+        _collect_truths(document_a, document_b, "segments"),
+    )
+    true_type, true_segments = _get_agreed_truth(true_types), _get_agreed_truth(true_segmentations)
+    merged_true_segments = _get_agreed_truth({tuple(merge_neighbours(candidate)) for candidate in true_segmentations})
+    is_disputed = len(true_types) > 1 or len(true_segmentations) > 1
+    return {
+        "truth": true_type,
+        "right_a": None
+        if true_type is None
+        else document_a.agent_labels is not None and document_a.agent_labels.dominant_type == true_type,
+        "right_b": None
+        if true_type is None
+        else document_b.agent_labels is not None and document_b.agent_labels.dominant_type == true_type,
+        "true_segments": None if true_segments is None else _format_page_spans(true_segments),
+        "segments_right_a": None
+        if true_segments is None
+        else _has_exact_segments(document_a.agent_labels, true_segments),
+        "segments_right_b": None
+        if true_segments is None
+        else _has_exact_segments(document_b.agent_labels, true_segments),
+        "segments_merged_right_a": None
+        if merged_true_segments is None
+        else _has_exact_segments(_merge_segments(document_a.agent_labels), merged_true_segments),
+        "segments_merged_right_b": None
+        if merged_true_segments is None
+        else _has_exact_segments(_merge_segments(document_b.agent_labels), merged_true_segments),
+        "truth_from": "disputed" if is_disputed else _determine_truth_origin(document_a.truth, document_b.truth),
+        "simulated": int(
+            any(candidate is not None and candidate.is_simulated for candidate in (document_a.truth, document_b.truth))
+        ),
+    }
+
+
+def _collect_truths(document_a: DocumentRecord, document_b: DocumentRecord, part: LabelPart) -> set[Any]:
+    """What the folders know to be true of a part; labels that were given stand before what was reviewed."""
+    vouched_truths = [truth for truth in (document_a.truth, document_b.truth) if truth and truth.is_vouched(part)]
+    gold_truths = [truth for truth in vouched_truths if truth.source == "GOLD"]
+    return {_get_label_part(truth.labels, part) for truth in gold_truths or vouched_truths}
+
+
+def _get_agreed_truth(truths: AbstractSet[Any]) -> Any:
+    """What is true; None where nobody knows or there are two truths."""
+    return next(iter(truths)) if len(truths) == 1 else None
+
+
+def _get_label_part(labels: DocumentLabels, part: LabelPart) -> Any:
+    return labels.dominant_type if part == "dominant_type" else _sort_page_spans(labels.segments)
+
+
+def _merge_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:
+    """The second reading: neighbours of one type are one."""
+    return agent_labels and replace(agent_labels, segments=tuple(merge_neighbours(agent_labels.segments)))
+
+
+def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[PageSpan]) -> bool:
+    """Where nothing was answered, it is never right."""
+    return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
+
+
+def _determine_truth_origin(truth_a: KnownTruth | None, truth_b: KnownTruth | None) -> str:
+    if any(truth is not None and truth.source == "GOLD" for truth in (truth_a, truth_b)):
+        return "given"
+    return {(True, True): "both", (True, False): "A", (False, True): "B"}.get(
+        (truth_a is not None, truth_b is not None), ""
+    )
+
+
+def _compare_accuracy(rows: Sequence[Mapping[str, Any]], level: ErrorLevel) -> PairedAccuracy:
+    return compare_paired_accuracy(
+        [correctness for row in rows if (correctness := _get_correctness(row, level)) is not None]
+    )
+
+
+def _get_correctness(row: Mapping[str, Any], level: ErrorLevel) -> tuple[bool, bool] | None:
+    is_right_a, is_right_b = (row[f"{_CORRECTNESS_COLUMNS[level]}_{side}"] for side in "ab")
+    return None if is_right_a is None else (is_right_a, is_right_b)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Over all documents
+
+
+def _choose_sampling_run(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> Literal["A", "B"]:
+    """One run's draws alone: what both looked at was not drawn independently, and one run may have no reviews yet."""
+    reviewed_count_a, reviewed_count_b = (
+        sum(document_pair[side].has_expert_action for document_pair in document_pairs) for side in (0, 1)
+    )
+    return "B" if reviewed_count_b > reviewed_count_a else "A"
+
+
+def _build_paired_document(
+    document_pair: tuple[DocumentRecord, DocumentRecord],
+    row: Mapping[str, Any],
+    sampling_run: Literal["A", "B"],
+    level: ErrorLevel,
+) -> PairedDocument:
+    sampling_document = document_pair["AB".index(sampling_run)]
+    is_surely_reviewed = has_certain_inclusion(sampling_document) or any(
+        document.truth is not None and document.truth.source == "GOLD" for document in document_pair
+    )
+    answer_a, answer_b = (_get_level_answer(document.agent_labels, level) for document in document_pair)
+    return PairedDocument(
+        _get_correctness(row, level),
+        answer_a == answer_b,
+        1.0 if is_surely_reviewed else sampling_document.review_probability,
+        sampling_document.has_expert_action,
+    )
+
+
+def _get_level_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> Any:
+    """What was said, so that equal answers are equally right; None: nothing."""
+    if agent_labels is None or level == "type":
+        return agent_labels and agent_labels.dominant_type
+    return (
+        _sort_page_spans(
+            merge_neighbours(agent_labels.segments) if level == "segments merged" else agent_labels.segments
+        )
+        or None
+    )
+
+
+def _convert_overall_to_json(overall_accuracy: OverallAccuracy) -> dict[str, Any]:
+    estimates = {field_name: getattr(overall_accuracy, field_name)._asdict() for field_name in ("a", "b", "difference")}
+    return {"population": overall_accuracy.population_size, "documents": overall_accuracy.observed_count, **estimates}
+
+
+def _convert_paired_to_json(paired_accuracy: PairedAccuracy) -> dict[str, Any]:
+    return {
+        "documents": paired_accuracy.document_count,
+        "both": paired_accuracy.both_right,
+        "only_a": paired_accuracy.only_a_right,
+        "only_b": paired_accuracy.only_b_right,
+        "neither": paired_accuracy.neither_right,
+        "discordant": paired_accuracy.discordant_count,
+        "p_value": paired_accuracy.p_value,
+        "difference": paired_accuracy.difference._asdict(),
+        "verdict": paired_accuracy.verdict,
+    }

@@ -1,0 +1,512 @@
+"""Seeded cases are made: a known answer, one deliberate fault in it, and the issues that the checks raise about that.
+
+A fault is planted where no computed check sees it, so that nobody but the expert can. The case must have come to a
+person anyway: a planted answer that the arbiter would have accepted is not used, because it would be told apart by that.
+Nothing is invented: quotes stand on their pages, the reasoning is the agent's own, with the names of the types exchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.findings import TEXT_FINDING_CODES
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    Evidence,
+    PresenceLevel,
+    Segment,
+    TypePresence,
+)
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
+from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation.attention_checks import read_attention_checks as read_attention
+from evalkit.evaluation.study import DocumentRecord, read_study
+from evalkit.issue import Agent, Issue, number_issues
+from evalkit.review.corrections import (
+    CLASSIFICATION_PARTS,
+    choose_dominant_type,
+    compute_page_weighted_mixture,
+    find_rule_violations,
+)
+from evalkit.review.ground_truth import GroundTruth
+from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review.opinions import sync_seeded_cases
+from evalkit.review.packet import SMEPacket, SMEPacketGenerator, format_timestamp, read_packet, utc_now
+from evalkit.review.roster import Roster
+from evalkit.review.seeded_cases import Fault, FaultKind, Seeded, iterate_seeded_cases
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    ground_truth_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    result_file_name,
+    seed_record_file_name,
+)
+
+_DEFAULT_CONFIDENCE = 0.9
+"""Confidence of an agent that states none anywhere."""
+_MAX_QUOTES = 2
+"""So many quotes support a segment that nobody has quoted anything for."""
+
+_FAILURE_CODES = frozenset(f"{agent}-AGENT-FAILED" for agent in ("V2", "V3", "V4"))
+_TEXT_CODES = frozenset(TEXT_FINDING_CODES.values())
+
+_SegmentTuple = tuple[Segment, ...]
+_FaultyVariant = tuple[_SegmentTuple, Fault]
+
+
+@dataclass(frozen=True)
+class SeededDraw:
+    """One ``evalkit sample N --seeded``."""
+
+    cases: tuple[Seeded, ...]
+    """What was put into the queue."""
+    unassignable_case_ids: tuple[str, ...]
+    """The case_ids of seeded cases, earlier ones too, that wait although everybody in the roster knows the document."""
+
+
+def sample_seeded_cases(output: Path | str, case_count: int, *, seed: str, drawn_at: str) -> SeededDraw:
+    """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.
+
+    Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
+    person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,
+    or where a run is writing; StoreError.
+    """
+    if case_count < 1:
+        raise UsageError(f"{case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock():
+        vouched_documents = [record for record in read_study(output).documents if _is_vouched(record)]
+        candidates = [
+            record for record in vouched_documents if record.truth and not record.truth.is_simulated
+        ] or vouched_documents
+        candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
+        seeded_doc_ids = {doc_id for _, doc_id in iterate_seeded_cases(output_folder)}
+        deciding_reviewers = Roster(output_folder).list_deciding_reviewers()
+        with OutputIndex(output) as index:
+            seeded_cases: list[Seeded] = []
+            known_to_everybody = 0
+            for record in candidates:
+                if len(seeded_cases) == case_count:
+                    break
+                if record.doc_id in seeded_doc_ids:
+                    continue
+                if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
+                    known_to_everybody += 1
+                    continue
+                with hold_write_lock(output_folder):  # no review may change the truth meanwhile
+                    seeded_case = _create_seeded_case(output_folder, record.doc_id, seed=seed, drawn_at=drawn_at)
+                    if seeded_case is not None and output_folder.create_json(
+                        seed_record_file_name(seeded_case.packet.case_id), seeded_case.model_dump(mode="json")
+                    ):
+                        seeded_cases.append(seeded_case)
+            with hold_write_lock(output_folder):
+                sync_seeded_cases(output_folder, index, format_timestamp(utc_now()))
+        if not seeded_cases:
+            raise _create_nothing_left_error(len(candidates), known_to_everybody)
+        waiting_cases = read_attention(output_folder, [])
+        return SeededDraw(
+            tuple(seeded_cases), tuple(record.case_id for record in waiting_cases if record.status == "nobody")
+        )
+
+
+def _create_nothing_left_error(candidate_count: int, known_to_everybody: int) -> UsageError:
+    if known_to_everybody:
+        return UsageError(
+            f"everybody in the roster knows all documents ({known_to_everybody}) that a fault could be planted in",
+            code="SAMPLE-NOBODY",
+            remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw when others have decided more cases.",
+        )
+    return UsageError(
+        f"no fault can be planted: {candidate_count} documents have type and segments that a person vouched for, and none of "
+        "them is left that would come to an expert unnoticed",
+        code="SAMPLE-NOTHING-LEFT",
+        remedy="Review more escalated cases first.",
+    )
+
+
+def _is_vouched(document: DocumentRecord) -> bool:
+    return (
+        document.truth is not None
+        and document.truth.is_vouched("dominant_type")
+        and document.truth.is_vouched("segments")
+    )
+
+
+def _create_seeded_case(output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
+    """A seeded case of that document; None where none can be made of it, or a file of it is damaged."""
+    try:
+        stored_truth = output_folder.read_json(ground_truth_file_name(doc_id))
+        ground_truth = GroundTruth.model_validate(stored_truth)
+        packet, bundle, result = (
+            read_packet(output_folder, doc_id),
+            read_bundle(output_folder, doc_id),
+            read_result(output_folder, doc_id),
+        )
+    except (EvalkitError, ValueError):
+        return None
+    # Read again, because a review may have come since the study was.
+    if not isinstance(result, DocumentResult) or not {"dominant_type", "segments"} <= {*ground_truth.vouched}:
+        return None
+    salt = f"{seed}:{drawn_at}:{bundle.sha256}"
+    planted_variant = plant_answer_fault(ground_truth.ground_truth_classification, packet, bundle, random.Random(salt))  # noqa: S311 - no secret
+    if planted_variant is None:
+        return None
+    faulty_answer, fault, issues = planted_variant
+    case_id = f"{doc_id}-{hashlib.sha256(salt.encode()).hexdigest()[:8]}"
+    if output_folder.has_file(result_file_name(case_id)) or output_folder.has_file(packet_file_name(case_id)):
+        return None
+    verdict = V5DecisionMaker().decide(issues)
+    shown_result = result.model_copy(
+        update={
+            "doc_id": case_id,
+            "classification": faulty_answer,
+            "issues": issues,
+            "decision": verdict.decision,
+            "decision_rule": verdict.rule,
+            "decision_reason": verdict.reason,
+        }
+    )
+    seeded_packet = SMEPacketGenerator().packet(
+        shown_result,
+        bundle,
+        review_reason="escalated",
+        inclusion_probability=1.0,
+        production=packet.production_classification,
+        created_at=packet.created_at,  # a case that is younger than the last run would be told by its age
+    )
+    return Seeded(
+        doc_id=doc_id,
+        fault=fault,
+        truth_sha256=hash_canonical_json(stored_truth),
+        drawn_at=drawn_at,
+        packet=seeded_packet.model_copy(update={"document_bundle_path": bundle_file_name(doc_id)}),
+    )
+
+
+def plant_answer_fault(
+    true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
+) -> tuple[ClassificationOutput, Fault, tuple[Issue, ...]] | None:
+    """The known answer with one fault in it, the fault, and the issues that stand beside it; None where none fits.
+
+    No computed check of V1 to V4 raises anything about the planted answer that it does not raise about the known one,
+    the answer can be validated, and V5 sends it to a person.
+    """
+    true_segments = _restore_evidence(true_answer, packet, bundle)
+    agent_answer = packet.classification
+    # A wrong count is the agent's own fault, why the case came to a person, and arithmetic mends it.
+    count_error = agent_answer.number_of_segments - len(agent_answer.segments) if agent_answer else 0
+    honest_answer = _build_answer(true_answer, true_segments, bundle)
+    if honest_answer is None or honest_answer.dominant_type_overall != true_answer.dominant_type_overall:
+        return None
+    expected_codes = _count_codes(_run_checks(honest_answer, bundle))
+    fault_kinds = list(_FAULT_ITERATORS)
+    random_source.shuffle(fault_kinds)
+    for fault_kind in fault_kinds:
+        variants = list(_FAULT_ITERATORS[fault_kind](true_segments, true_answer.dominant_type_overall, bundle))
+        random_source.shuffle(variants)
+        for segments, fault in variants:
+            faulty_answer = _build_answer(true_answer, segments, bundle)
+            if faulty_answer is None or _count_codes(_run_checks(faulty_answer, bundle)) - expected_codes:
+                continue
+            shown_answer = faulty_answer.model_copy(
+                update={"number_of_segments": faulty_answer.number_of_segments + count_error}
+            )
+            issues = (*_run_checks(shown_answer, bundle), *_iterate_kept_issues(packet, shown_answer, fault))
+            if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
+                return shown_answer, fault, tuple(_number_issues_by_agent(issues))
+    return None
+
+
+# ------------------------------------------------------------------------------------------ the known answer
+
+
+def _restore_evidence(true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle) -> _SegmentTuple:
+    """The true segments as an agent would state them: an expert's correction has no quotes, reasons and doubts."""
+    agent_segments = packet.classification.segments if packet.classification else ()
+    agent_segment_by_key = {
+        (segment.start_page, segment.end_page, segment.dominant_type): segment for segment in agent_segments
+    }
+    return tuple(
+        segment
+        if _has_quotes(segment)
+        else agent_segment_by_key.get((segment.start_page, segment.end_page, segment.dominant_type))
+        or _add_agent_evidence(segment, agent_segments, bundle)
+        for segment in true_answer.segments
+    )
+
+
+def _has_quotes(segment: Segment) -> bool:
+    return any(
+        presence.top_evidence
+        for presence in segment.segment_composition
+        if presence.document_type == segment.dominant_type
+    )
+
+
+def _add_agent_evidence(segment: Segment, agent_segments: Sequence[Segment], bundle: DocumentBundle) -> Segment:
+    quotes = [
+        quote
+        for agent_segment in agent_segments
+        for presence in agent_segment.segment_composition
+        for quote in presence.top_evidence
+        if segment.start_page <= quote.page <= segment.end_page
+    ]
+    confidences = [
+        presence.confidence
+        for agent_segment in agent_segments
+        for presence in agent_segment.segment_composition
+        if presence.confidence
+    ]
+    nearest_segment = max(
+        agent_segments, key=lambda agent_segment: _count_common_pages(segment, agent_segment), default=None
+    )
+    reasoning = (
+        _exchange_type_names(nearest_segment.reasoning, nearest_segment.dominant_type, segment.dominant_type)
+        if nearest_segment
+        else ""
+    )
+    return segment.model_copy(
+        update={
+            "reasoning": reasoning,
+            "segment_composition": tuple(
+                type_presence.model_copy(
+                    update={
+                        "confidence": median(confidences) if confidences else _DEFAULT_CONFIDENCE,
+                        "top_evidence": tuple(quotes[:_MAX_QUOTES]) or _select_quotes(segment, bundle),
+                    }
+                )
+                if type_presence.document_type == segment.dominant_type
+                else type_presence
+                for type_presence in segment.segment_composition
+            ),
+        }
+    )
+
+
+def _count_common_pages(segment: Segment, other_segment: Segment) -> int:
+    return min(segment.end_page, other_segment.end_page) - max(segment.start_page, other_segment.start_page) + 1
+
+
+def _select_quotes(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, ...]:
+    """The first passages of the segment's pages that can be judged, as quotes."""
+    quotes = (
+        Evidence(snippet=block.text, page=page_number)
+        for page_number in range(segment.start_page, segment.end_page + 1)
+        for block in bundle.page(page_number).blocks
+        if not (block.furniture or block.hidden) and MIN_SNIPPET_WORDS <= len(block.text.split()) <= MAX_SNIPPET_WORDS
+    )
+    return tuple(quote for quote, _ in zip(quotes, range(_MAX_QUOTES), strict=False))
+
+
+def _exchange_type_names(text: str, first_type: DocumentType | None, second_type: DocumentType | None) -> str:
+    """The text with the names of two types in each other's place.
+
+    >>> _exchange_type_names("A Genomic Report, no Clinical Note.", DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE)
+    'A Clinical Note, no Genomic Report.'
+    """
+    if first_type is None or second_type is None or first_type == second_type:
+        return text
+    replacements = {first_type.lower(): second_type.value, second_type.lower(): first_type.value}
+    return re.sub(
+        "|".join(map(re.escape, replacements)), lambda match: replacements[match[0].lower()], text, flags=re.IGNORECASE
+    )
+
+
+def _build_answer(
+    true_answer: ClassificationOutput, segments: Sequence[Segment], bundle: DocumentBundle
+) -> ClassificationOutput | None:
+    """The whole answer that these segments give, with the shares and the type that follow; None where it breaks a rule."""
+    numbered_segments = tuple(
+        part.model_copy(update={"segment_index": index, "segment_page_count": part.end_page - part.start_page + 1})
+        for index, part in enumerate(segments, 1)
+    )
+    answer = true_answer.model_copy(
+        update={
+            "segments": numbered_segments,
+            "number_of_segments": len(numbered_segments),
+            "dominant_type_overall": DocumentType.OTHER,
+        }
+    )
+    if find_rule_violations(answer, bundle, ("segments",)):  # only segments that pass have page-weighted shares
+        return None
+    max_confidences = {
+        document_type: max(
+            part.confidence
+            for segment in numbered_segments
+            for part in segment.segment_composition
+            if part.document_type == document_type
+        )
+        for document_type in DocumentType
+    }
+    mixture = tuple(
+        part.model_copy(update={"confidence": max_confidences[part.document_type]})
+        for part in compute_page_weighted_mixture(numbered_segments)
+    )
+    complete_answer = answer.model_copy(
+        update={"document_mixture": mixture, "dominant_type_overall": choose_dominant_type(mixture, numbered_segments)}
+    )
+    return None if find_rule_violations(complete_answer, bundle, CLASSIFICATION_PARTS) else complete_answer
+
+
+# ------------------------------------------------------------------------------------------------- faults
+
+
+def _iterate_type_faults(
+    segments: _SegmentTuple, dominant_type: DocumentType | None, _bundle: DocumentBundle
+) -> Iterator[_FaultyVariant]:
+    for index, segment in enumerate(segments):
+        for shown_type in DocumentType:
+            if segment.dominant_type is not None and shown_type != segment.dominant_type:
+                fault = Fault(
+                    kind="type",
+                    start_page=segment.start_page,
+                    end_page=segment.end_page,
+                    shown_type=shown_type,
+                    true_type=segment.dominant_type,
+                    true_dominant=dominant_type,
+                )
+                yield (*segments[:index], _exchange_segment_type(segment, shown_type), *segments[index + 1 :]), fault
+
+
+def _exchange_segment_type(segment: Segment, shown_type: DocumentType) -> Segment:
+    """The segment with two types in each other's place, quotes and all."""
+    replacement_types = {segment.dominant_type: shown_type, shown_type: segment.dominant_type}
+    return segment.model_copy(
+        update={
+            "dominant_type": shown_type,
+            "reasoning": _exchange_type_names(segment.reasoning, segment.dominant_type, shown_type),
+            "segment_composition": tuple(
+                presence.model_copy(
+                    update={"document_type": replacement_types.get(presence.document_type, presence.document_type)}
+                )
+                for presence in segment.segment_composition
+            ),
+        }
+    )
+
+
+def _iterate_boundary_faults(
+    segments: _SegmentTuple, _dominant: DocumentType | None, bundle: DocumentBundle
+) -> Iterator[_FaultyVariant]:
+    for index, (left, right) in enumerate(pairwise(segments), 1):
+        for shown_start in range(left.start_page + 1, right.end_page + 1):
+            if shown_start != right.start_page:
+                fault = Fault(
+                    kind="boundary",
+                    start_page=min(shown_start, right.start_page),
+                    end_page=max(shown_start, right.start_page) - 1,
+                    shown_start=shown_start,
+                    true_start=right.start_page,
+                )
+                cut_segments = (
+                    _restrict_quotes(left.model_copy(update={"end_page": shown_start - 1}), bundle),
+                    _restrict_quotes(right.model_copy(update={"start_page": shown_start}), bundle),
+                )
+                yield (*segments[: index - 1], *cut_segments, *segments[index + 1 :]), fault
+
+
+def _restrict_quotes(segment: Segment, bundle: DocumentBundle) -> Segment:
+    """The segment with the quotes of its own pages; of a type that is left without, quotes from there."""
+
+    def select_own_quotes(presence: TypePresence) -> tuple[Evidence, ...]:
+        own_quotes = tuple(
+            quote for quote in presence.top_evidence if segment.start_page <= quote.page <= segment.end_page
+        )
+        is_bare = presence.presence_level is PresenceLevel.PRIMARY and not own_quotes
+        return _select_quotes(segment, bundle) if is_bare else own_quotes
+
+    return segment.model_copy(
+        update={
+            "segment_composition": tuple(
+                presence.model_copy(update={"top_evidence": select_own_quotes(presence)})
+                for presence in segment.segment_composition
+            )
+        }
+    )
+
+
+def _iterate_joined_faults(
+    segments: _SegmentTuple, _dominant: DocumentType | None, _bundle: DocumentBundle
+) -> Iterator[_FaultyVariant]:
+    for index, (left, right) in enumerate(pairwise(segments), 1):
+        larger = right if right.segment_page_count > left.segment_page_count else left
+        joined_segment = larger.model_copy(update={"start_page": left.start_page, "end_page": right.end_page})
+        fault = Fault(kind="joined", start_page=left.start_page, end_page=right.end_page, true_start=right.start_page)
+        yield (*segments[: index - 1], joined_segment, *segments[index + 1 :]), fault
+
+
+_FAULT_ITERATORS: Mapping[
+    FaultKind, Callable[[_SegmentTuple, DocumentType | None, DocumentBundle], Iterator[_FaultyVariant]]
+] = {
+    "type": _iterate_type_faults,
+    "boundary": _iterate_boundary_faults,
+    "joined": _iterate_joined_faults,
+}
+
+
+# ------------------------------------------------------------------------------------------------- issues
+
+
+def _run_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+    """What the checks find without asking a model."""
+    return [
+        *V1SchemaValidator().validate(answer, bundle),
+        *V2ConsistencyChecker().validate(answer, bundle),
+        *V3TrapDetector().validate(answer, bundle),
+        *V4EvidenceQualityAssessor().validate(answer, bundle).issues,
+    ]
+
+
+def _count_codes(issues: Sequence[Issue]) -> Counter[str]:
+    return Counter(issue.code for issue in issues)
+
+
+def _iterate_kept_issues(packet: SMEPacket, answer: ClassificationOutput, fault: Fault) -> Iterator[Issue]:
+    """What was seen in the text or said of it, as far as it is not about the fault: it is not looked for again."""
+    agent_segments = packet.classification.segments if packet.classification else ()
+    agent_keys, answer_keys = (
+        {segment.segment_index: _get_segment_key(segment) for segment in segments}
+        for segments in (agent_segments, answer.segments)
+    )
+    for issue in packet.open_issues:
+        segment_index = issue.segment_index
+        is_elsewhere = issue.page is not None and not fault.start_page <= issue.page <= fault.end_page
+        still_fits = (
+            is_elsewhere
+            if segment_index is None
+            else segment_index in answer_keys and agent_keys.get(segment_index) == answer_keys[segment_index]
+        )
+        is_seen = issue.code in _TEXT_CODES and still_fits
+        if issue.agent == "reader" or is_seen or issue.code in _FAILURE_CODES:
+            yield issue
+
+
+def _get_segment_key(segment: Segment) -> tuple[int, int, DocumentType | None]:
+    return segment.start_page, segment.end_page, segment.dominant_type
+
+
+def _number_issues_by_agent(issues: Sequence[Issue]) -> Iterator[Issue]:
+    issues_by_agent: dict[Agent, list[Issue]] = {}
+    for issue in issues:
+        issues_by_agent.setdefault(issue.agent, []).append(issue)
+    for agent, agent_issues in issues_by_agent.items():
+        yield from number_issues(agent, agent_issues)

@@ -1,0 +1,194 @@
+"""How well pages are cut into source documents: the pooled measures of a study, in both readings of ruling 12.
+
+Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p stands for
+1 / p of its kind, in the figure and in its interval; those that nobody looked at yet are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evalkit.evaluation.intervals import Estimate, RowNumbers, bootstrap_estimate
+from evalkit.evaluation.metrics import (
+    compute_drag_and_drop_distance,
+    compute_page_accuracy,
+    compute_panoptic_quality,
+    is_exact_segmentation,
+    merge_neighbours,
+    score_boundaries,
+)
+from evalkit.evaluation.study import Study
+from evalkit.pipeline.supplied_labels import PageSpan
+
+_SEED = 20
+"""Of the resampling: equal studies have equal intervals."""
+
+
+@dataclass(frozen=True)
+class SegmentedDocument:
+    """One document's segments, as they are and as they were said."""
+
+    doc_id: str
+    true_spans: Sequence[PageSpan]
+    predicted_spans: Sequence[PageSpan]
+    page_count: int
+    sampling_weight: float
+    """How many documents it stands for, at least 1."""
+
+
+@dataclass(frozen=True)
+class MeasureEstimate:
+    """One measure, in both readings."""
+
+    name: str
+    as_given: Estimate
+    """A segment is one source document: two neighbours of one type are two."""
+    with_neighbours_merged: Estimate
+    """Neighbours of the same type are one."""
+
+
+def list_segmented_documents(study: Study) -> list[SegmentedDocument]:
+    """The documents that can be measured."""
+    return [
+        SegmentedDocument(
+            document.doc_id,
+            document.truth.labels.segments,
+            document.agent_labels.segments if document.agent_labels else (),
+            document.page_count,
+            document.sampling_weight,
+        )
+        for document in study.reviewed_documents
+        if document.truth and document.truth.is_vouched("segments") and document.page_count
+    ]
+
+
+CountSums = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SegmentationMeasure:
+    """What is counted in one document, and what the sums over many make; 0..1."""
+
+    count_in_document: Callable[[SegmentedDocument], Sequence[float]]
+    compute_share: Callable[[CountSums], float]
+
+
+def _compute_f1(sums: CountSums) -> float:
+    """Of right, invented and missed ones."""
+    matched, spurious, missed = sums
+    return float(2 * matched / (2 * matched + spurious + missed))
+
+
+def _pool_quality(sums: CountSums) -> float:
+    overlap, *match_counts = sums
+    return (
+        float(overlap / match_counts[0] * _compute_f1(np.array(match_counts)))
+        if match_counts[0]
+        else _compute_f1(np.array(match_counts))
+    )
+
+
+def _compute_share(sums: CountSums) -> float:
+    return float(sums[0] / sums[1])
+
+
+def _count_panoptic(document: SegmentedDocument, *, compare_types: bool) -> Sequence[float]:
+    return compute_panoptic_quality(document.true_spans, document.predicted_spans, compare_types)[3:]
+
+
+MEASURES: dict[str, SegmentationMeasure] = {
+    "pages with the right type, all together": SegmentationMeasure(
+        lambda document: (
+            compute_page_accuracy(document.true_spans, document.predicted_spans, document.page_count)
+            * document.page_count,
+            document.page_count,
+        ),
+        _compute_share,
+    ),
+    "boundaries, F1": SegmentationMeasure(
+        lambda document: score_boundaries(document.true_spans, document.predicted_spans)[3:], _compute_f1
+    ),
+    "panoptic quality": SegmentationMeasure(
+        lambda document: _count_panoptic(document, compare_types=False), _pool_quality
+    ),
+    "panoptic quality, typed": SegmentationMeasure(
+        lambda document: _count_panoptic(document, compare_types=True), _pool_quality
+    ),
+    "documents with every boundary right": SegmentationMeasure(
+        lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=False), 1),
+        _compute_share,
+    ),
+    "documents with every segment right": SegmentationMeasure(
+        lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=True), 1),
+        _compute_share,
+    ),
+    "pages that need not be moved": SegmentationMeasure(
+        lambda document: (
+            document.page_count
+            - compute_drag_and_drop_distance(document.true_spans, document.predicted_spans, document.page_count),
+            document.page_count,
+        ),
+        _compute_share,
+    ),
+}
+"""Of many documents together."""
+
+
+def estimate_measures(study: Study) -> list[MeasureEstimate]:
+    """All measures of a study's documents."""
+    documents = list_segmented_documents(study)
+    merged_documents = [
+        SegmentedDocument(
+            document.doc_id,
+            merge_neighbours(document.true_spans),
+            merge_neighbours(document.predicted_spans),
+            document.page_count,
+            document.sampling_weight,
+        )
+        for document in documents
+    ]
+    return [
+        MeasureEstimate(name, _estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
+        for name, measure in MEASURES.items()
+    ]
+
+
+def count_pages_to_move(study: Study) -> dict[str, int]:
+    """doc_id → how many pages a person must move, of the documents where it is any; most first."""
+    page_count_by_doc_id = {
+        document.doc_id: compute_drag_and_drop_distance(
+            document.true_spans, document.predicted_spans, document.page_count
+        )
+        for document in list_segmented_documents(study)
+    }
+    return dict(
+        sorted(
+            ((doc_id, page_count) for doc_id, page_count in page_count_by_doc_id.items() if page_count),
+            key=lambda pair: (-pair[1], pair[0]),
+        )
+    )
+
+
+def _estimate_measure(documents: Sequence[SegmentedDocument], measure: SegmentationMeasure) -> Estimate:
+    """Documents in which there is nothing to count tell nothing of it, however many they are."""
+    informative_counts = [
+        (document_counts, document.sampling_weight)
+        for document in documents
+        if any(document_counts := measure.count_in_document(document))
+    ]
+    counts = np.array([document_counts for document_counts, _ in informative_counts], dtype=float)
+
+    def compute_statistic(row_numbers: RowNumbers) -> float:
+        return measure.compute_share(counts[row_numbers].sum(axis=0))
+
+    return bootstrap_estimate(
+        compute_statistic,
+        len(informative_counts),
+        seed=_SEED,
+        repeats=400,
+        weights=[weight for _, weight in informative_counts],
+    )

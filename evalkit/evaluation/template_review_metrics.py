@@ -1,0 +1,94 @@
+"""How the review of bank-statement templates does: specification 004, "Review Quality Metrics", from the cycle files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+from pathlib import PurePath
+
+from evalkit.evaluation.intervals import Estimate, estimate_proportion
+from evalkit.statements.review_cycles import SCHEMA_VERSION, Cycle
+from evalkit.statements.reviewer_report import TemplateIssueCategory
+from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, validate_stored
+
+
+@dataclass(frozen=True)
+class TemplateReviewMetrics:
+    """Reviews of templates: each is one or more attempts, and ends with approval or a person."""
+
+    review_count: int
+    attempt_count: int
+    first_pass_approval_rate: Estimate
+    """The share of reviews that ended with the first attempt, approved."""
+    arbitration_rate: Estimate
+    """The share of attempts, of those that both reviewers reported on, that the two disagreed on."""
+    convergence_rate: Estimate
+    """The share of reviews that ended with approval, by whatever attempt."""
+    disagreement_categories: dict[TemplateIssueCategory, int]
+    """Issues that only one reviewer reported, where one passed the template and the other did not; most first."""
+    escalation_reasons: dict[str, int]
+    """Why a person had to decide; most first."""
+    input_tokens: int
+    output_tokens: int
+    cost_usd: Decimal | None
+    """None where nobody knows the price of one of them."""
+
+
+def read_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
+    """All cycles of an output folder, by template and number. StoreError naming a file that cannot be read."""
+    numbered_names = [
+        (template_id, int(number[1]), name)
+        for template_id in output_folder.list_subfolders(TEMPLATE_REVIEWS_FOLDER)
+        for name in output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}")
+        if (number := re.fullmatch(r"cycle_(\d+)", PurePath(name).stem))
+    ]
+    return [
+        validate_stored(
+            Cycle, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Review the template again."
+        )
+        for _, _, name in sorted(numbered_names)
+    ]
+
+
+def measure_template_reviews(cycles: Iterable[Cycle]) -> TemplateReviewMetrics:
+    """The metrics of cycles that stand in the order in which they were made, as ``read_review_cycles`` gives them."""
+    all_cycles = list(cycles)
+    reviews = [list(group) for _, group in groupby(all_cycles, key=lambda cycle: cycle.review_cycle_id)]
+    final_cycles = [review[-1] for review in reviews]
+    approved_cycles = [cycle for cycle in final_cycles if cycle.outcome == "approved"]
+    judged_cycles = [cycle for cycle in all_cycles if cycle.consensus is not None]
+    disputed_cycles = [cycle for cycle in judged_cycles if cycle.consensus == "arbitration"]
+    costs = [cycle.cost for cycle in final_cycles if cycle.cost]
+    prices = [cost.estimated_cost_usd for cost in costs]
+    known_prices = [price for price in prices if price is not None]
+    return TemplateReviewMetrics(
+        review_count=len(reviews),
+        attempt_count=len(all_cycles),
+        first_pass_approval_rate=estimate_proportion(
+            sum(cycle.attempt == 1 for cycle in approved_cycles), len(reviews)
+        ),
+        arbitration_rate=estimate_proportion(len(disputed_cycles), len(judged_cycles)),
+        convergence_rate=estimate_proportion(len(approved_cycles), len(reviews)),
+        disagreement_categories=dict(_count_disputed_categories(disputed_cycles).most_common()),
+        escalation_reasons=dict(
+            Counter(
+                str(cycle.escalation_reason) for cycle in final_cycles if cycle.outcome == "escalated"
+            ).most_common()
+        ),
+        input_tokens=sum(cost.total_tokens["input"] for cost in costs),
+        output_tokens=sum(cost.total_tokens["output"] for cost in costs),
+        cost_usd=sum(known_prices, Decimal(0)) if len(known_prices) == len(prices) else None,
+    )
+
+
+def _count_disputed_categories(cycles: Sequence[Cycle]) -> Counter[TemplateIssueCategory]:
+    return Counter(
+        reported_issue.issue.category
+        for cycle in cycles
+        for reported_issue in cycle.issues
+        if len(reported_issue.reported_by) == 1
+    )

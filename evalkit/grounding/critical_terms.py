@@ -1,0 +1,70 @@
+"""The words that decide, ``difference.toml``: by kind, and what turns or frames a clause."""
+
+from __future__ import annotations
+
+import tomllib
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from evalkit.grounding.tokens import fold_word
+
+
+class DifferenceKind(StrEnum):
+    """What a difference is about."""
+
+    NUMBER = "number"
+    DECIMAL = "decimal point"
+    DATE = "date"
+    UNIT = "unit"
+    COMPARATOR = "comparator"
+    NEGATION = "negation"
+    MODAL = "degree of certainty"
+    LATERALITY = "side or site"
+    POLARITY = "finding"
+    PATHOGENICITY = "pathogenicity"
+    GENE = "gene or variant"
+    NAME = "name or code"
+    WORD = "word"
+    DIVISION = "division into words"
+
+
+_KIND_BY_NAME = {
+    "negation": DifferenceKind.NEGATION,
+    "polarity": DifferenceKind.POLARITY,
+    "modal": DifferenceKind.MODAL,
+    "laterality": DifferenceKind.LATERALITY,
+    "pathogenicity": DifferenceKind.PATHOGENICITY,
+    "gene or variant": DifferenceKind.GENE,
+    "unit": DifferenceKind.UNIT,
+    "comparator": DifferenceKind.COMPARATOR,
+    "date": DifferenceKind.DATE,
+    "number": DifferenceKind.NUMBER,
+}
+
+
+@cache
+def _load_difference_tables() -> dict[str, Any]:
+    return tomllib.loads((files("evalkit.grounding") / "difference.toml").read_text("utf-8"))
+
+
+@cache
+def load_kind_by_word() -> dict[str, DifferenceKind]:
+    """The kind of each folded word that decides."""
+    kind_by_word: dict[str, DifferenceKind] = {}
+    for row in _load_difference_tables()["kind"]:
+        for word in row["words"]:
+            kind_by_word.setdefault(fold_word(word), _KIND_BY_NAME[row["name"]])
+    return kind_by_word
+
+
+@cache
+def load_terms(table_name: str, list_name: str = "words") -> frozenset[str]:
+    """A list of another table: words, or phrases of up to three with one space between."""
+    return frozenset(_load_difference_tables()[table_name][list_name])
+
+
+def get_terms_version() -> str:
+    """Part of every fingerprint."""
+    return str(_load_difference_tables()["version"])

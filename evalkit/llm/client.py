@@ -1,0 +1,318 @@
+"""Asking a language model: journalled, limited, repeated where it may pass, and read strictly."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from datetime import UTC, datetime
+from typing import Any, Generic, cast
+
+from pydantic import ValidationError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+from tenacity.wait import wait_random_exponential
+
+from evalkit.core.log_events import log_event
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.ledger import Ledger, SpendingLimitError, get_call_usage, price_usage, sum_usages
+from evalkit.llm.model import Answer, AnswerT, ModelCallError, Provider, Question, Request, Usage
+from evalkit.store import ModelCall, hash_canonical_json, reject_duplicate_keys
+
+log = logging.getLogger(__name__)
+
+#: So often a question is asked before it counts as unanswered, however quickly it fails; and so often where the model
+#: answers, but not what it was asked for: at temperature 0 it will hardly change its mind.
+_MAX_ATTEMPTS, _MAX_ATTEMPTS_IF_UNUSABLE = 5, 2
+#: The share of a question's seconds that one attempt may take: one that hangs leaves time for another.
+_ATTEMPT_TIME_SHARE = 0.5
+_MIN_CALL_SECONDS = 1.0
+"""Seconds that any call is given."""
+_MAX_PAUSE_SECONDS = 86_400.0
+"""Seconds that a provider may ask for."""
+#: To tell before a call what it will cost: characters of a token, at least, and tokens of an answer.
+_CHARACTERS_PER_TOKEN, _EXPECTED_ANSWER_TOKENS = 3, 1_000
+
+
+class LanguageModel:
+    """A provider's model, asked through the ledger."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        ledger: Ledger,
+        limiter: AimdLimiter,
+        *,
+        base_url: str | None = None,
+        time_limit_seconds: float = 60,
+        max_first_wait: float = 1.0,
+        max_wait: float = 20.0,
+    ) -> None:
+        """``base_url``: of a server of one's own, where a model of that name may be another one.
+
+        ``time_limit_seconds``: a question may take so long, with all attempts and the waiting between them.
+
+        ``max_first_wait`` and ``max_wait``: seconds before the second attempt and before the last, at most; they are
+        drawn at random.
+        """
+        self._provider = provider
+        self._ledger = ledger
+        self._limiter = limiter
+        self._base_url = base_url
+        self._time_limit_seconds = time_limit_seconds
+        self._paused_until = 0.0
+        self._calls_in_flight: set[asyncio.Future[Any]] = set()
+        self._backoff = wait_random_exponential(multiplier=max_first_wait, max=max_wait)
+
+    @property
+    def name(self) -> str:
+        """As ``--model`` names it."""
+        return self._provider.name
+
+    async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
+        """The answer from the journal, or the model's; its usage is what it cost, whenever that was paid.
+
+        StoreError where the journal cannot be written: an answer that is not kept is not used.
+        """
+        pending_question = _PendingQuestion(question, self.name, self._base_url)
+        parsed_answer, call_error = self._load_answer(pending_question), None
+        if parsed_answer is None:
+            try:
+                parsed_answer = await self._call_with_retries(pending_question)
+            except (ModelCallError, SpendingLimitError) as error:
+                call_error = error
+        usage = sum_usages(map(get_call_usage, self._ledger.find_last_calls(pending_question.question_sha256)))
+        if call_error is None:
+            return Answer(question, parsed_answer, usage=usage)
+        log_event(
+            log,
+            logging.WARNING,
+            "not answered",
+            document_sha256=question.document_sha256,
+            step=question.role,
+            code=call_error.code,
+        )
+        reason = f"{call_error.message} ({call_error.code})"
+        return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
+
+    def _load_answer(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT | None:
+        last_call = next(reversed(self._ledger.find_last_calls(pending_question.question_sha256)), None)
+        if last_call is None or last_call.answer is None:
+            return None
+        try:
+            return _parse_answer(pending_question.question, last_call.answer)
+        except ModelCallError:  # the journal, or the code that reads it, is another one than then
+            return None
+
+    async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+        """The answer, after as many attempts as it takes and may take. CallFailed, LimitReached."""
+
+        def compute_wait(retry_state: RetryCallState) -> float:
+            # As long as the provider asked for and a little longer, or all would come back at once.
+            wait_seconds = self._backoff(retry_state) + (_get_call_error(retry_state).retry_after or 0.0)
+            pending_question.spent_seconds += wait_seconds
+            return wait_seconds
+
+        def is_exhausted(retry_state: RetryCallState) -> bool:
+            max_attempts = (
+                _MAX_ATTEMPTS_IF_UNUSABLE
+                if _get_call_error(retry_state).code in _UNUSABLE_ANSWER_CODES
+                else _MAX_ATTEMPTS
+            )
+            return (
+                retry_state.attempt_number >= max_attempts
+                or pending_question.spent_seconds >= pending_question.get_time_limit(self._time_limit_seconds)
+            )
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(_is_transient), wait=compute_wait, stop=is_exhausted, reraise=True
+        )
+        answer: AnswerT = await retrying(self._attempt, pending_question)
+        return answer
+
+    async def _attempt(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+        """One call: sent, read, journalled. CallFailed, LimitReached.
+
+        Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
+        """
+        if (pause_left := self._paused_until - time.monotonic()) > 0:
+            raise _create_pause_error(pause_left)
+        acquired_at = await self._limiter.acquire()
+        call_task = asyncio.ensure_future(self._send_and_release(pending_question, acquired_at))
+        self._calls_in_flight.add(call_task)
+        call_task.add_done_callback(self._calls_in_flight.discard)
+        return await asyncio.shield(call_task)
+
+    async def close(self) -> None:
+        """Wait for the calls under way, and give the connections back."""
+        await asyncio.gather(*self._calls_in_flight, return_exceptions=True)
+        await self._provider.close()
+
+    async def _send_and_release(self, pending_question: _PendingQuestion[AnswerT], acquired_at: float) -> AnswerT:
+        try:
+            parsed_answer = await self._send_and_record(pending_question)
+        except ModelCallError as error:
+            if error.code == "LLM-RATE" and (error.retry_after or 0) < self._time_limit_seconds:
+                self._limiter.record_throttling(acquired_at, error.retry_after)
+            elif error.code == "LLM-RATE":  # nobody waits so long: until then, nothing is sent at all
+                self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
+            raise
+        finally:
+            self._limiter.release()
+        self._limiter.record_success()
+        return parsed_answer
+
+    async def _send_and_record(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+        with self._ledger.reserve_usage(
+            pending_question.question.document_sha256, self._estimate_usage(pending_question)
+        ):
+            asked_at, started_at = _format_current_time(), time.monotonic()
+            try:
+                reply = await self._provider.send(pending_question.build_request(self._time_limit_seconds))
+            except ModelCallError as error:
+                self._record_call(pending_question, asked_at, started_at, error.usage, failure_code=error.code)
+                raise
+            try:
+                parsed_answer = _parse_answer(pending_question.question, reply.text)
+            except ModelCallError as error:
+                self._record_call(pending_question, asked_at, started_at, reply.usage, failure_code=error.code)
+                raise
+            self._record_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
+            return parsed_answer
+
+    def _estimate_usage(self, pending_question: _PendingQuestion[AnswerT]) -> Usage:
+        """What a call will cost, about."""
+        usage = Usage(
+            calls=1,
+            input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN,
+            output_tokens=_EXPECTED_ANSWER_TOKENS,
+        )
+        return price_usage(self.name, usage) if self._ledger.has_usd_limit else usage
+
+    def _record_call(
+        self,
+        pending_question: _PendingQuestion[AnswerT],
+        asked_at: str,
+        started_at: float,
+        usage: Usage,
+        *,
+        answer_text: str | None = None,
+        failure_code: str | None = None,
+    ) -> None:
+        call_seconds = time.monotonic() - started_at
+        pending_question.spent_seconds += call_seconds
+        priced_usage = price_usage(self.name, usage)
+        self._ledger.record_call(
+            ModelCall(
+                question=pending_question.question_sha256,
+                document=pending_question.question.document_sha256,
+                role=pending_question.question.role,
+                model=self.name,
+                asked_at=asked_at,
+                seconds=round(call_seconds, 3),
+                answer=answer_text,
+                failure=failure_code,
+                input_tokens=priced_usage.input_tokens,
+                output_tokens=priced_usage.output_tokens,
+                cached_tokens=priced_usage.cached_tokens,
+                thought_tokens=priced_usage.thought_tokens,
+                cost_usd=priced_usage.cost_usd,
+            )
+        )
+
+
+class _PendingQuestion(Generic[AnswerT]):
+    """A question under way."""
+
+    def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
+        self.question = question
+        self.prompt, self._schema = question.prompt(), question.get_answer_schema()
+        self.spent_seconds = 0.0
+        """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
+        self.question_sha256 = hash_canonical_json(
+            {
+                "model": model_name,
+                "address": base_url,
+                "role": question.role,
+                "prompt": self.prompt,
+                "schema": self._schema,
+                "images": [hashlib.sha256(image).hexdigest() for image in question.images],
+                # Left out at 0, where what was answered before there were any others is still the answer.
+                **({"temperature": question.temperature} if question.temperature else {}),
+            }
+        )
+        """What makes it the same question again."""
+
+    def build_request(self, default_seconds: float) -> Request:
+        """The call to send, where the question may take so long."""
+        time_limit = self.get_time_limit(default_seconds)
+        timeout_seconds = min(
+            time_limit - self.spent_seconds,
+            time_limit if self.question.time_limit_seconds else _ATTEMPT_TIME_SHARE * time_limit,
+        )
+        return Request(
+            self.prompt,
+            self._schema,
+            max(timeout_seconds, _MIN_CALL_SECONDS),
+            self.question.images,
+            self.question.temperature,
+        )
+
+    def get_time_limit(self, default_seconds: float) -> float:
+        """The seconds that it may take, where questions without a limit of their own may take ``default_seconds``."""
+        return self.question.time_limit_seconds or default_seconds
+
+
+def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
+    return cast("ModelCallError", retry_state.outcome and retry_state.outcome.exception())
+
+
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, ModelCallError) and error.is_transient
+
+
+#: The model answered, but nothing that can be used.
+_UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
+
+
+def _parse_answer(question: Question[AnswerT], text: str) -> AnswerT:
+    """The answer that the text is. CallFailed: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
+    try:
+        json.loads(text, object_pairs_hook=reject_duplicate_keys)
+        return question.parse_answer(text)
+    except ValidationError as error:
+        first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        schema_json = json.dumps(question.get_answer_schema())
+        # A name that is not the schema's is the model's own words, which may be the document's.
+        error_path = [
+            path_part if isinstance(path_part, int) or f'"{path_part}"' in schema_json else "…"
+            for path_part in first_error["loc"]
+        ]
+        code, problem = (
+            "LLM-SHAPE",
+            f"has not the shape that was asked for, at {' → '.join(map(str, error_path)) or 'the whole'}",
+        )
+    except (ValueError, RecursionError):
+        code, problem = "LLM-NOT-JSON", "is not JSON"
+    except Exception as error:  # noqa: BLE001 - the call is paid, and must be journalled whatever the answer does here
+        code, problem = "LLM-SHAPE", f"could not be read ({type(error).__name__})"
+    raise ModelCallError(
+        f"the model's answer {problem}",
+        code=code,
+        remedy="Run the document again, or choose another model.",
+        is_transient=True,
+    )
+
+
+def _create_pause_error(seconds: float) -> ModelCallError:
+    return ModelCallError(
+        f"the provider wanted no calls for another {seconds:.0f} seconds",
+        code="LLM-RATE",
+        remedy="Run the same command again later: what was answered is kept.",
+        usage=Usage(),
+    )
+
+
+def _format_current_time() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

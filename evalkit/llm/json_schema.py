@@ -1,0 +1,65 @@
+"""JSON Schemas as language models take them: flat, without references, bounds and defaults.
+
+What a schema does not say is checked when the answer is read: providers refuse, or get slow and odd with, rich ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+_SUPPORTED_KEYWORDS = ("type", "enum", "items", "properties", "required")
+
+
+@cache
+def flatten_schema(model_type: type[BaseModel]) -> Mapping[str, Any]:
+    """The schema of ``model_type`` with references put in their places. ValueError where it has itself as a part.
+
+    >>> class Finding(BaseModel):
+    ...     page: int | None = None
+    >>> flatten_schema(Finding)
+    {'type': 'object', 'properties': {'page': {'type': ['integer', 'null']}}, 'required': ['page']}
+    """
+    full_schema = model_type.model_json_schema()
+    return _flatten_subschema(full_schema, full_schema.get("$defs", {}), ())
+
+
+def _flatten_subschema(
+    schema: dict[str, Any], definitions: dict[str, Any], ancestors: tuple[str, ...]
+) -> dict[str, Any]:
+    if reference := schema.get("$ref"):
+        definition_name = reference.rpartition("/")[2]
+        if definition_name in ancestors:
+            raise ValueError(f"{definition_name} has itself as a part")
+        return _flatten_subschema(definitions[definition_name], definitions, (*ancestors, definition_name))
+    if alternatives := schema.get("anyOf"):
+        return _merge_nullable(
+            [_flatten_subschema(alternative, definitions, ancestors) for alternative in alternatives]
+        )
+    flat_schema = {key: schema[key] for key in _SUPPORTED_KEYWORDS if key in schema}
+    if "items" in flat_schema:
+        flat_schema["items"] = _flatten_subschema(flat_schema["items"], definitions, ancestors)
+    if "properties" in flat_schema:
+        flat_schema["properties"] = {
+            key: _flatten_subschema(subschema, definitions, ancestors)
+            for key, subschema in flat_schema["properties"].items()
+        }
+        # A field that may be left out is left out, and nobody knows whether it was meant.
+        flat_schema["required"] = list(flat_schema["properties"])
+    return flat_schema
+
+
+def _merge_nullable(alternatives: list[dict[str, Any]]) -> dict[str, Any]:
+    """One of two where the other is null; anything richer has no place in an answer."""
+    non_null_schemas = [alternative for alternative in alternatives if alternative["type"] != "null"]
+    if len(non_null_schemas) != 1:
+        raise ValueError("a field of an answer has one type, or that or null")
+    (non_null_schema,) = non_null_schemas
+    if len(alternatives) > 1:
+        non_null_schema |= {"type": [non_null_schema["type"], "null"]} | (
+            {"enum": [*non_null_schema["enum"], None]} if "enum" in non_null_schema else {}
+        )
+    return non_null_schema
