@@ -29,10 +29,10 @@ def answer(case_id: str, **fields: Any) -> ReviewRecord:
         "is_simulated": False,
         "outcome": "validated",
         "submitted_at": "2026-01-01T00:00:00Z",
-        "seconds": 120.0,
-        "was_blind": False,
+        "active_seconds": 120.0,
+        "is_blind": False,
         "review_reason": "escalated",
-        "before": None,
-        "labels": None,
+        "labels_before": None,
+        "labels_after": None,
     } | fields
     return ReviewRecord(case_id=case_id, **given)

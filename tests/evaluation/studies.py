@@ -32,20 +32,20 @@ def document(doc_id: str, **fields: Any) -> DocumentRecord:
     given = {
         "sha256": doc_id.ljust(64, "0"),
         "filename": f"{doc_id}.pdf",
-        "standing": "reviewed" if fields.get("truth") else "unseen",
+        "truth_status": "reviewed" if fields.get("truth") else "unseen",
         "decision": "AUTO_ACCEPT",
         "decision_rule": "7",
         "decision_reason": "no check found anything",
-        "pages": 2,
-        "agent": labels(),
-        "probability": 0.2,
+        "page_count": 2,
+        "agent_labels": labels(),
+        "review_probability": 0.2,
     } | fields
     drawn = (
-        {"drawn_with": given["probability"], "cell": (given["probability"],)}
+        {"inclusion_probability": given["review_probability"], "weighting_cell": (given["review_probability"],)}
         if given["decision"] == "AUTO_ACCEPT"
         else {}
     )
-    if drawn and given["standing"] != "unseen":
+    if drawn and given["truth_status"] != "unseen":
         drawn["review_reason"] = given["truth"].review_reason if given.get("truth") else "audit"
     return DocumentRecord(doc_id=doc_id, **(drawn | given))
 
@@ -53,7 +53,12 @@ def document(doc_id: str, **fields: Any) -> DocumentRecord:
 def escalated(doc_id: str, **fields: Any) -> DocumentRecord:
     """A document that waits for an expert, or that one has seen where a truth is given."""
     standing = "reviewed" if fields.get("truth") else "pending"
-    given = {"decision": "ESCALATE_TO_SME", "decision_rule": "1", "probability": 1.0, "standing": standing} | fields
+    given = {
+        "decision": "ESCALATE_TO_SME",
+        "decision_rule": "1",
+        "review_probability": 1.0,
+        "truth_status": standing,
+    } | fields
     return document(doc_id, **given)
 
 
@@ -66,6 +71,6 @@ def answer(case_id: str, kind: str = NOTE, **fields: Any) -> ReviewRecord:
     """A validation by somebody who saw the agent's answer."""
     given = {
         "revision": 1, "reviewer": "dr_lee", "is_simulated": False, "outcome": "validated", "submitted_at": "2026-01-01T00:00:00Z",
-        "seconds": 30.0, "was_blind": False, "review_reason": "escalated", "before": labels(), "labels": labels(kind),
+        "active_seconds": 30.0, "is_blind": False, "review_reason": "escalated", "labels_before": labels(), "labels_after": labels(kind),
     } | fields  # fmt: skip
     return ReviewRecord(case_id=case_id, **given)

@@ -23,20 +23,20 @@ NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
 
 
 def case(doc_id: str, reviewer: str, kind: str = "type", **fields: Any) -> AttentionCheck:
-    given = {"standing": "answered", "outcome": "validated", "seconds": 30.0} | fields
+    given = {"status": "answered", "outcome": "validated", "active_seconds": 30.0} | fields
     return AttentionCheck(f"{doc_id}-0a1b2c3d", doc_id, kind, "planted", reviewer=reviewer, **given)
 
 
 CASES = (
-    case("a", "dr_lee", is_noticed=True, outcome="corrected", seconds=90.0),
+    case("a", "dr_lee", is_fault_noticed=True, outcome="corrected", active_seconds=90.0),
     case("b", "dr_lee"),
-    case("c", "dr_lee", "boundary", outcome="undeterminable", seconds=None),
-    case("d", "dr_ray", "joined", is_noticed=True, outcome="corrected", seconds=50.0),
-    case("e", "dr_ray", asked=True, seconds=10.0),
+    case("c", "dr_lee", "boundary", outcome="undeterminable", active_seconds=None),
+    case("d", "dr_ray", "joined", is_fault_noticed=True, outcome="corrected", active_seconds=50.0),
+    case("e", "dr_ray", is_colleague_asked=True, active_seconds=10.0),
     case("f", "dr_ray", outcome="corrected"),
     case("g", "simulated_ash", is_simulated=True),
-    case("h", None, standing="waiting", outcome=None),
-    case("i", "dr_lee", standing="void"),
+    case("h", None, status="waiting", outcome=None),
+    case("i", "dr_lee", status="void"),
 )
 
 
@@ -57,7 +57,7 @@ def test_figures_are_those_counted_by_hand() -> None:
 
 
 def test_whoever_calls_themselves_together_is_counted_as_one_person() -> None:
-    named = case("j", "together", is_noticed=True, outcome="corrected")
+    named = case("j", "together", is_fault_noticed=True, outcome="corrected")
     frame = tabulate_fault_detection([*CASES, named]).set_index(["reviewer", "simulated", "fault"])
     assert frame.loc[("together", False, "all"), "seen"] == 1
     assert frame.loc[("(together)", False, "all"), "seen"] == 7

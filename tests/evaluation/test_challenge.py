@@ -93,7 +93,7 @@ def plant(
 
 @cache
 def everything() -> MutationTestReport:
-    return plant([slides(), packet()], limit=6, places=4)
+    return plant([slides(), packet()], max_cases=6, max_places=4)
 
 
 def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
@@ -112,13 +112,13 @@ def test_there_are_at_least_twenty_five_kinds_each_with_a_name_of_its_own() -> N
 def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
     clean = packet()
     before = clean.classification.to_json(), clean.bundle.model_dump()
-    made = plant([clean], limit=3)
+    made = plant([clean], max_cases=3)
     assert (clean.classification.to_json(), clean.bundle.model_dump()) == before
     assert made.clean_document_count == 1
     assert len(made.cases) > 60
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.fault_id)
 def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
     cleans = [
         slides(),
@@ -137,14 +137,14 @@ def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
                     assert page.text == "\n".join(page.paragraphs)
                     assert len(page.paragraphs) == len(page.layout_metadata.block_types)
                     assert all(page.text[start:end].strip() for start, end, *_ in page.words)
-    assert planted or fault.id in ("quote-sign", "boundary-5", "quote-name")
+    assert planted or fault.fault_id in ("quote-sign", "boundary-5", "quote-name")
 
 
 def test_the_same_seed_plants_the_same_and_no_case_is_planted_twice() -> None:
-    once, again = (plant([packet()], "structural,semantic", limit=5, seed=4) for _ in range(2))
+    once, again = (plant([packet()], "structural,semantic", max_cases=5, seed=4) for _ in range(2))
     assert once == again
-    assert once.cases != plant([packet()], "structural,semantic", limit=5, seed=5).cases
-    few = plant([packet()], "segment-dropped", limit=50, places=30)
+    assert once.cases != plant([packet()], "structural,semantic", max_cases=5, seed=5).cases
+    few = plant([packet()], "segment-dropped", max_cases=50, max_places=30)
     assert len(few.cases) == 2  # either segment
 
 
@@ -210,7 +210,7 @@ def test_a_page_that_is_claimed_as_a_report_is_quoted_so_that_its_lack_of_quotes
 
 
 def test_what_a_repair_undoes_is_caught_and_what_it_turns_into_another_answer_is_not() -> None:
-    made = plant([packet()], "page-count,segment-share-sum", limit=8, places=12)
+    made = plant([packet()], "page-count,segment-share-sum", max_cases=8, max_places=12)
     outcomes = {case.outcome for case in made.cases}
     assert outcomes == {"undone", "escalated"}
     assert all(case.caught and case.decision == "AUTO_ACCEPT" for case in made.cases if case.outcome == "undone")
@@ -338,7 +338,7 @@ def test_the_table_says_what_was_counted() -> None:
     assert any(line.startswith("By another: 1 cases were caught, but by none") for line in tail)
     assert [row["caught_by_other"] for row in made.to_json()["kinds"]] == [0, 1]
     assert "75.0 % caught on the mean of 2 kinds" in tail[0]
-    more = replace(made, skipped={"label": 0, "merged": 0, "boundary-5": 4})
+    more = replace(made, skipped_counts={"label": 0, "merged": 0, "boundary-5": 4})
     assert format_report_lines(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
     assert tail[1].startswith("False alarms: 0 of 4 documents")
 
@@ -385,7 +385,7 @@ def test_a_document_that_is_named_twice_counts_once(finished: RunSummary) -> Non
 
 def test_a_share_of_nothing_is_null_in_json_beside_other_shares_too() -> None:
     single = CleanAnswer(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
-    made = plant([single], "merged,segment-count", limit=1).to_json()
+    made = plant([single], "merged,segment-count", max_cases=1).to_json()
     assert {row["kind"]: row["share"] for row in made["kinds"]} == {"merged": None, "segment-count": 1.0}
     json.dumps(made, allow_nan=False)
 
@@ -448,5 +448,5 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
 
 
 def test_nothing_of_the_documents_is_told() -> None:
-    told = json.dumps(plant([packet()], limit=2).to_json(), default=str)
+    told = json.dumps(plant([packet()], max_cases=2).to_json(), default=str)
     assert not any(word in told for word in ("c.5266dupC", "headache", "Acme Genomics"))

@@ -36,7 +36,9 @@ def row(frame: DataFrame, doc_id: str) -> dict:
 
 def test_documents_are_matched_by_their_bytes() -> None:
     a = study(
-        document("one"), document("two", sha256="2" * 64), document("torn", sha256=None, decision=None, agent=None)
+        document("one"),
+        document("two", sha256="2" * 64),
+        document("torn", sha256=None, decision=None, agent_labels=None),
     )
     b = study(document("three"), document("renamed", sha256="2" * 64), document("torn", sha256=None, decision=None))
     one = compare_studies(a, b)
@@ -49,14 +51,16 @@ def test_documents_are_matched_by_their_bytes() -> None:
 def test_what_changed_and_why() -> None:
     found_a = (finding(ABSENT), finding(ABSENT), finding(ALTERED), finding("V1-PAGE-COUNT", status="repaired"))
     a = study(
-        escalated("x", findings=found_a, agent=labels(NOTE, (1, 1, NOTE), (2, 2, None)), evidence_quality=0.4),
-        document("same", evidence_quality=0.95),
+        escalated(
+            "x", issues=found_a, agent_labels=labels(NOTE, (1, 1, NOTE), (2, 2, None)), evidence_quality_score=0.4
+        ),
+        document("same", evidence_quality_score=0.95),
         document("lost"),
     )
     b = study(
-        document("x", findings=(finding(ABSENT), finding("V2-DOMINANT-TIE", "MINOR")), agent=labels(GENOMIC)),
-        document("same", evidence_quality=0.95),
-        document("lost", decision=None, decision_rule=None, agent=None, standing="unreadable"),
+        document("x", issues=(finding(ABSENT), finding("V2-DOMINANT-TIE", "MINOR")), agent_labels=labels(GENOMIC)),
+        document("same", evidence_quality_score=0.95),
+        document("lost", decision=None, decision_rule=None, agent_labels=None, truth_status="unreadable"),
     )
     one = compare_studies(a, b)
     assert list(one.changed_documents["doc_id"]) == ["x", "lost"]
@@ -81,28 +85,28 @@ def test_what_changed_and_why() -> None:
     [
         {"decision": "ESCALATE_TO_SME"},
         {"decision_rule": "6"},
-        {"agent": labels(GENOMIC)},
-        {"agent": labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))},
-        {"findings": (finding("V2-DOMINANT-TIE", "MINOR"),)},
-        {"evidence_quality": 0.9},
+        {"agent_labels": labels(GENOMIC)},
+        {"agent_labels": labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))},
+        {"issues": (finding("V2-DOMINANT-TIE", "MINOR"),)},
+        {"evidence_quality_score": 0.9},
     ],
 )
 def test_any_of_these_is_a_change(change: dict) -> None:
     assert len(compare_studies(study(document("a")), study(document("a", **change))).changed_documents) == 1
     assert compare_studies(
-        study(document("a")), study(document("a", calls=3, seconds=9.0, probability=0.9))
+        study(document("a")), study(document("a", call_count=3, processing_seconds=9.0, review_probability=0.9))
     ).changed_documents.empty
 
 
 def test_effort_side_by_side() -> None:
     a = study(
-        document("a", calls=4, tokens=100, cost_usd=Decimal("0.10"), seconds=2.0),
-        document("b", calls=4, tokens=50, cost_usd=Decimal("0.20"), seconds=1.0),
-        document("only", calls=9, tokens=9, cost_usd=Decimal(9), seconds=9.0),
+        document("a", call_count=4, token_count=100, cost_usd=Decimal("0.10"), processing_seconds=2.0),
+        document("b", call_count=4, token_count=50, cost_usd=Decimal("0.20"), processing_seconds=1.0),
+        document("only", call_count=9, token_count=9, cost_usd=Decimal(9), processing_seconds=9.0),
     )
     b = study(
-        document("a", calls=2, tokens=30, cost_usd=None, seconds=1.5),
-        document("b", calls=2, tokens=30, cost_usd=Decimal("0.1"), seconds=None),
+        document("a", call_count=2, token_count=30, cost_usd=None, processing_seconds=1.5),
+        document("b", call_count=2, token_count=30, cost_usd=Decimal("0.1"), processing_seconds=None),
     )
     one = compare_studies(a, b)
     assert list(one.effort_table.itertuples(index=False, name=None)) == [
@@ -144,7 +148,7 @@ def judged(a: DocumentRecord, b: DocumentRecord) -> RunComparison:
     ],
 )
 def test_whose_truth_counts(truth_a, truth_b, source, kind) -> None:
-    one = judged(document("a", truth=truth_a), document("a", truth=truth_b, agent=labels(GENOMIC)))
+    one = judged(document("a", truth=truth_a), document("a", truth=truth_b, agent_labels=labels(GENOMIC)))
     found = row(one.documents_table, "a")
     assert found["truth_from"] == source
     assert found["truth"] == kind if kind else found["truth"] is None
@@ -156,7 +160,7 @@ def test_whose_truth_counts(truth_a, truth_b, source, kind) -> None:
 
 def test_segments_are_right_only_exactly_and_where_somebody_stands_for_them() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
-    one = judged(document("a", truth=truth(NOTE, *two)), document("a", agent=labels(NOTE, *two)))
+    one = judged(document("a", truth=truth(NOTE, *two)), document("a", agent_labels=labels(NOTE, *two)))
     assert (one.type_accuracy.both_right, one.segment_accuracy.only_b_right, one.segment_accuracy.document_count) == (
         1,
         1,
@@ -169,8 +173,8 @@ def test_segments_are_right_only_exactly_and_where_somebody_stands_for_them() ->
 def test_the_order_in_which_segments_are_written_makes_no_difference() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
     backwards = two[::-1]
-    a = document("a", agent=labels(NOTE, *two), truth=truth(NOTE, *backwards))
-    b = document("a", agent=labels(NOTE, *backwards), truth=truth(NOTE, *two))
+    a = document("a", agent_labels=labels(NOTE, *two), truth=truth(NOTE, *backwards))
+    b = document("a", agent_labels=labels(NOTE, *backwards), truth=truth(NOTE, *two))
     one = judged(a, b)
     assert (one.segment_accuracy.both_right, one.segment_accuracy.document_count) == (1, 1)
     assert one.changed_documents.empty
@@ -194,7 +198,7 @@ def test_who_knows_the_truths_and_which_way_that_leans() -> None:
 
 
 def test_a_missing_answer_is_never_right() -> None:
-    one = judged(document("a", truth=truth(), agent=None), document("a", truth=truth(is_simulated=True)))
+    one = judged(document("a", truth=truth(), agent_labels=None), document("a", truth=truth(is_simulated=True)))
     assert (one.type_accuracy.only_b_right, one.segment_accuracy.only_b_right, one.simulated_truth_count) == (1, 1, 1)
 
 

@@ -54,7 +54,7 @@ def test_unequal_weights_count_as_few_as_the_heaviest() -> None:
 def test_what_is_certain_and_missing_may_be_for_either() -> None:
     known = [met(False, True)] * 3
     pending = PairedDocument(None, is_same_answer=False, review_probability=1.0, has_expert_action=False)
-    found = estimate_overall_accuracy([*known, pending, pending._replace(is_same=True)])
+    found = estimate_overall_accuracy([*known, pending, pending._replace(is_same_answer=True)])
     assert found.difference[:3] == pytest.approx((3 / 5, 2 / 5, 4 / 5))
     assert (found.a.low, found.a.high) == pytest.approx((0, 2 / 5))
     assert found.observed_count == 3
@@ -104,7 +104,9 @@ case = st.builds(
 def test_exchanging_the_runs_mirrors_the_estimates(cases: list[PairedDocument]) -> None:
     one, other = (
         estimate_overall_accuracy(cases),
-        estimate_overall_accuracy([each._replace(right=each.correctness and each.correctness[::-1]) for each in cases]),
+        estimate_overall_accuracy(
+            [each._replace(correctness=each.correctness and each.correctness[::-1]) for each in cases]
+        ),
     )
     assert (one.a, one.b, one.population_size, one.observed_count) == (
         other.b,
@@ -159,16 +161,16 @@ def test_the_interval_covers_the_truth_where_the_reviewed_ones_do_not_tell_it(wo
 
 def test_two_runs_are_compared_over_all_their_documents() -> None:
     """A wins the case that it escalated; B the audit, which stands for four. Only A has reviews, and its draws count."""
-    drawn = [document(f"unseen{i}", probability=0.25) for i in range(3)]
+    drawn = [document(f"unseen{i}", review_probability=0.25) for i in range(3)]
     a = study(
-        escalated("hard", truth=truth(), agent=labels(NOTE)),
-        document("audit", truth=truth(GENOMIC, review_reason="audit"), probability=0.25),
+        escalated("hard", truth=truth(), agent_labels=labels(NOTE)),
+        document("audit", truth=truth(GENOMIC, review_reason="audit"), review_probability=0.25),
         *drawn,
     )
     b = study(
-        escalated("hard", agent=labels(OTHER)),
-        document("audit", agent=labels(GENOMIC), probability=0.2),
-        *(document(one.doc_id, agent=labels(GENOMIC)) for one in drawn),
+        escalated("hard", agent_labels=labels(OTHER)),
+        document("audit", agent_labels=labels(GENOMIC), review_probability=0.2),
+        *(document(one.doc_id, agent_labels=labels(GENOMIC)) for one in drawn),
     )
     made = compare_studies(a, b)
     assert (made.type_accuracy.only_a_right, made.type_accuracy.only_b_right, made.type_accuracy.difference.value) == (
@@ -189,13 +191,13 @@ def test_two_runs_are_compared_over_all_their_documents() -> None:
 def test_given_labels_make_a_document_certain() -> None:
     gold = truth(GENOMIC, source="GOLD")
     made = compare_studies(
-        study(document("a", truth=gold, probability=0.2)), study(document("a", agent=labels(GENOMIC)))
+        study(document("a", truth=gold, review_probability=0.2)), study(document("a", agent_labels=labels(GENOMIC)))
     )
     assert made.overall_accuracies["type"].difference[:3] == (1.0, 1.0, 1.0)
 
 
 def test_equal_answers_need_no_look() -> None:
-    some = study(*(document(f"d{i}") for i in range(3)), escalated("e"), document("n", agent=None))
+    some = study(*(document(f"d{i}") for i in range(3)), escalated("e"), document("n", agent_labels=None))
     found = compare_studies(some, some)
     for one in found.overall_accuracies.values():
         assert one.difference[:3] == (0.0, 0.0, 0.0)
@@ -205,7 +207,7 @@ def test_equal_answers_need_no_look() -> None:
 def test_both_readings_of_segments() -> None:
     """B cut one note in two: wrong as given, right with neighbours of one type merged."""
     a = study(escalated("a", truth=truth(NOTE)))
-    b = study(escalated("a", agent=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))))
+    b = study(escalated("a", agent_labels=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))))
     made = compare_studies(a, b)
     assert (made.segment_accuracy.only_a_right, made.merged_segment_accuracy.both_right) == (1, 1)
     assert [made.overall_accuracies[level].difference.value for level in ("segments", "segments merged")] == [-1, 0]

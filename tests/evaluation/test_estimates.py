@@ -27,8 +27,8 @@ def test_what_is_unreadable_pending_or_cannot_be_told_counts_as_not_right_and_as
         escalated("right", truth=truth()),
         escalated("wrong", truth=truth(OTHER)),
         escalated("waiting"),
-        escalated("nobody", standing="undeterminable"),
-        document("broken", standing="unreadable", decision=None, agent=None, probability=None),
+        escalated("nobody", truth_status="undeterminable"),
+        document("broken", truth_status="unreadable", decision=None, agent_labels=None, review_probability=None),
     ]
     one = figure(made, "Type of the document right")
     assert one.estimate[:3] == pytest.approx((1 / 5, 1 / 5, 4 / 5))
@@ -38,8 +38,8 @@ def test_what_is_unreadable_pending_or_cannot_be_told_counts_as_not_right_and_as
 
 def test_an_audit_stands_for_as_many_as_its_probability_says() -> None:
     made = [escalated("hard", truth=truth(OTHER))]
-    made += [document(f"audit{number}", truth=truth(), probability=0.2) for number in range(2)]
-    made += [document(f"unseen{number}", probability=0.2) for number in range(7)]
+    made += [document(f"audit{number}", truth=truth(), review_probability=0.2) for number in range(2)]
+    made += [document(f"unseen{number}", review_probability=0.2) for number in range(7)]
     one = figure(made, "Type of the document right")
     assert one.estimate.value == pytest.approx(9 / 10)
     assert one.reviewed_estimate.value == pytest.approx(2 / 3)
@@ -53,8 +53,8 @@ def test_accepted_documents_nobody_looked_at_are_not_known() -> None:
 
 def test_production_is_measured_where_it_has_a_label() -> None:
     made = [
-        escalated("a", truth=truth(), production=labels(GENOMIC)),
-        escalated("b", truth=truth(), production=labels(NOTE)),
+        escalated("a", truth=truth(), production_labels=labels(GENOMIC)),
+        escalated("b", truth=truth(), production_labels=labels(NOTE)),
         escalated("c", truth=truth()),
     ]
     one = figure(made, "Production's type right")
@@ -64,13 +64,13 @@ def test_production_is_measured_where_it_has_a_label() -> None:
 @pytest.mark.parametrize(
     ("measure", "made", "value"),
     [
-        (score_type_correctness, escalated("a", truth=truth(), agent=None), 0.0),
+        (score_type_correctness, escalated("a", truth=truth(), agent_labels=None), 0.0),
         (score_type_correctness, escalated("a", truth=truth(vouched=frozenset({"segments"}))), None),
         (score_segment_correctness, escalated("a", truth=truth(vouched=frozenset({"dominant_type"}))), None),
         (score_segment_correctness, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, NOTE))), 0.0),
-        (score_segment_correctness, escalated("a", truth=truth(), agent=None), 0.0),
+        (score_segment_correctness, escalated("a", truth=truth(), agent_labels=None), 0.0),
         (score_page_types, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, OTHER))), 0.5),
-        (score_page_types, escalated("a", truth=truth(), pages=None), None),
+        (score_page_types, escalated("a", truth=truth(), page_count=None), None),
     ],
 )
 def test_only_what_is_vouched_for_is_measured_and_no_answer_is_wrong(measure, made, value) -> None:
@@ -88,7 +88,7 @@ def simulated(dice: random.Random) -> tuple[list, float]:
         if dice.random() < (0.8 if is_hard else 0.05):
             made.append(escalated(f"d{number}", truth=said))
         else:
-            made.append(document(f"d{number}", truth=said if dice.random() < 0.2 else None, probability=0.2))
+            made.append(document(f"d{number}", truth=said if dice.random() < 0.2 else None, review_probability=0.2))
     return made, right / 300
 
 
@@ -112,7 +112,7 @@ def populated() -> list:
         kind, risk = (GENOMIC, 0.6) if number >= 1800 else (OTHER, 0.01)
         said = truth(NOTE if dice.random() < risk else kind, review_reason="audit")
         seen = {"truth": said} if dice.random() < 0.2 else {}
-        made.append((document(f"d{number}", agent=labels(kind), cell=(0.2,), **seen), said))
+        made.append((document(f"d{number}", agent_labels=labels(kind), weighting_cell=(0.2,), **seen), said))
     return made
 
 
@@ -124,13 +124,13 @@ def drawn_again(made: list, reviewed: frozenset[str]) -> list:
     after = []
     for one, said in made:
         chance, value = strata[one.doc_id]
-        now = replace(one, drawn_with=chance, cell=(chance, f"1:{value}"))
+        now = replace(one, inclusion_probability=chance, weighting_cell=(chance, f"1:{value}"))
         if one.doc_id in new:
-            is_seen = one.agent.dominant_type in reviewed
+            is_seen = one.agent_labels.dominant_type in reviewed
             now = replace(
                 now,
                 review_reason="sample",
-                standing="reviewed" if is_seen else "pending",
+                truth_status="reviewed" if is_seen else "pending",
                 truth=said if is_seen else None,
             )
         after.append(now)
@@ -140,7 +140,7 @@ def drawn_again(made: list, reviewed: frozenset[str]) -> list:
 @pytest.mark.parametrize("types", [(), (OTHER,), (GENOMIC,), (OTHER, GENOMIC)])
 def test_a_draw_makes_no_figure_better_before_or_while_its_cases_are_reviewed(types) -> None:
     made = populated()
-    true = sum(said.labels.dominant_type == one.agent.dominant_type for one, said in made) / len(made)
+    true = sum(said.labels.dominant_type == one.agent_labels.dominant_type for one, said in made) / len(made)
     before = figure(add_review_probabilities(one for one, _ in made), "Type of the document right").estimate
     after = figure(drawn_again(made, frozenset(types)), "Type of the document right").estimate
     assert before.low < true < before.high
@@ -149,11 +149,14 @@ def test_a_draw_makes_no_figure_better_before_or_while_its_cases_are_reviewed(ty
 
 
 def test_a_draw_of_all_that_there_are_makes_no_figure_worse_while_its_cases_wait() -> None:
-    audited = [document(f"audited{number}", truth=truth(), cell=(0.2,)) for number in range(20)]
-    unseen = [document(f"unseen{number}", review_reason=None, cell=(0.2,)) for number in range(80)]
-    rare = [document(f"rare{number}", drawn_with=1.0, standing="pending", cell=(1.0, "1:rare")) for number in range(25)]
+    audited = [document(f"audited{number}", truth=truth(), weighting_cell=(0.2,)) for number in range(20)]
+    unseen = [document(f"unseen{number}", review_reason=None, weighting_cell=(0.2,)) for number in range(80)]
+    rare = [
+        document(f"rare{number}", inclusion_probability=1.0, truth_status="pending", weighting_cell=(1.0, "1:rare"))
+        for number in range(25)
+    ]
     assert figure(add_review_probabilities([*audited, *unseen, *rare]), "Type right where accepted").estimate.value == 1
-    begun = [replace(one, standing="reviewed", truth=truth()) for one in rare[:5]]
+    begun = [replace(one, truth_status="reviewed", truth=truth()) for one in rare[:5]]
     made = add_review_probabilities([*audited, *unseen, *begun, *rare[5:]])
     assert figure(made, "Type right where accepted").estimate.value == 1
     assert [one.review_probability for one in made[-25:]] == [0.2] * 25
@@ -161,8 +164,11 @@ def test_a_draw_of_all_that_there_are_makes_no_figure_worse_while_its_cases_wait
 
 @pytest.mark.parametrize("drawn_with", [0.0, None])
 def test_nothing_that_was_looked_at_stands_for_documents_that_could_not_be_drawn(drawn_with) -> None:
-    looked = [document(f"looked{number}", truth=truth(), cell=(0.2,)) for number in range(50)]
-    never = [document(f"never{number}", drawn_with=drawn_with, review_reason=None, cell=()) for number in range(50)]
+    looked = [document(f"looked{number}", truth=truth(), weighting_cell=(0.2,)) for number in range(50)]
+    never = [
+        document(f"never{number}", inclusion_probability=drawn_with, review_reason=None, weighting_cell=())
+        for number in range(50)
+    ]
     estimate = figure(add_review_probabilities([*looked, *never]), "Type right where accepted").estimate
     assert (estimate.value, estimate.high) == (0.5, 1.0)
     assert estimate.low < 0.5
@@ -171,7 +177,7 @@ def test_nothing_that_was_looked_at_stands_for_documents_that_could_not_be_drawn
 def test_labels_that_are_given_say_nothing_of_how_many_audits_were_looked_at() -> None:
     """Of ten drawn documents that no label names two were looked at; ten others were drawn and have labels."""
     looked = [document(f"looked{number}", truth=truth()) for number in range(2)]
-    waiting = [document(f"waiting{number}", standing="pending") for number in range(8)]
+    waiting = [document(f"waiting{number}", truth_status="pending") for number in range(8)]
     given = [document(f"given{number}", truth=truth(source="GOLD"), review_reason="audit") for number in range(10)]
     made = add_review_probabilities([*looked, *waiting, *given])
     assert [one.review_probability for one in made] == pytest.approx([0.2 * 2 / 10] * 10 + [1.0] * 10)
@@ -180,11 +186,12 @@ def test_labels_that_are_given_say_nothing_of_how_many_audits_were_looked_at() -
 def test_audits_that_are_disputed_or_put_off_are_not_left_out() -> None:
     made = [document(f"right{number}", truth=truth()) for number in range(90)]
     made += [
-        document(f"disputed{number}", standing="pending", answers=(answer(f"disputed{number}"),)) for number in range(5)
+        document(f"disputed{number}", truth_status="pending", reviews=(answer(f"disputed{number}"),))
+        for number in range(5)
     ]
-    made += [document(f"put_off{number}", standing="pending", is_put_off=True) for number in range(5)]
+    made += [document(f"put_off{number}", truth_status="pending", is_deferred=True) for number in range(5)]
     made += [document(f"unseen{number}") for number in range(400)]
     one = figure(made, "Type right where accepted")
     assert one.estimate.low < 0.85
-    waiting = [document(f"waiting{number}", standing="pending") for number in range(10)]
+    waiting = [document(f"waiting{number}", truth_status="pending") for number in range(10)]
     assert figure([*made[:90], *waiting], "Type right where accepted").estimate.low > 0.95

@@ -313,7 +313,7 @@ observations = st.lists(
 
 @given(observations, st.integers(0, 50), st.integers(0, 50), st.randoms())
 def test_weighted_stays_within_bounds_and_takes_any_order(observed, more_certain, more_others, random):
-    certain = sum(one.probability == 1 for one in observed) + more_certain
+    certain = sum(one.inclusion_probability == 1 for one in observed) + more_certain
     population = len(observed) + more_certain + more_others
     estimate = estimate_weighted_mean(observed, population, certain_total=certain)
     assert 0 <= estimate.low <= estimate.high <= 1

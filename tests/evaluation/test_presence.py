@@ -26,10 +26,10 @@ def mixed(
     vouched: frozenset[str] = EVERYTHING,
 ) -> DocumentRecord:
     """A document whose expert opened the mixture; shares are equal parts of what is PRIMARY."""
-    agent = None if said is None else labels(presence=said, mixture=shares(said))
-    known = replace(truth(vouched=vouched), labels=labels(presence=true, mixture=shares(true)))
+    agent = None if said is None else labels(presence_levels=said, mixture_shares=shares(said))
+    known = replace(truth(vouched=vouched), labels=labels(presence_levels=true, mixture_shares=shares(true)))
     made = escalated if drawn == 1 else document
-    return made(name, truth=known, agent=agent, probability=drawn)
+    return made(name, truth=known, agent_labels=agent, review_probability=drawn)
 
 
 def shares(levels: dict[str, str]) -> dict[str, float]:

@@ -54,9 +54,9 @@ def none(value: object) -> bool:
     ],
 )
 def test_who_is_right_where_they_differ(production, agent, true, right) -> None:
-    (one,) = differences(study(document("a", production=says(production), agent=labels(agent), truth=true))).to_dict(
-        "records"
-    )
+    (one,) = differences(
+        study(document("a", production_labels=says(production), agent_labels=labels(agent), truth=true))
+    ).to_dict("records")
     assert (one["production"], one["right"]) == (production, right)
     assert one["agent"] == agent or none(one["agent"])
 
@@ -64,16 +64,16 @@ def test_who_is_right_where_they_differ(production, agent, true, right) -> None:
 def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
     frame = differences(
         study(
-            document("alike", production=says(NOTE)),
+            document("alike", production_labels=says(NOTE)),
             document("unlabelled"),
             escalated(
                 "b",
-                production=says(GENOMIC, 0.6),
-                agent=labels(NOTE, confidence=0.9),
+                production_labels=says(GENOMIC, 0.6),
+                agent_labels=labels(NOTE, confidence=0.9),
                 truth=truth(is_simulated=True),
-                pages=7,
+                page_count=7,
             ),
-            escalated("failed", production=says(NOTE), agent=None),
+            escalated("failed", production_labels=says(NOTE), agent_labels=None),
         )
     )
     assert tuple(frame.columns) == DIFFERENCE_COLUMNS
@@ -133,14 +133,14 @@ def write_result(folder: Path, doc_id: str, classification: dict | None) -> None
 def ten() -> Study:
     """Two escalated and eight accepted documents; of the latter four were looked at, each with probability 0.5."""
     return study(
-        escalated("e1", production=says(NOTE), truth=truth(GENOMIC)),
-        escalated("e2", production=says(GENOMIC), truth=truth(GENOMIC)),
-        document("a1", production=says(NOTE), truth=truth(NOTE), probability=0.5),
-        document("a2", production=says(NOTE), truth=truth(NOTE), probability=0.5),
-        document("a3", production=says(GENOMIC), truth=truth(GENOMIC), probability=0.5),
-        document("a4", production=says("Lab letter"), truth=truth(NOTE), probability=0.5),
-        *(document(f"u{n}", production=says(NOTE), probability=0.5) for n in range(4)),
-        document("unlabelled", truth=truth(OTHER), probability=0.5),
+        escalated("e1", production_labels=says(NOTE), truth=truth(GENOMIC)),
+        escalated("e2", production_labels=says(GENOMIC), truth=truth(GENOMIC)),
+        document("a1", production_labels=says(NOTE), truth=truth(NOTE), review_probability=0.5),
+        document("a2", production_labels=says(NOTE), truth=truth(NOTE), review_probability=0.5),
+        document("a3", production_labels=says(GENOMIC), truth=truth(GENOMIC), review_probability=0.5),
+        document("a4", production_labels=says("Lab letter"), truth=truth(NOTE), review_probability=0.5),
+        *(document(f"u{n}", production_labels=says(NOTE), review_probability=0.5) for n in range(4)),
+        document("unlabelled", truth=truth(OTHER), review_probability=0.5),
     )
 
 
@@ -199,7 +199,7 @@ def test_the_interval_of_recall_by_hand() -> None:
 
 
 def test_what_is_pending_makes_no_figure_better() -> None:
-    pending = escalated("p", production=says(NOTE))
+    pending = escalated("p", production_labels=says(NOTE))
     before, after = (worst_classes(one).set_index("type") for one in (ten(), study(*ten().documents, pending)))
     assert after.loc[NOTE, "precision"] == pytest.approx(6 / 8, abs=1e-9)
     assert after.loc[NOTE, "precision_high"] == pytest.approx(7 / 8, abs=1e-9)
@@ -212,8 +212,8 @@ def test_what_is_pending_makes_no_figure_better() -> None:
 
 def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> None:
     one = study(
-        escalated("e", production=says(NOTE), truth=truth(NOTE, is_simulated=True)),
-        document("a", production=says(NOTE)),
+        escalated("e", production_labels=says(NOTE), truth=truth(NOTE, is_simulated=True)),
+        document("a", production_labels=says(NOTE)),
     )
     (cell,) = estimate_confusion(one).to_dict("records")
     assert none(cell["estimated"])
@@ -227,8 +227,15 @@ def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> N
 
 
 def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
-    lost = document("lost", standing="unreadable", decision=None, agent=None, probability=None, production=says(NOTE))
-    whole = study(*(escalated(f"d{n}", production=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost)
+    lost = document(
+        "lost",
+        truth_status="unreadable",
+        decision=None,
+        agent_labels=None,
+        review_probability=None,
+        production_labels=says(NOTE),
+    )
+    whole = study(*(escalated(f"d{n}", production_labels=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost)
     (row,) = worst_classes(whole).to_dict("records")
     assert (row["precision"], row["precision_low"], row["precision_high"]) == pytest.approx((4 / 5, 4 / 5, 1))
     assert (row["recall"], row["recall_low"], row["recall_high"]) == (1, 1, 1)
@@ -237,7 +244,7 @@ def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([*KINDS, "Fax"])), min_size=1, max_size=30))
 def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
     whole = study(
-        *(escalated(f"d{n}", production=says(said), truth=truth(true)) for n, (true, said) in enumerate(pairs))
+        *(escalated(f"d{n}", production_labels=says(said), truth=truth(true)) for n, (true, said) in enumerate(pairs))
     )
     for one in estimate_confusion(whole).to_dict("records"):
         assert one["estimated"] == pytest.approx(one["reviewed_only"], abs=1e-9)
@@ -267,7 +274,7 @@ def test_weighted_intervals_cover_the_truth_where_unweighted_shares_mislead() ->
 
 
 def simulated(n: int, is_escalated: bool, is_right: bool, chance: random.Random) -> DocumentRecord:
-    fields = {"production": says(NOTE if is_right else GENOMIC)}
+    fields = {"production_labels": says(NOTE if is_right else GENOMIC)}
     if is_escalated:
         return escalated(f"d{n}", truth=truth(NOTE), **fields)
-    return document(f"d{n}", truth=truth(NOTE) if chance.random() < 0.2 else None, probability=0.2, **fields)
+    return document(f"d{n}", truth=truth(NOTE) if chance.random() < 0.2 else None, review_probability=0.2, **fields)

@@ -116,8 +116,8 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
             escalated(
                 evil,
                 truth=truth(evil, reviewer=evil),
-                production=labels(evil),
-                agent=labels(GENOMIC),
+                production_labels=labels(evil),
+                agent_labels=labels(GENOMIC),
                 decision_reason=evil,
             ),
             document("fine", truth=truth()),
@@ -136,9 +136,18 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
         (),
         (document("unseen"),),
         (escalated("waiting"),),
-        (document("broken", standing="unreadable", decision=None, agent=None, probability=None, pages=None),),
-        (escalated("null", agent=None, truth=truth()),),
-        (escalated("odd", agent=labels(None), truth=truth(OTHER)),),
+        (
+            document(
+                "broken",
+                truth_status="unreadable",
+                decision=None,
+                agent_labels=None,
+                review_probability=None,
+                page_count=None,
+            ),
+        ),
+        (escalated("null", agent_labels=None, truth=truth()),),
+        (escalated("odd", agent_labels=labels(None), truth=truth(OTHER)),),
     ],
 )
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
@@ -172,12 +181,12 @@ def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -
 
 def test_segments_are_measured_in_both_readings() -> None:
     made = study(
-        escalated("cut", truth=truth(), agent=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))),
+        escalated("cut", truth=truth(), agent_labels=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))),
         escalated(
             "right",
             truth=truth(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
-            agent=labels(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
-            pages=4,
+            agent_labels=labels(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
+            page_count=4,
         ),
     )
     by_name = {one.name: one for one in estimate_measures(made)}
@@ -190,10 +199,13 @@ def test_segments_are_measured_in_both_readings() -> None:
 
 
 def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_drawn() -> None:
-    made = [escalated("a", truth=truth(), agent=labels(NOTE)), escalated("b", truth=truth(), agent=labels(GENOMIC))]
+    made = [
+        escalated("a", truth=truth(), agent_labels=labels(NOTE)),
+        escalated("b", truth=truth(), agent_labels=labels(GENOMIC)),
+    ]
     made += [
-        escalated("c", truth=truth(GENOMIC), agent=labels(None)),
-        escalated("d", truth=truth(OTHER), agent=labels(OTHER)),
+        escalated("c", truth=truth(GENOMIC), agent_labels=labels(None)),
+        escalated("d", truth=truth(OTHER), agent_labels=labels(OTHER)),
     ]
     known = score_document_types(study(*made))
     names = [NOTE, GENOMIC, OTHER]
@@ -202,15 +214,15 @@ def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_draw
     assert known.reviewed_macro_f1 == pytest.approx(expected, abs=1e-9)
     assert known.accuracy.value == known.reviewed_accuracy == 0.5
     assert {one.type_name: one.recall.value for one in known.type_scores}[GENOMIC] == 0.0
-    drawn = document("e", truth=truth(), agent=labels(GENOMIC), probability=0.25)
+    drawn = document("e", truth=truth(), agent_labels=labels(GENOMIC), review_probability=0.25)
     assert score_document_types(study(*made, drawn)).accuracy.value == pytest.approx(2 / 8)
     assert score_document_types(study(*made, drawn)).reviewed_accuracy == pytest.approx(2 / 5)
 
 
 def test_documents_of_other_types_make_nobody_surer_of_a_rare_one() -> None:
     """Both of two genomic reports were found: that shows as little among 300 documents as among two."""
-    rare = [escalated(f"g{i}", truth=truth(GENOMIC), agent=labels(GENOMIC)) for i in range(2)]
-    common = [escalated(f"n{i}", truth=truth(), agent=labels()) for i in range(298)]
+    rare = [escalated(f"g{i}", truth=truth(GENOMIC), agent_labels=labels(GENOMIC)) for i in range(2)]
+    common = [escalated(f"n{i}", truth=truth(), agent_labels=labels()) for i in range(298)]
     found = {one.type_name: one for one in score_document_types(study(*rare, *common)).type_scores}
     for one in (found[GENOMIC].recall, found[GENOMIC].precision, found[GENOMIC].f1):
         assert (one.value, one.n) == (1.0, 2)
@@ -221,7 +233,7 @@ def test_documents_of_other_types_make_nobody_surer_of_a_rare_one() -> None:
 
 def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
-    cut = [escalated(f"c{i}", truth=truth(NOTE, *two), agent=labels(NOTE, *two)) for i in range(3)]
+    cut = [escalated(f"c{i}", truth=truth(NOTE, *two), agent_labels=labels(NOTE, *two)) for i in range(3)]
     whole = [escalated(f"w{i}", truth=truth()) for i in range(200)]
     of_all, of_whole = (
         {one.name: one.as_given for one in estimate_measures(study(*some))} for some in ([*cut, *whole], whole)
@@ -233,11 +245,11 @@ def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
 
 def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
     made = study(
-        escalated("a", answers=(answer("a"),)),
-        escalated("b", answers=(answer("b", OTHER, outcome="corrected", seconds=90.0),)),
-        document("c", answers=(answer("c", GENOMIC, outcome="corrected", was_blind=True, seconds=None),)),
-        escalated("d", answers=(answer("d", outcome="undeterminable", labels=None),)),
-        escalated("e", answers=(answer("e"), answer("e", outcome="reopened", labels=None))),
+        escalated("a", reviews=(answer("a"),)),
+        escalated("b", reviews=(answer("b", OTHER, outcome="corrected", active_seconds=90.0),)),
+        document("c", reviews=(answer("c", GENOMIC, outcome="corrected", is_blind=True, active_seconds=None),)),
+        escalated("d", reviews=(answer("d", outcome="undeterminable", labels_after=None),)),
+        escalated("e", reviews=(answer("e"), answer("e", outcome="reopened", labels_after=None))),
     )
     (row,) = tabulate_reviewers(made).to_dict("records")
     assert (row["cases"], row["validated"], row["corrected"], row["undeterminable"]) == (4, 1, 2, 1)
@@ -249,7 +261,7 @@ def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
 def test_second_opinions_tell_how_far_experts_agree() -> None:
     def twice(name: str, first: str, second: str):
         return escalated(
-            name, answers=(answer(name, first), answer(f"{name}.second", second, reviewer="dr_ito", was_blind=True))
+            name, reviews=(answer(name, first), answer(f"{name}.second", second, reviewer="dr_ito", is_blind=True))
         )
 
     made = study(
@@ -266,29 +278,29 @@ def test_second_opinions_tell_how_far_experts_agree() -> None:
 
 
 def test_a_validated_case_that_others_found_wrong_is_named() -> None:
-    wrong = escalated("a", answers=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
-    fine = escalated("b", answers=(answer("b"),), truth=truth())
+    wrong = escalated("a", reviews=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
+    fine = escalated("b", reviews=(answer("b"),), truth=truth())
     assert list(tabulate_wrong_validations(study(wrong, fine))["doc_id"]) == ["a"]
 
 
 def test_experts_agree_in_whatever_order_they_name_segments_and_in_what_somebody_stands_for() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
     backwards = labels(NOTE, *two[::-1])
-    validated = answer("a", labels=backwards)
-    second = answer("a.second", reviewer="dr_ito", was_blind=True, labels=labels(NOTE, *two))
+    validated = answer("a", labels_after=backwards)
+    second = answer("a.second", reviewer="dr_ito", is_blind=True, labels_after=labels(NOTE, *two))
     segments_only = truth(GENOMIC, *two, vouched=frozenset({"segments"}))
     for known in (truth(NOTE, *two), segments_only):
-        made = study(escalated("a", answers=(validated, second), truth=known))
+        made = study(escalated("a", reviews=(validated, second), truth=known))
         assert tabulate_wrong_validations(made).empty
     assert measure_agreement(made).segment_agreement.value == 1.0
-    assert len(tabulate_wrong_validations(study(escalated("a", answers=(validated,), truth=truth(NOTE))))) == 1
+    assert len(tabulate_wrong_validations(study(escalated("a", reviews=(validated,), truth=truth(NOTE))))) == 1
 
 
 def audited(number: int, right: bool, confidence: float = 0.9, **fields):
     said = NOTE if right else OTHER
     given = {
-        "agent": labels(confidence=confidence), "truth": truth(said, review_reason="audit"),
-        "answers": (answer(f"d{number}", said, was_blind=True),),
+        "agent_labels": labels(confidence=confidence), "truth": truth(said, review_reason="audit"),
+        "reviews": (answer(f"d{number}", said, is_blind=True),),
     } | fields  # fmt: skip
     return document(f"d{number}", **given)
 
@@ -302,16 +314,16 @@ def test_a_threshold_is_offered_only_with_its_proof() -> None:
 
 
 def test_only_blind_audits_prove_anything() -> None:
-    seen = [audited(number, right=True, answers=(answer(f"d{number}"),)) for number in range(59)]
+    seen = [audited(number, right=True, reviews=(answer(f"d{number}"),)) for number in range(59)]
     hard = [
-        escalated(f"e{number}", truth=truth(), answers=(answer(f"e{number}", was_blind=True),)) for number in range(59)
+        escalated(f"e{number}", truth=truth(), reviews=(answer(f"e{number}", is_blind=True),)) for number in range(59)
     ]
     made = offer_threshold(study(*seen, *hard), max_error_rate=0.05)
     assert (made.audit_count, made.certificate.threshold) == (0, None)
 
 
 def test_audits_of_two_rates_are_made_equal_before_they_prove_anything() -> None:
-    rows = [audited(number, right=True, probability=0.2 if number < 400 else 0.05) for number in range(500)]
+    rows = [audited(number, right=True, review_probability=0.2 if number < 400 else 0.05) for number in range(500)]
     made = offer_threshold(study(*rows), max_error_rate=0.05)
     assert made.audit_count + made.set_aside_count == 500
     assert 150 < made.audit_count < 250
@@ -319,7 +331,7 @@ def test_audits_of_two_rates_are_made_equal_before_they_prove_anything() -> None
 
 def test_audits_that_cannot_be_told_count_as_wrong() -> None:
     rows = [audited(number, right=True) for number in range(60)]
-    lost = [audited(number, right=True, truth=None, standing="undeterminable") for number in range(60, 100)]
+    lost = [audited(number, right=True, truth=None, truth_status="undeterminable") for number in range(60, 100)]
     made = offer_threshold(study(*rows, *lost), max_error_rate=0.05)
     assert made.certificate.threshold is None
     assert (made.cannot_tell_count, len(made.wrong_audit_ids)) == (40, 40)
@@ -329,7 +341,15 @@ def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
     rows = [audited(number, right=True) for number in range(62)]
     known = truth(OTHER, source="GOLD", reviewer=None, review_reason=None)
     wrong = [
-        audited(number, right=False, truth=known, review_reason="audit", probability=1.0, drawn_with=0.2, cell=(0.2,))
+        audited(
+            number,
+            right=False,
+            truth=known,
+            review_reason="audit",
+            review_probability=1.0,
+            inclusion_probability=0.2,
+            weighting_cell=(0.2,),
+        )
         for number in range(62, 70)
     ]
     made = offer_threshold(study(*rows, *wrong), max_error_rate=0.05)
@@ -338,7 +358,7 @@ def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
 
 def test_nothing_is_offered_while_accepted_documents_are_known_to_be_wrong_otherwise() -> None:
     rows = [audited(number, right=True) for number in range(161)]
-    other = audited(200, right=False, review_reason="escalated", probability=1.0)
+    other = audited(200, right=False, review_reason="escalated", review_probability=1.0)
     made = offer_threshold(study(*rows, other), max_error_rate=0.05)
     assert made.certificate.threshold is None
     assert made.unaudited_wrong_ids == ("d200",)
@@ -349,7 +369,8 @@ def test_nothing_is_offered_while_accepted_documents_are_known_to_be_wrong_other
 def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> None:
     rows = [audited(number, right=True) for number in range(161)]
     made = offer_threshold(
-        study(*rows, document("never", probability=drawn_with, drawn_with=drawn_with)), max_error_rate=0.05
+        study(*rows, document("never", review_probability=drawn_with, inclusion_probability=drawn_with)),
+        max_error_rate=0.05,
     )
     assert (made.certificate.threshold, made.never_drawn_count) == (None, 1)
     assert "1 accepted documents had no chance of being drawn" in _describe_offer(made)
@@ -360,7 +381,11 @@ def test_a_blind_answer_that_was_taken_back_once_the_agents_was_seen_proves_noth
     led = audited(
         60,
         right=True,
-        answers=(answer("d60", OTHER, was_blind=True), answer("d60", outcome="reopened", labels=None), answer("d60")),
+        reviews=(
+            answer("d60", OTHER, is_blind=True),
+            answer("d60", outcome="reopened", labels_after=None),
+            answer("d60"),
+        ),
     )
     made = offer_threshold(study(*rows, led), max_error_rate=0.05)
     assert made.wrong_audit_ids == ("d60",)
@@ -370,7 +395,7 @@ def test_confidence_is_measured_where_there_is_any() -> None:
     made = study(
         audited(1, right=True),
         audited(2, right=False, confidence=0.7),
-        escalated("c", truth=truth(), agent=labels(None)),
+        escalated("c", truth=truth(), agent_labels=labels(None)),
     )
     known = measure_calibration(made)
     assert (known.document_count, known.missing_confidence_count) == (2, 1)
@@ -418,6 +443,6 @@ def test_a_section_without_any_document_says_so() -> None:
     assert "no expert has opened and vouched for a document's mixture yet" in made["evidence"].about
     assert not any(" 0 documents" in one.about for one in made.sections)
     known = build(
-        study(document("a", agent=labels(NOTE), truth=truth(NOTE, vouched=frozenset({"mixture"})))), made_at=NOW
+        study(document("a", agent_labels=labels(NOTE), truth=truth(NOTE, vouched=frozenset({"mixture"})))), made_at=NOW
     )
     assert "Presence and mixture are measured on the 1 documents" in known["evidence"].about

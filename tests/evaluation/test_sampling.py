@@ -25,7 +25,7 @@ def planned(made, number, by="type", seed="one"):
 
 def test_rare_types_are_drawn_as_often_as_common_ones() -> None:
     common = [document(f"note{number}") for number in range(90)]
-    rare = [document(f"other{number}", agent=labels(OTHER)) for number in range(10)]
+    rare = [document(f"other{number}", agent_labels=labels(OTHER)) for number in range(10)]
     draw = planned([*common, *rare], 10)
     assert {one.value: len(one.drawn) for one in draw.strata} == {NOTE: 5, OTHER: 5}
     by_name = {one.value: one for one in draw.strata}
@@ -34,7 +34,7 @@ def test_rare_types_are_drawn_as_often_as_common_ones() -> None:
 
 
 def test_who_was_drawn_before_is_at_risk_and_is_not_drawn_again() -> None:
-    made = [document("seen", standing="pending"), document("new"), document("worse", standing="reviewed")]
+    made = [document("seen", truth_status="pending"), document("new"), document("worse", truth_status="reviewed")]
     (stratum,) = planned(made, 5).strata
     assert stratum.drawn == ("new",)
     assert stratum.probability == {"seen": 1.0, "new": 1.0, "worse": 1.0}
@@ -42,7 +42,7 @@ def test_who_was_drawn_before_is_at_risk_and_is_not_drawn_again() -> None:
 
 def test_what_is_in_the_queue_anyway_is_not_drawn() -> None:
     (stratum,) = planned(
-        [escalated("hard"), document("broken", standing="unreadable", decision=None), document("a")], 3
+        [escalated("hard"), document("broken", truth_status="unreadable", decision=None), document("a")], 3
     ).strata
     assert list(stratum.probability) == ["a"]
 
@@ -50,7 +50,7 @@ def test_what_is_in_the_queue_anyway_is_not_drawn() -> None:
 @pytest.mark.parametrize(
     ("made", "number", "by", "code"),
     [
-        ([document("a", standing="pending")], 1, "type", "SAMPLE-NOTHING-LEFT"),
+        ([document("a", truth_status="pending")], 1, "type", "SAMPLE-NOTHING-LEFT"),
         ([], 1, "type", "SAMPLE-NOTHING-LEFT"),
         ([document("a")], 0, "type", "SAMPLE-NUMBER"),
         ([document("a")], 1, "colour", "SAMPLE-BY"),
@@ -68,7 +68,9 @@ def test_what_cannot_be_drawn_is_said(made, number, by, code) -> None:
 )
 def test_no_stratum_gives_more_than_it_has_and_none_waits_while_another_gives_two_more(rooms, number) -> None:
     made = [
-        document(f"{kind}_{at}", agent=labels(f"type {kind}")) for kind, room in enumerate(rooms) for at in range(room)
+        document(f"{kind}_{at}", agent_labels=labels(f"type {kind}"))
+        for kind, room in enumerate(rooms)
+        for at in range(room)
     ]
     if not made:
         return
@@ -82,7 +84,7 @@ def test_no_stratum_gives_more_than_it_has_and_none_waits_while_another_gives_tw
 
 
 def test_each_document_is_drawn_as_often_as_its_probability_says() -> None:
-    made = [document(f"d{number}", probability=0.0) for number in range(8)]
+    made = [document(f"d{number}", review_probability=0.0) for number in range(8)]
     times = Counter(name for seed in range(2000) for name in planned(made, 2, seed=str(seed)).strata[0].drawn)
     assert fmean(times.values()) == 2000 * 2 / 8
     assert all(abs(count - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for count in times.values())

@@ -138,9 +138,9 @@ def test_order_and_strangers_move_nobody(rng: random.Random) -> None:
 
 def test_the_side_is_the_same_in_every_process() -> None:
     code = (
-        "from evalkit.evaluation.splitting import Traits, shingles, split\n"
-        "one = [Traits(str(i), f'{i:064x}', frozenset(), shingles(f'text {i} of nobody')) for i in range(40)]\n"
-        "print(split(one, {'train': 0.8, 'test': 0.2}, seed=3)['test'])"
+        "from evalkit.evaluation.splitting import SplitFeatures, hash_shingles, split_documents\n"
+        "one = [SplitFeatures(str(i), f'{i:064x}', frozenset(), hash_shingles(f'text {i} of nobody')) for i in range(40)]\n"
+        "print(split_documents(one, {'train': 0.8, 'test': 0.2}, seed=3)['test'])"
     )
     seen = {
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout

@@ -38,11 +38,16 @@ def test_every_document_stands_somewhere(output: Path) -> None:
     assert study.problems == ()
     assert study.count_truth_statuses() == {"unseen": 9, "pending": 8}
     one = known(study)["doc2_6"]
-    assert one.agent.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
-    assert (one.production.dominant_type, one.production.confidence) == (NOTE, 0.57)
-    assert (one.drawn_with, one.probability, one.pages, one.decision) == (0.2, 0, 8, "AUTO_ACCEPT")
-    assert known(study)["quest_genomic"].probability == 1.0
-    assert [issue.code for issue in known(study)["segment_count"].findings] == ["V1-SEGMENT-COUNT"]
+    assert one.agent_labels.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
+    assert (one.production_labels.dominant_type, one.production_labels.confidence) == (NOTE, 0.57)
+    assert (one.inclusion_probability, one.review_probability, one.page_count, one.decision) == (
+        0.2,
+        0,
+        8,
+        "AUTO_ACCEPT",
+    )
+    assert known(study)["quest_genomic"].review_probability == 1.0
+    assert [issue.code for issue in known(study)["segment_count"].issues] == ["V1-SEGMENT-COUNT"]
 
 
 def test_what_experts_say_is_the_truth_and_a_program_is_called_one(output: Path) -> None:
@@ -61,10 +66,10 @@ def test_what_experts_say_is_the_truth_and_a_program_is_called_one(output: Path)
     assert study.simulated_review_count == 1
     corrected, validated = known(study)["quest_genomic"], known(study)["segment_count"]
     assert (corrected.truth.labels.dominant_type, corrected.truth.vouched) == (OTHER, {"dominant_type"})
-    assert {issue.issue_id: issue.verdict for issue in corrected.findings}["V3-0001"] == "confirmed"
+    assert {issue.issue_id: issue.verdict for issue in corrected.issues}["V3-0001"] == "confirmed"
     assert (validated.truth.source, validated.truth.is_simulated) == ("SME_VALIDATED", True)
-    (answer,) = validated.answers
-    assert (answer.outcome, answer.seconds, answer.was_blind, answer.before.dominant_type) == (
+    (answer,) = validated.reviews
+    assert (answer.outcome, answer.active_seconds, answer.is_blind, answer.labels_before.dominant_type) == (
         "validated", 12.5, False, "Radiology Report",
     )  # fmt: skip
 
@@ -76,7 +81,7 @@ def test_a_damaged_file_is_named_and_its_document_counts_as_unreadable(output: P
     assert len(study.documents) == 17
     assert {one.doc_id for one in study.documents if one.truth_status == "unreadable"} == {"doc2_6", "quest_genomic"}
     assert (
-        known(study)["quest_genomic"].production.dominant_type == OTHER
+        known(study)["quest_genomic"].production_labels.dominant_type == OTHER
     )  # what production says of it stays in question
     assert len(study.problems) == 2
     assert all(name in " ".join(study.problems) for name in ("doc2_6", "quest_genomic"))
@@ -115,7 +120,7 @@ def test_labels_that_are_given_stand_before_reviews(output: Path, tmp_path: Path
     gold.write_text("filename,dominant_type,segments\ndoc2_6.pdf,Other,1-8 Other\nquest_cbc.pdf,Other,\n")
     study = read_study(output, truth=gold)
     one, other = known(study)["doc2_6"], known(study)["quest_cbc"]
-    assert (one.truth.source, one.truth.labels.segments, one.probability) == ("GOLD", ((1, 8, OTHER),), 1.0)
+    assert (one.truth.source, one.truth.labels.segments, one.review_probability) == ("GOLD", ((1, 8, OTHER),), 1.0)
     assert other.truth.vouched == {"dominant_type"}
     assert known(study)["clinical_note"].truth is None
 
@@ -129,13 +134,13 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     ]
     labels.write_text(json.dumps(rows))
     study = read_study(output, production=labels, foreign_types={"GENOMICS": GENOMIC})
-    assert known(study)["doc2_6"].production.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
-    assert known(study)["quest_cbc"].production.dominant_type == "LAB"
-    assert known(study)["clinical_note"].production.confidence is None
+    assert known(study)["doc2_6"].production_labels.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
+    assert known(study)["quest_cbc"].production_labels.dominant_type == "LAB"
+    assert known(study)["clinical_note"].production_labels.confidence is None
     assert study.problems == ()
     assert len(study.label_warnings) == 2
     assert any("'LAB'" in one and "foreign_types" in one for one in study.label_warnings)
-    assert known(study)["quest_genomic"].production.dominant_type == OTHER  # the run's own label still counts
+    assert known(study)["quest_genomic"].production_labels.dominant_type == OTHER  # the run's own label still counts
 
 
 def test_a_document_that_was_not_read_is_known_without_its_path_after_a_reindex(output: Path, tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ def test_a_document_that_was_not_read_is_known_without_its_path_after_a_reindex(
     evalkit.run([tmp_path / "empty.pdf"], output=output)
     reindex(output)
     study = read_study(output)
-    assert known(study)["empty"].standing == "unreadable"
+    assert known(study)["empty"].truth_status == "unreadable"
     assert len(study.documents) == 18
     labels = tmp_path / "labels.csv"
     labels.write_text("doc_id,dominant_type\nempty,Other\nnowhere,Other\n")
@@ -169,7 +174,7 @@ def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(ou
     assert set(waiting.loc[sorted(drawn), "review_reason"]) == {"sample"}
     for stratum in draw.strata:
         for name, probability in stratum.probability.items():
-            assert known(study)[name].drawn_with == pytest.approx(probability)
+            assert known(study)[name].inclusion_probability == pytest.approx(probability)
 
 
 def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Path) -> None:

@@ -57,7 +57,7 @@ def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
         finding(VENDOR, origin="model", verdict="confirmed"),
     )
     frame = tabulate_rules(
-        study(escalated("a", findings=many), escalated("b", findings=(finding(VENDOR, verdict="confirmed"),)))
+        study(escalated("a", issues=many), escalated("b", issues=(finding(VENDOR, verdict="confirmed"),)))
     )
     assert tuple(frame.columns) == RULE_COLUMNS
     assert list(zip(frame["agent"], frame["code"], frame["origin"], strict=True)) == [
@@ -80,7 +80,7 @@ def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
 
 
 def test_nothing_is_claimed_of_issues_that_nobody_judged() -> None:
-    one = row(tabulate_rules(study(escalated("a", findings=(finding(VENDOR),)))))
+    one = row(tabulate_rules(study(escalated("a", issues=(finding(VENDOR),)))))
     assert (one["judged"], one["low"], one["high"], one["open"]) == (0, 0.0, 1.0, 1)
     assert one["precision"] is None or math.isnan(one["precision"])
     assert one["verdict"] == "too few judged: 36 more"
@@ -104,28 +104,28 @@ def test_nothing_is_claimed_of_issues_that_nobody_judged() -> None:
     ],
 )
 def test_alone_is_what_the_arbiter_would_have_accepted_without(findings, rule, is_alone) -> None:
-    one = escalated("a", findings=tuple(findings))
+    one = escalated("a", issues=tuple(findings))
     key = next(get_rule_key(each) for each in findings if each.code == rule)
     assert is_sole_escalator(one, key) is is_alone
-    assert not is_sole_escalator(document("a", findings=tuple(findings)), key)
+    assert not is_sole_escalator(document("a", issues=tuple(findings)), key)
 
 
 def test_what_a_rule_alone_cost_and_was_worth() -> None:
-    alone = {"findings": (finding(VENDOR),)}
-    both = {"findings": (finding(VENDOR), finding(ABSENT))}
+    alone = {"issues": (finding(VENDOR),)}
+    both = {"issues": (finding(VENDOR), finding(ABSENT))}
     opinions = (
-        answer("b", seconds=60.0),
-        answer("b.second", seconds=None),
-        answer("b", seconds=None, outcome="reopened"),
+        answer("b", active_seconds=60.0),
+        answer("b.second", active_seconds=None),
+        answer("b", active_seconds=None, outcome="reopened"),
     )
     frame = tabulate_rules(
         study(
-            escalated("a", truth=truth(), answers=(answer("a", seconds=90.0),), **alone),
-            escalated("b", truth=corrected(), answers=opinions, **alone),
+            escalated("a", truth=truth(), reviews=(answer("a", active_seconds=90.0),), **alone),
+            escalated("b", truth=corrected(), reviews=opinions, **alone),
             escalated("c", **alone),
             escalated("d", truth=truth(OTHER, source="GOLD"), **alone),
             escalated("e", truth=truth(source="GOLD"), **alone),
-            escalated("f", truth=corrected(), answers=(answer("f", seconds=600.0),), **both),
+            escalated("f", truth=corrected(), reviews=(answer("f", active_seconds=600.0),), **both),
         )
     )
     one = row(frame, code=VENDOR)
@@ -144,21 +144,21 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
         (truth(NOTE), NOTE, False),
         (truth(NOTE), None, True),
         (corrected(vouched=frozenset()), NOTE, None),
-        (replace(corrected(vouched=frozenset({"mixture"})), labels=labels(mixture={NOTE: 0.9})), NOTE, True),
+        (replace(corrected(vouched=frozenset({"mixture"})), labels=labels(mixture_shares={NOTE: 0.9})), NOTE, True),
     ],
 )
 def test_the_answer_of_today_is_judged_not_that_of_the_review(true, now, needed) -> None:
-    one = row(tabulate_rules(study(escalated("a", truth=true, agent=labels(now), findings=(finding(VENDOR),)))))
+    one = row(tabulate_rules(study(escalated("a", truth=true, agent_labels=labels(now), issues=(finding(VENDOR),)))))
     assert (one["corrected"], one["validated"], one["open"]) == (needed is True, needed is False, needed is None)
 
 
 def test_segments_in_another_order_are_no_error() -> None:
-    one = escalated("a", pages=6, agent=labels(NOTE, *THREE[::-1]), truth=truth(NOTE, *THREE))
+    one = escalated("a", page_count=6, agent_labels=labels(NOTE, *THREE[::-1]), truth=truth(NOTE, *THREE))
     assert is_wrong(one, "segments") is False
 
 
 def test_a_missing_answer_that_gold_contradicts_was_needed() -> None:
-    failed = {"findings": (finding("CLASSIFIER-AGENT-FAILED", agent="classifier"),), "agent": None}
+    failed = {"issues": (finding("CLASSIFIER-AGENT-FAILED", agent="classifier"),), "agent_labels": None}
     one = row(tabulate_rules(study(escalated("a", truth=truth(source="GOLD"), **failed))))
     assert (one["validated"], one["corrected"], one["open"]) == (0, 1, 0)
 
@@ -167,9 +167,9 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     by_program = {"is_simulated": True, "reviewer": "simulated_ash"}
     dismissed = (finding(VENDOR, page=1, verdict="dismissed"),)
     answers = (answer("a", outcome="corrected", **by_program),)
-    asked = escalated("a", findings=dismissed, answers=answers)  # for a second opinion: no truth yet
-    known = escalated("b", findings=dismissed, truth=truth(GENOMIC, source="GOLD", **by_program))
-    by_a_person = escalated("c", findings=dismissed, truth=corrected())
+    asked = escalated("a", issues=dismissed, reviews=answers)  # for a second opinion: no truth yet
+    known = escalated("b", issues=dismissed, truth=truth(GENOMIC, source="GOLD", **by_program))
+    by_a_person = escalated("c", issues=dismissed, truth=corrected())
     whole = study(asked, known, by_a_person)
     assert list(tabulate_rules(whole)["simulated"]) == [2]
     assert set(tabulate_stopped_errors(whole)["simulated"]) == {1}
@@ -215,15 +215,15 @@ def test_the_promised_number_of_further_cases_is_enough_and_no_fewer_are(correct
 def some_errors() -> Study:
     """Four errors that were escalated, one that an audit with probability 0.5 found among four accepted documents."""
     return study(
-        escalated("v3", truth=corrected(), findings=(finding(VENDOR), finding(ABSENT, status="repaired"))),
-        escalated("v3_v4", truth=corrected(), findings=(finding(VENDOR), finding(ABSENT))),
-        escalated("v4_minor_v3", truth=corrected(), findings=(finding(ABSENT), finding(VENDOR, "MINOR"))),
-        escalated("v2", truth=corrected(), findings=(finding(SEMANTIC, "MAJOR"),), decision_rule="4"),
-        escalated("right", truth=truth(), findings=(finding(VENDOR),)),
-        document("passed", truth=corrected(), probability=0.5),
-        document("fine", truth=truth(), probability=0.5),
-        document("unseen", probability=0.5),
-        document("unseen_too", probability=0.5),
+        escalated("v3", truth=corrected(), issues=(finding(VENDOR), finding(ABSENT, status="repaired"))),
+        escalated("v3_v4", truth=corrected(), issues=(finding(VENDOR), finding(ABSENT))),
+        escalated("v4_minor_v3", truth=corrected(), issues=(finding(ABSENT), finding(VENDOR, "MINOR"))),
+        escalated("v2", truth=corrected(), issues=(finding(SEMANTIC, "MAJOR"),), decision_rule="4"),
+        escalated("right", truth=truth(), issues=(finding(VENDOR),)),
+        document("passed", truth=corrected(), review_probability=0.5),
+        document("fine", truth=truth(), review_probability=0.5),
+        document("unseen", review_probability=0.5),
+        document("unseen_too", review_probability=0.5),
     )
 
 
@@ -256,7 +256,7 @@ def test_the_interval_of_what_was_stopped_by_hand() -> None:
 
 
 def test_what_nobody_has_judged_counts_for_the_worst_and_the_best() -> None:
-    pending = escalated("pending", findings=(finding(VENDOR),))
+    pending = escalated("pending", issues=(finding(VENDOR),))
     before, after = (
         tabulate_stopped_errors(some_errors()),
         tabulate_stopped_errors(study(*some_errors().documents, pending)),
@@ -269,7 +269,7 @@ def test_what_nobody_has_judged_counts_for_the_worst_and_the_best() -> None:
 
 
 def test_without_a_look_at_accepted_documents_no_share_is_told() -> None:
-    one = study(escalated("a", truth=corrected(), findings=(finding(VENDOR),)), document("b"), document("c"))
+    one = study(escalated("a", truth=corrected(), issues=(finding(VENDOR),)), document("b"), document("c"))
     any_one = row(tabulate_stopped_errors(one), level="type", who="any")
     assert any_one["share"] is None or math.isnan(any_one["share"])
     assert any_one["low"] == pytest.approx(1 / 3, abs=1e-9)
@@ -280,12 +280,12 @@ def test_only_vouched_parts_and_real_answers_are_errors() -> None:
     segments = ((1, 1, NOTE), (2, 2, GENOMIC))
     frame = tabulate_stopped_errors(
         study(
-            escalated("type_only", truth=corrected(GENOMIC, vouched=frozenset({"dominant_type"})), findings=()),
-            escalated("segments_only", truth=corrected(NOTE, *segments), findings=(finding(VENDOR),)),
+            escalated("type_only", truth=corrected(GENOMIC, vouched=frozenset({"dominant_type"})), issues=()),
+            escalated("segments_only", truth=corrected(NOTE, *segments), issues=(finding(VENDOR),)),
             escalated("other_part", truth=truth(GENOMIC, (1, 2, NOTE), vouched=frozenset({"segments"}))),
-            escalated("none", truth=corrected(), agent=None),
-            escalated("cannot_tell", truth=corrected(), agent=labels(None, (1, 2, None))),
-            escalated("failed", truth=corrected(), agent=labels(GENOMIC, (1, 2, None))),
+            escalated("none", truth=corrected(), agent_labels=None),
+            escalated("cannot_tell", truth=corrected(), agent_labels=labels(None, (1, 2, None))),
+            escalated("failed", truth=corrected(), agent_labels=labels(GENOMIC, (1, 2, None))),
         )
     )
     any_type, any_segments = (row(frame, level=level, who="any") for level in ("type", "segments"))
@@ -299,10 +299,10 @@ def test_segments_are_read_as_given_and_with_neighbours_of_one_type_merged() -> 
     cut = ((1, 1, NOTE), (2, 2, NOTE))
     frame = tabulate_stopped_errors(
         study(
-            escalated("cut", truth=corrected(NOTE, *cut), findings=(finding(VENDOR),)),
-            escalated("joined", truth=truth(NOTE), agent=labels(NOTE, *cut), findings=(finding(VENDOR),)),
-            escalated("wrong", truth=corrected(NOTE, (1, 1, NOTE), (2, 2, GENOMIC)), findings=(finding(ABSENT),)),
-            escalated("failed", truth=corrected(), agent=labels(NOTE, (1, 2, None)), findings=(finding(ABSENT),)),
+            escalated("cut", truth=corrected(NOTE, *cut), issues=(finding(VENDOR),)),
+            escalated("joined", truth=truth(NOTE), agent_labels=labels(NOTE, *cut), issues=(finding(VENDOR),)),
+            escalated("wrong", truth=corrected(NOTE, (1, 1, NOTE), (2, 2, GENOMIC)), issues=(finding(ABSENT),)),
+            escalated("failed", truth=corrected(), agent_labels=labels(NOTE, (1, 2, None)), issues=(finding(ABSENT),)),
         )
     )
     given, merged = (row(frame, level=level, who="any") for level in ("segments", "segments merged"))
@@ -385,9 +385,9 @@ def differences_of(one: DocumentRecord) -> list[tuple[str, str, str, tuple[int, 
     ],
 )
 def test_what_an_expert_said_otherwise_of_several_segments(true, expected) -> None:
-    one = document("a", pages=6, agent=labels(NOTE, *THREE), truth=truth(*true, source="GOLD"))
+    one = document("a", page_count=6, agent_labels=labels(NOTE, *THREE), truth=truth(*true, source="GOLD"))
     assert differences_of(one) == expected
-    backwards = document("a", pages=6, agent=labels(NOTE, *THREE[::-1]), truth=truth(*true, source="GOLD"))
+    backwards = document("a", page_count=6, agent_labels=labels(NOTE, *THREE[::-1]), truth=truth(*true, source="GOLD"))
     assert differences_of(backwards) == expected
 
 
@@ -395,11 +395,11 @@ def test_what_an_expert_said_otherwise_of_several_segments(true, expected) -> No
 def test_pages_that_a_document_does_not_have_are_not_counted(pages: int | None) -> None:
     endless = labels(NOTE, (1, 2, NOTE), (3, 10**11, OTHER))
     true = truth(NOTE, (1, 2, NOTE), (3, 6, OTHER), source="GOLD")
-    ((differs, *_, concerned),) = differences_of(document("a", pages=pages, agent=endless, truth=true))
+    ((differs, *_, concerned),) = differences_of(document("a", page_count=pages, agent_labels=endless, truth=true))
     assert (differs, concerned[:4]) == ("boundary", (3, 4, 5, 6))
     assert len(concerned) == 4 if pages else len(concerned) < 10**6
     same = truth(NOTE, (1, 2, NOTE), (3, 10**11, GENOMIC), source="GOLD")
-    ((differs, *_, concerned),) = differences_of(document("a", pages=pages, agent=endless, truth=same))
+    ((differs, *_, concerned),) = differences_of(document("a", page_count=pages, agent_labels=endless, truth=same))
     assert (differs, concerned[:4]) == ("segment type", (3, 4, 5, 6))
 
 
@@ -423,7 +423,7 @@ def test_a_document_of_one_segment_is_missed_once() -> None:
 )
 def test_raised_it_has_who_objected_there(found, is_missed) -> None:
     true = truth(NOTE, THREE[0], (3, 6, GENOMIC), source="GOLD")
-    one = escalated("a", pages=6, agent=labels(NOTE, *THREE), truth=true, findings=found)
+    one = escalated("a", page_count=6, agent_labels=labels(NOTE, *THREE), truth=true, issues=found)
     assert bool(differences_of(one)) is is_missed
 
 
@@ -431,7 +431,7 @@ def test_a_missed_document_says_where_it_stands_and_no_word_of_the_note() -> Non
     note = "Mrs. Doe's second report"
     true = corrected(GENOMIC, review_reason="audit", notes=note, vouched=frozenset({"dominant_type"}))
     found = (finding(LENGTH, "MINOR"), finding(LENGTH, "MINOR", status="repaired"))
-    frame = tabulate_missed_corrections(study(document("a", truth=true, findings=found)))
+    frame = tabulate_missed_corrections(study(document("a", truth=true, issues=found)))
     assert row(frame) == {
         "doc_id": "a",
         "differs": "type",
@@ -455,18 +455,21 @@ def flagged(*flags: str) -> tuple[dict, ...]:
 
 
 def test_flags_are_read_from_the_review_that_stands() -> None:
-    own = (answer("a", flags=flagged("duplicate")), answer("a", revision=2, flags=flagged("other_patient")))
+    own = (
+        answer("a", segment_flags=flagged("duplicate")),
+        answer("a", revision=2, segment_flags=flagged("other_patient")),
+    )
     opinions = (
-        answer("b", flags=flagged("duplicate")),
-        answer("b.second", flags=flagged("other_patient")),
-        answer("b.adjudication", flags=flagged("out_of_order")),
+        answer("b", segment_flags=flagged("duplicate")),
+        answer("b.second", segment_flags=flagged("other_patient")),
+        answer("b.adjudication", segment_flags=flagged("out_of_order")),
     )
     frame = tabulate_missed_corrections(
         study(
-            escalated("a", truth=truth(), answers=own, findings=(finding(ABSENT),)),
-            escalated("b", truth=truth(), answers=opinions),
-            escalated("c", truth=truth(source="GOLD"), answers=own),
-            escalated("d", answers=own),
+            escalated("a", truth=truth(), reviews=own, issues=(finding(ABSENT),)),
+            escalated("b", truth=truth(), reviews=opinions),
+            escalated("c", truth=truth(source="GOLD"), reviews=own),
+            escalated("d", reviews=own),
         )
     )
     assert list(zip(frame["doc_id"], frame["differs"], frame["is"], frame["pages"], strict=True)) == [
@@ -478,6 +481,6 @@ def test_flags_are_read_from_the_review_that_stands() -> None:
 def test_a_flag_without_pages_is_about_the_whole_document_and_others_end_with_it() -> None:
     flags = ({"flag": "duplicate"}, {"flag": "other_patient", "start_page": 2, "end_page": 10**11})
     frame = tabulate_missed_corrections(
-        study(escalated("a", truth=truth(), answers=(answer("a", flags=flags),), pages=3))
+        study(escalated("a", truth=truth(), reviews=(answer("a", segment_flags=flags),), page_count=3))
     )
     assert list(zip(frame["is"], frame["pages"], strict=True)) == [("duplicate", ()), ("other_patient", (2, 3))]

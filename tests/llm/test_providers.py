@@ -516,7 +516,7 @@ def test_without_the_extra_it_says_what_to_install():
 import sys
 sys.modules.update(dict.fromkeys(["pydantic_ai", "openai", "anthropic"]))
 from evalkit.errors import UsageError
-from evalkit.llm.providers import provider
+from evalkit.llm.providers import build_provider as provider
 for name in ("openai:m", "anthropic:m", "ollama:m"):
     try:
         provider(name, environment={"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"})

@@ -101,7 +101,7 @@ def test_a_page_that_was_loaded_again_keeps_the_case_that_the_old_one_gives_back
     assert statuses(desk) == ("in_review", "in_review")
     clock.wait(minutes=5)
     after.renew_claim(case)
-    after.release(case)
+    after.release_case(case)
     assert statuses(desk) == ("pending", "pending")
 
 

@@ -114,14 +114,14 @@ def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, de
         lambda: roe.submit(BASE, draft),
         lambda: roe.submit(BASE, draft, undeterminable="illegible"),
         lambda: roe.request_second_opinion(BASE, draft, "look"),
-        lambda: roe.defer(BASE, draft, "later"),
+        lambda: roe.defer_case(BASE, draft, "later"),
         lambda: roe.save_draft(BASE, draft),
         lambda: helper.save_review(BASE, agrees=True, base_revision=0),
     ):
         with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
             decide()
     assert desk.index.claims.list_live_claims("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"  # not taken over
-    assert [view.reviewer for view in desk.index.view_log.all()] == ["dr_lee", "dr_roe"]
+    assert [view.reviewer for view in desk.index.view_log.list_views()] == ["dr_lee", "dr_roe"]
     lee = tab("dr_lee")
     lee.submit(BASE, answered(lee.open_case(BASE), GENOMIC))
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):

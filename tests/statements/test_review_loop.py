@@ -278,7 +278,7 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
     words = (
         "import threading\n"
         "from statements.reviewing import BUNDLE, SOUND, embedded\n"
-        "from evalkit.statements import reviewers\n"
+        "from evalkit.statements import rule_based_review as reviewers\n"
         "from evalkit.statements.template_review_loop import ReviewLoopConfig\n"
         "ever = lambda reading: threading.Event().wait()\n"
         "reviewers.CHECKS_BY_REVIEWER = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
