@@ -10,7 +10,7 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
-.PHONY: demo test tesseract browser postgresql nginx jupyterhub check bench stress lock clean
+.PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -48,6 +48,10 @@ check: .venv/.test
 test: .venv/.test tesseract browser postgresql nginx
 	$(BIN)/python -m compileall -q -j 2 evalkit widgets
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# Its part that needs nothing but this process: no browser, server, database, cluster or bucket.
+test-fast: .venv/.test tesseract
+	$(BIN)/python -m pytest -n 2 -m "not system and not stress"
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
 define debian

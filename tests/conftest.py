@@ -42,47 +42,8 @@ settings.register_profile(
 )
 settings.load_profile("evalkit")
 
-#: The files that take longest, in that order: begun last, one of them would keep one worker busy and all others idle.
-LONGEST = (
-    "test_live.py",
-    "test_run.py",
-    "test_cli.py",
-    "test_keyboard.py",
-    "test_together.py",
-    "test_builder.py",
-    "test_dask.py",
-    "test_reviews.py",
-    "test_templates.py",
-    "test_fields.py",
-    "test_ocr.py",
-    "test_challenge.py",
-    "test_store.py",
-    "test_bucket.py",
-    "test_review_loop.py",
-    "test_review_commands.py",
-    "test_comparison.py",
-    "test_many_reviewers.py",
-    "test_house.py",
-    "test_review.py",
-    "test_scanned.py",
-    "test_server.py",
-    "test_bad_input.py",
-    "test_shared_data.py",
-    "test_opinions.py",
-    "test_evidence.py",
-    "test_page.py",
-    "test_remote.py",
-    "test_races.py",
-    "test_access.py",
-    "test_deidentify.py",
-    "test_report.py",
-    "test_intervals.py",
-    "test_queue.py",
-    "test_hostile.py",
-    "test_notebooks.py",
-    "test_killed.py",
-    "test_browser.py",
-)
+#: What a test of the system needs besides this process: by its fixtures, or by where it lies.
+SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket", "in_postgresql"}
 
 _connect = socket.socket.connect
 
@@ -96,9 +57,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             (Path(folder) / "faults.md").write_text(f"{EVERY}\n")
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The store is tested on both databases; of review, which reaches them through it alone, some tests are enough."""
+    if "database" in metafunc.fixturenames:
+        is_store = metafunc.definition.path.parent.name in ("store", "stress")
+        is_both = is_store or metafunc.definition.get_closest_marker("both_databases")
+        metafunc.parametrize("database", ["sqlite", "postgresql"] if is_both else ["sqlite"], indirect=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    rank = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
+    """Mark what needs more than this process, and begin with it: it takes longest, and the others fill the gaps."""
+    for item in items:
+        if needs_system(item):
+            item.add_marker(pytest.mark.system)
+    items.sort(key=lambda item: item.get_closest_marker("system") is None)
+
+
+def needs_system(item: pytest.Item) -> bool:
+    """Whether a test needs browsers, servers, databases, clusters or processes of its own."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+    return bool({"system", "stress"} & set(item.path.parts)) or bool(
+        SYSTEM_FIXTURES & {*fixtures, *map(str, parameters)}
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +101,7 @@ def postgresql() -> Iterator[PostgreSQLServer]:
     server.remove()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each of the two databases, as whoever sets it up would: each new output folder is in it."""
     if request.param == "postgresql":

@@ -24,9 +24,9 @@ from unittest import mock
 
 from benchmarks.measuring import ASKERS, ROUNDS, NotMeasured, Row, bundles_of, cpu, documents, peer
 from builders import document
-from demo.live import KEY, MODEL, notes
 from rich.console import Console
 from rich.table import Table
+from system.runs.live import KEY, MODEL, notes
 
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify

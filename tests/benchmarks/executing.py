@@ -20,9 +20,9 @@ from benchmarks.measuring import TIMESTAMP, Row
 from benchmarks.reading import draw_text
 from documents.drawing import lines
 from documents.scanning import NOTE, printed, scan
-from pipeline.clusters import Started, cluster
 from rich.console import Console
 from rich.table import Table
+from system.dask.clusters import Started, cluster
 
 from evalkit.pipeline.dask import DaskCluster
 from evalkit.pipeline.reader_pool import Executor, ReaderConfig, ReaderPool

@@ -12,9 +12,6 @@ from pathlib import Path
 import psutil
 import pymupdf
 from benchmarks.sitting import CASES, SETTLED, many_cases, sitting
-from browser.conftest import CHROMIUM, FLAGS
-from browser.screen import Screen
-from browser.server import serving
 from builders import NOTE, evidence, one_segment
 from demo.outputs import run_samples
 from PIL import Image
@@ -22,6 +19,9 @@ from playwright.sync_api import Browser, sync_playwright
 from rich.table import Table
 from statements.drawn import SHAPES
 from statements.spoilt import put, spoilt
+from system.browser.conftest import CHROMIUM, FLAGS
+from system.browser.screen import Screen
+from system.browser.server import serving
 
 import evalkit
 from evalkit.samples import draw_demo_folder

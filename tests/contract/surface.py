@@ -23,11 +23,11 @@ import pytest
 import sqlalchemy as sa
 import typer
 from commands import evalkit_command
-from demo.live import MODEL, served
 from demo.outputs import contents, run_samples
 from pydantic import BaseModel
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
+from system.runs.live import MODEL, served
 
 import evalkit
 from evalkit.cli import app

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pymupdf
-from demo.live import LINES
+from system.runs.live import LINES
 
 import evalkit
 from evalkit.pipeline.runner import DocumentSummary

@@ -391,6 +391,7 @@ def test_600_races_for_a_claim_over_threads_have_one_winner_each(tmp_path: Path)
     race_for_claims(tmp_path, 600)
 
 
+@pytest.mark.both_databases
 def test_races_for_a_claim_over_processes_have_one_winner_each(tmp_path: Path) -> None:
     turns = 150
     with get_context("spawn").Manager() as manager, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -407,6 +408,7 @@ def _take_and_submit(desk: ReviewSession, case_id: str) -> int:
     return desk.submit(case_id, desk.open_case(case_id, take_over=True).draft, undeterminable="illegible").revision
 
 
+@pytest.mark.both_databases
 def test_two_who_take_over_and_submit_never_decide_twice(build: Any, desk: Any, tab: Any) -> None:
     tabs = [tab("dr_lee"), tab("dr_kim")]
     told: Counter[str] = Counter()
@@ -435,6 +437,7 @@ def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, desk: Any, 
         assert statuses(desk, packet.case_id) == ("in_review", "in_review")
 
 
+@pytest.mark.both_databases
 def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
     for turn in range(10):
         opened = together(*(partial(OutputIndex, tmp_path / str(turn)) for _ in range(4)))

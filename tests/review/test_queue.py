@@ -69,6 +69,7 @@ def many(desk: Any, clock: Any) -> Any:
     return desk
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("sign", ["x", "\u3042", "\x1f"])
 def test_a_row_of_texts_of_any_length_is_counted_found_and_filtered(sign: str, desk: Any, tab: Any) -> None:
     long = "".join(random.Random(7).choices(f"{sign}abcdefgh", k=9000))  # no index packs it smaller
@@ -101,6 +102,7 @@ def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
     assert (queue.rows, queue.matching, queue.view.page) == ((), 0, 0)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("sort", "key"),
     [
@@ -132,6 +134,7 @@ def alike(desk: Any) -> Any:
     return desk
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("sort", get_args(QueueOrder))
 def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: Any, clock: Any, sort: Any) -> None:
     now = format_timestamp(clock())
@@ -154,6 +157,7 @@ def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: An
 # --- search and filters --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("search", "found"),
     [
@@ -189,6 +193,7 @@ def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, tab: Any
         assert sum(counts.values()) == 120
 
 
+@pytest.mark.both_databases
 def test_filters_hold_together_and_menus_count_what_the_others_leave(many: Any, tab: Any) -> None:
     view = QueueQuery(severity="BLOCKER", agent="V4", source="supplied", search="case_0")
     queue = tab("dr_lee").load_queue_page(view)

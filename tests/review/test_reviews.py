@@ -66,6 +66,7 @@ def pathology(build: Any, desk: Any) -> Any:
     return desk.publish(build.single("Pathology Report"), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")])
 
 
+@pytest.mark.both_databases
 def test_slide_10_the_expert_corrects(genomic: Any, desk: Any) -> None:
     review = desk.helper().save_review(
         "doc2_6", agrees=False, corrected_dominant_type="Other", correction_notes=NOTES, issue_verdicts=[]
@@ -430,6 +431,7 @@ def _save_at(root: str, reviewer: str, revision: int, moment: float) -> str:
     return "saved"
 
 
+@pytest.mark.both_databases
 def test_of_two_processes_exactly_one_saves(genomic: Any, desk: Any) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(abs, range(2)))

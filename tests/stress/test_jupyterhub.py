@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from browser.conftest import CHROMIUM, chromium
-from browser.screen import Screen
-from browser.small_cases import run_small
 from patience import eventually
 from playwright.sync_api import Browser
-from serving.hub import PASSWORD, PROXY, Hub, hub
+from system.browser.conftest import CHROMIUM, chromium
+from system.browser.screen import Screen
+from system.browser.small_cases import run_small
+from system.serving.hub import PASSWORD, PROXY, Hub, hub
 
 from evalkit.review.roster import Roster
 from evalkit.store import OutputFolder

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from demo.killing import killed_at_random, resumed, samples_run
-from demo.live import gemini_run, notes, paid_twice, served
 from demo.outputs import contents
+from system.runs.killing import killed_at_random, resumed, samples_run
+from system.runs.live import gemini_run, notes, paid_twice, served
 from tables import trying
 
 from evalkit.pipeline import RunSummary

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from pipeline.killing_workers import survive
+from system.dask.killing_workers import survive
 from tables import trying
 
 pytestmark = pytest.mark.stress

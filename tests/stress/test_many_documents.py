@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from pipeline.clusters import cluster
 from pipeline.many import Long, idle_cpu, long_run, tiny_notes
+from system.dask.clusters import cluster
 
 import evalkit
 

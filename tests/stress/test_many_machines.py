@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 import requests
-from browser.conftest import CHROMIUM, chromium
-from browser.screen import Screen
 from documents.nasty import DATA
-from pipeline.clusters import ROOT, ended
 from pipeline.operations import SETUP, TWO_COMMANDS
 from playwright.sync_api import Browser
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
+from system.browser.conftest import CHROMIUM, chromium
+from system.browser.screen import Screen
+from system.dask.clusters import ROOT, ended
 
 from evalkit.samples import draw_demo_folder
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from browser.conftest import CHROMIUM, chromium
-from browser.screen import Screen
-from browser.server import serving
-from browser.small_cases import PAGES, Waiting, run_small
 from builders import NOTE, evidence, one_segment
 from documents.drawing import lines, pdf
 from patience import eventually
 from PIL import Image
 from playwright.sync_api import Browser
+from system.browser.conftest import CHROMIUM, chromium
+from system.browser.screen import Screen
+from system.browser.server import serving
+from system.browser.small_cases import PAGES, Waiting, run_small
 
 import evalkit
 

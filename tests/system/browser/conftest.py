@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser.screen import Screen
-from browser.seats import Seats
-from browser.server import Served, serving
-from browser.small_cases import Waiting, run_small
 from once import once
 from patience import SECONDS
 from playwright.sync_api import Browser, expect, sync_playwright
+from system.browser.screen import Screen
+from system.browser.seats import Seats
+from system.browser.server import Served, serving
+from system.browser.small_cases import Waiting, run_small
 
 from evalkit.pipeline import RunSummary
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from patience import eventually
-from serving.running import PATIENT, Server
+from system.serving.running import PATIENT, Server
 
 sync_api = pytest.importorskip("playwright.sync_api")
 

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo.killing import resumed
-from demo.live import LINES, gemini_run, journalled, paid_twice, served
 from demo.outputs import contents
 from documents.drawing import lines
 from documents.scanning import printed, scan
-from pipeline.clusters import Started, cluster
+from system.dask.clusters import Started, cluster
+from system.runs.killing import resumed
+from system.runs.live import LINES, gemini_run, journalled, paid_twice, served
 
 
 def scanned_notes(folder: Path, count: int, pages: int) -> Path:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from browser.screen import Screen
-from browser.server import Served, serving
-from browser.small_cases import Waiting, until
 from playwright.sync_api import Browser, Locator
+from system.browser.screen import Screen
+from system.browser.server import Served, serving
+from system.browser.small_cases import Waiting, until
 
 EXPERTS = ("dr_lee", "dr_ito")
 PRESS_AT = "(button, moment) => { setTimeout(() => button.click(), moment - Date.now()); }"

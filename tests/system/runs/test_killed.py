@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from demo.killing import killed_at_random, resumed, samples_run
 from demo.outputs import contents
+from system.runs.killing import killed_at_random, resumed, samples_run
 
 from evalkit.pipeline import RunSummary
 

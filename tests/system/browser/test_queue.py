@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from browser.screen import Screen
+from system.browser.screen import Screen
 
 Login = Callable[..., Screen]
 

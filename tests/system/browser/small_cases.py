@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browser.screen import Screen
 from builders import NOTE, PATHOLOGY, Json, answer, evidence, one_segment, only, segment
 from documents.drawing import lines, pdf
 from patience import SECONDS
+from system.browser.screen import Screen
 
 import evalkit
 from evalkit.review import SMEReviewHelper, publish_packet

@@ -16,8 +16,8 @@ from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelMana
 from jupyterhub.services.auth import HubOAuth
 from patience import SECONDS
 from servers.jupyterhub import API_TOKEN, PREFIX, HubApi
-from serving.nginx import free_port
-from serving.running import Client, Server
+from system.serving.nginx import free_port
+from system.serving.running import Client, Server
 from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError

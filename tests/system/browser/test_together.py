@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from browser.screen import Screen
-from browser.server import Served, serving
-from browser.small_cases import Waiting, until
 from playwright.sync_api import Browser, expect
+from system.browser.screen import Screen
+from system.browser.server import Served, serving
+from system.browser.small_cases import Waiting, until
 
 from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.pipeline import RunSummary

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 from patience import SECONDS, eventually
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 _DASHBOARD = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 """None; what is left of its server would listen on all networks."""
 

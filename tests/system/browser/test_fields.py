@@ -11,11 +11,11 @@ from pathlib import Path
 import pymupdf
 import pytest
 from benchmarks.tax_forms import Drawing, draw, form_w2
-from browser.screen import Screen, lit
-from browser.server import Served, serving
-from browser.small_cases import Waiting, until
-from browser.test_access import grave, missed_by_tab
 from playwright.sync_api import Locator, Page, expect
+from system.browser.screen import Screen, lit
+from system.browser.server import Served, serving
+from system.browser.small_cases import Waiting, until
+from system.browser.test_access import grave, missed_by_tab
 
 from evalkit.pipeline.extract import extract
 from evalkit.settings import Settings

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser import fax_packet
-from browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
-from browser.screen import Screen
-from browser.server import Served, serving
-from browser.small_cases import Waiting, until
 from documents.scanning import needs_tesseract
 from playwright.sync_api import Browser
+from system.browser import fax_packet
+from system.browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
+from system.browser.screen import Screen
+from system.browser.server import Served, serving
+from system.browser.small_cases import Waiting, until
 
 TURNS = frozenset({"ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"})
 #: The page on which each fault of the agent is corrected, and the key that does it there.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.screen import Screen
-from browser.server import Served, serving
 from playwright.sync_api import Browser
+from system.browser.screen import Screen
+from system.browser.server import Served, serving
 
 import evalkit
 from evalkit.pipeline.document_discovery import sanitise_file_stem

@@ -3,7 +3,7 @@
 Two hundred races run in `make stress`.
 """
 
-from browser.racing import Race, race, raced
+from system.browser.racing import Race, race, raced
 
 __all__ = ["race", "raced"]
 

@@ -23,8 +23,8 @@ from distributed.security import Security
 from documents.drawing import lines
 from documents.scanning import NOTE, printed, scan
 from patience import eventually
-from pipeline.clusters import Started, cluster
-from pipeline.deadly import deadly_read
+from system.dask.clusters import Started, cluster
+from system.dask.deadly import deadly_read
 
 import evalkit
 from evalkit.doctor import _check_executor

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from browser.screen import Screen
-from browser.server import Served
 from playwright.sync_api import Browser, Page
+from system.browser.screen import Screen
+from system.browser.server import Served
 
 from evalkit.review.roster import Roster
 from evalkit.store import OutputFolder, OutputIndex

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from browser.screen import Screen, lit
-from browser.server import Served, serving
-from browser.small_cases import until
 from builders import NOTE as CLINICAL_NOTE
 from builders import evidence, one_segment
 from documents.drawing import both, lines, pdf
 from documents.scanning import Paper, assert_near, needs_tesseract, printed, scan, show
+from system.browser.screen import Screen, lit
+from system.browser.server import Served, serving
+from system.browser.small_cases import until
 
 import evalkit
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from demo.killing import killed_at_random, resumed
-from demo.live import KEY, gemini_run, notes, paid_twice, served
 from demo.outputs import run_samples
 from patience import SECONDS
 from servers import gemini
 from servers.documentai import DocumentAiServer
 from servers.gemini import Call, Reaction
+from system.runs.killing import killed_at_random, resumed
+from system.runs.live import KEY, gemini_run, notes, paid_twice, served
 
 import evalkit
 from evalkit.errors import UsageError

@@ -8,11 +8,11 @@ from typing import Any
 
 import pymupdf
 import pytest
-from browser.screen import Screen, lit
-from browser.server import Served, serving
-from browser.small_cases import until
 from builders import GENOMIC, NOTE, answer, evidence, only, segment
 from playwright.sync_api import Browser
+from system.browser.screen import Screen, lit
+from system.browser.server import Served, serving
+from system.browser.small_cases import until
 
 import evalkit
 from evalkit.store import OutputIndex

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import requests
 from patience import SECONDS, eventually
-from serving.nginx import free_port
+from system.serving.nginx import free_port
 
 from evalkit.serving.launch import read_example
 

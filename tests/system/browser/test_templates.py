@@ -9,13 +9,13 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from browser.screen import Screen, lit
-from browser.server import Served, serving
-from browser.small_cases import Waiting, until
-from browser.test_access import grave, missed_by_tab
 from playwright.sync_api import Locator
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
+from system.browser.screen import Screen, lit
+from system.browser.server import Served, serving
+from system.browser.small_cases import Waiting, until
+from system.browser.test_access import grave, missed_by_tab
 from typer.testing import CliRunner
 
 from evalkit.cli import app

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from serving.running import Server
+from system.serving.running import Server
 
 
 @pytest.fixture(scope="module")

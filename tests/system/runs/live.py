@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pymupdf
-from demo.killing import Command, run_of
 from servers.embedded import EmbeddedAnswers, stored
 from servers.gemini import Call, GeminiServer, Reaction
+from system.runs.killing import Command, run_of
 
 KEY = "AIza-planted-key"
 MODEL = "gemini-2.5-flash"

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pymupdf
-from browser.screen import Screen, lit
-from browser.server import Served
-from browser.small_cases import Waiting, until
 from playwright.sync_api import expect
+from system.browser.screen import Screen, lit
+from system.browser.server import Served
+from system.browser.small_cases import Waiting, until
 
 from evalkit.review.packet import compute_packet_digest, read_packet
 from evalkit.store import OutputFolder

@@ -1,8 +1,8 @@
 """Experts who stay logged in from test to test: each login starts a kernel, which takes seconds."""
 
-from browser.screen import Screen
-from browser.server import Served
 from playwright.sync_api import Browser
+from system.browser.screen import Screen
+from system.browser.server import Served
 
 
 class Seats:

@@ -24,9 +24,9 @@ import websocket
 import zmq
 from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1, serialize_msg_to_ws_v1
 from patience import SECONDS, eventually
-from serving.nginx import NGINX
-from serving.nginx import proxy as nginx
-from serving.running import PATIENT, SECRETS, Client, Server
+from system.serving.nginx import NGINX
+from system.serving.nginx import proxy as nginx
+from system.serving.running import PATIENT, SECRETS, Client, Server
 from zmq.utils.monitor import recv_monitor_message
 
 from evalkit.cli import main
