@@ -29,7 +29,7 @@ class _ReviewerReportModel(BaseModel):
     )
 
 
-class Evidence(_ReviewerReportModel):
+class IssueEvidence(_ReviewerReportModel):
     """What was expected, what was found, and where."""
 
     expected: str = ""
@@ -46,7 +46,7 @@ class TemplateIssue(_ReviewerReportModel):
     category: TemplateIssueCategory
     message: str
     page: int | None = None
-    evidence: Evidence = Evidence()
+    evidence: IssueEvidence = IssueEvidence()
     suggested_fix: str = ""
     confidence: float = Field(1.0, ge=0, le=1)
 

@@ -13,7 +13,7 @@ from typing import Literal
 from evalkit.statements import financial_checks, layout_checks
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_passing
-from evalkit.statements.reviewer_report import Evidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
+from evalkit.statements.reviewer_report import IssueEvidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Names and version of what measures; raise it with every change that alters an issue.
@@ -44,7 +44,7 @@ def review_by_rules(
             category=finding.category,
             message=finding.message,
             page=finding.page,
-            evidence=Evidence(location=finding.location),
+            evidence=IssueEvidence(location=finding.location),
             suggested_fix=finding.suggested_fix,
         )
         for number, finding in enumerate(findings, 1)

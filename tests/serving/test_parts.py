@@ -110,10 +110,10 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     assert sessions.find_valid_session(fourth.session_id) is None
 
 
-@pytest.mark.parametrize("meanwhile", ["remove", "add"])
+@pytest.mark.parametrize("meanwhile", ["remove_reviewer", "add_reviewer"])
 def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, meanwhile: str) -> None:
     class Slow(Roster):
-        def check(self, code: str) -> str | None:
+        def find_reviewer_by_code(self, code: str) -> str | None:
             found = super().find_reviewer_by_code(code)
             getattr(super(), meanwhile)("dr_lee")
             return found
@@ -149,7 +149,7 @@ def test_the_roster_is_not_read_for_each_request_that_a_proxy_vouches_for(tmp_pa
     class Counted(Roster):
         looks = 0
 
-        def digest(self, name: str) -> str | None:
+        def get_code_digest(self, name: str) -> str | None:
             self.looks += 1
             return super().get_code_digest(name)
 
@@ -184,7 +184,7 @@ def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_pa
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, review = LoginSessions(Roster(OutputFolder(tmp_path))), ReviewSettings()
+        sessions, review_settings = LoginSessions(Roster(OutputFolder(tmp_path))), ReviewSettings()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
@@ -241,10 +241,10 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
         f"k{number}" for number in range(kernel_manager.MAX_PAGES_PER_LOGIN + 1)
     ]  # the one that is being opened counts
     fake = SimpleNamespace(
-        _kernels_of=lambda session_id: names,
+        _list_kernel_ids=lambda session_id: names,
         _kernel_connections=dict.fromkeys(names, 1),
-        _end=end,
-        review=ReviewSettings(pages=0),
+        _end_kernel=end,
+        review_settings=ReviewSettings(pages=0),
     )
     with pytest.raises(HTTPError, match="429"):
         asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
@@ -266,11 +266,11 @@ def test_where_no_more_pages_may_be_open_one_that_is_loaded_again_takes_its_own_
         ended.append(kernel_id)
 
     fake = SimpleNamespace(
-        _kernels_of=lambda session_id: ["k1", "k2", "new"],
+        _list_kernel_ids=lambda session_id: ["k1", "k2", "new"],
         _kernel_connections={"k1": 1, "k2": 1},
-        _sessions_of=dict.fromkeys(("k1", "k2", "new", "of another login"), "s"),
-        _end=end,
-        review=ReviewSettings(pages=3),
+        _session_id_by_kernel_id=dict.fromkeys(("k1", "k2", "new", "of another login"), "s"),
+        _end_kernel=end,
+        review_settings=ReviewSettings(pages=3),
     )
     if expected:
         asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s", left))
@@ -284,7 +284,7 @@ def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one()
     ended = []
 
     class Fake(ReviewKernelManager):
-        review = ReviewSettings(pages=3)
+        review_settings = ReviewSettings(pages=3)
 
         def __init__(self) -> None:
             self._session_id_by_kernel_id = dict.fromkeys(("k1", "k2", "k3"), "s")
@@ -293,7 +293,7 @@ def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one()
         def __contains__(self, kernel_id: object) -> bool:
             return kernel_id not in ended
 
-        async def settled(self, kernel_id: str) -> None:
+        async def wait_until_idle(self, kernel_id: str) -> None:
             await asyncio.sleep(0)
 
         async def shutdown_kernel(self, kernel_id: str, now: bool = False, restart: bool = False) -> None:
@@ -333,9 +333,14 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
     gone, hidden, killed = 1 << 30, 1 << 31, []  # no process has these numbers
     monkeypatch.setattr(kernel_manager, "Process", Large)
     pids = {"starts": None, "gone": gone, "hidden": hidden, "large": gone + 1}
-    fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=ReviewSettings())
+    fake = SimpleNamespace(
+        _session_id_by_kernel_id=dict.fromkeys(pids, "s"),
+        _get_pid=pids.get,
+        _kernels_ended_for_memory=[],
+        review_settings=ReviewSettings(),
+    )
     ReviewKernelManager.end_oversized_kernels(fake)
-    assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])
+    assert (killed, fake._kernels_ended_for_memory) == ([gone + 1], [("large", "s")])
 
 
 @pytest.mark.parametrize(
@@ -385,7 +390,7 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
         def __contains__(self, kernel_id: object) -> bool:
             return kernel_id in self.alive
 
-        async def settled(self, kernel_id: str) -> None:
+        async def wait_until_idle(self, kernel_id: str) -> None:
             assert kernel_id not in self._session_id_by_kernel_id
             await asyncio.sleep(0)
             told.append(f"{kernel_id} has settled")
@@ -405,8 +410,8 @@ def test_kernels_end_with_their_login() -> None:
     async def end(kernel_id: str) -> None:
         ended.append(kernel_id)
 
-    sessions = SimpleNamespace(find=lambda session_id: None)
-    fake = SimpleNamespace(sessions=sessions, _sessions_of={"k": "s"}, _end=end)
+    sessions = SimpleNamespace(find_valid_session=lambda session_id: None)
+    fake = SimpleNamespace(sessions=sessions, _session_id_by_kernel_id={"k": "s"}, _end_kernel=end)
     asyncio.run(ReviewKernelManager.cull_kernel_if_idle(fake, "k"))
     assert ended == ["k"]
 
@@ -456,9 +461,9 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
 
 def test_a_kernel_cannot_take_all_memory_between_two_looks() -> None:
     program = (
-        "from evalkit.serving.kernel import confine\n"
-        "confine({}); confine({'EVALKIT_PAGE_MEMORY_MB': '0'}); kept = bytearray(900 << 20); del kept\n"
-        "confine({'EVALKIT_PAGE_MEMORY_MB': '100'}); kept = bytearray(500 << 20); del kept\n"
+        "from evalkit.serving.kernel import limit_memory\n"
+        "limit_memory({}); limit_memory({'EVALKIT_PAGE_MEMORY_MB': '0'}); kept = bytearray(900 << 20); del kept\n"
+        "limit_memory({'EVALKIT_PAGE_MEMORY_MB': '100'}); kept = bytearray(500 << 20); del kept\n"
         "try: bytearray(900 << 20)\n"
         "except MemoryError: print('refused')"
     )
