@@ -74,12 +74,17 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
     ("Type of the document right", "all processed documents", lambda _: True, score_type_correctness),
     ("All segments right", "all processed documents", lambda _: True, score_segment_correctness),
     ("Pages with the right type, mean of documents", "all processed documents", lambda _: True, score_page_types),
-    ("Type right where accepted", "accepted documents", lambda one: one.is_accepted, score_type_correctness),
-    ("Segments right where accepted", "accepted documents", lambda one: one.is_accepted, score_segment_correctness),
+    ("Type right where accepted", "accepted documents", lambda document: document.is_accepted, score_type_correctness),
+    (
+        "Segments right where accepted",
+        "accepted documents",
+        lambda document: document.is_accepted,
+        score_segment_correctness,
+    ),
     (
         "Production's type right",
         "documents with a production label",
-        lambda one: one.production_labels is not None,
+        lambda document: document.production_labels is not None,
         score_production_correctness,
     ),
 )

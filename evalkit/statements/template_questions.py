@@ -19,7 +19,7 @@ from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, 
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
 from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.reviewer_report import (
-    Evidence,
+    IssueEvidence,
     ReviewerReport,
     SeverityRank,
     TemplateIssue,
@@ -344,7 +344,7 @@ def _convert_model_issue(model_issue: SaidIssue, total_pages: int) -> TemplateIs
         category=model_issue.category,
         message=_truncate_sentence(model_issue.message) or "the model named no reason",
         page=model_issue.page if model_issue.page is not None and 1 <= model_issue.page <= total_pages else None,
-        evidence=Evidence(
+        evidence=IssueEvidence(
             expected=_truncate_sentence(model_issue.expected),
             actual=_truncate_sentence(model_issue.actual),
             location=_truncate_sentence(model_issue.location),

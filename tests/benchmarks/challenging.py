@@ -270,7 +270,9 @@ def made_up(seed: int, count: int) -> list[CleanAnswer]:
 
 def together(one: MutationTestReport, other: MutationTestReport) -> MutationTestReport:
     """Both, of which the second's documents are no sample of anything: its false alarms do not count."""
-    return replace(one, cases=one.cases + other.cases, skipped=dict(one.skipped_counts) | dict(other.skipped_counts))
+    return replace(
+        one, cases=one.cases + other.cases, skipped_counts=dict(one.skipped_counts) | dict(other.skipped_counts)
+    )
 
 
 def shown(made: MutationTestReport, console: Console) -> None:
@@ -317,7 +319,7 @@ def main() -> None:
     for case in made.cases:
         if not case.caught and named[case.kind] < asked.misses:
             named[case.kind] += 1
-            console.print(f"missed: {case.kind} {case.doc_id} place {case.locate_target} {case.outcome}")
+            console.print(f"missed: {case.kind} {case.doc_id} place {case.place} {case.outcome}")
 
 
 if __name__ == "__main__":

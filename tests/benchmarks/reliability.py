@@ -189,27 +189,27 @@ def rows(cases: Sequence[Case]) -> list[tuple[str, str, str, str]]:
     return [
         (
             "values right, mean share",
-            interval([case.choose_first_target.share for case in cases]),
+            interval([case.first.share for case in cases]),
             interval([case.final.share for case in cases]),
-            interval([case.final.share - case.choose_first_target.share for case in cases], (-1.0, 1.0)),
+            interval([case.final.share - case.first.share for case in cases], (-1.0, 1.0)),
         ),
         (
             "reports without any error",
-            share(sum(case.choose_first_target.whole for case in cases), n),
+            share(sum(case.first.whole for case in cases), n),
             share(sum(case.final.whole for case in cases), n),
-            interval([float(case.final.whole) - case.choose_first_target.whole for case in cases], (-1.0, 1.0)),
+            interval([float(case.final.whole) - case.first.whole for case in cases], (-1.0, 1.0)),
         ),
         (
             "wrong values, in all",
-            str(sum(case.choose_first_target.wrong for case in cases)),
+            str(sum(case.first.wrong for case in cases)),
             str(sum(case.final.wrong for case in cases)),
             "",
         ),
         (
             "required and important, none missed or wrong",
-            share(sum(case.choose_first_target.harmless for case in cases), n),
+            share(sum(case.first.harmless for case in cases), n),
             share(sum(case.final.harmless for case in cases), n),
-            interval([float(case.final.harmless) - case.choose_first_target.harmless for case in cases], (-1.0, 1.0)),
+            interval([float(case.final.harmless) - case.first.harmless for case in cases], (-1.0, 1.0)),
         ),
         (
             "score, mean",
@@ -220,7 +220,7 @@ def rows(cases: Sequence[Case]) -> list[tuple[str, str, str, str]]:
         (
             "final is worse than first",
             "",
-            share(sum(case.final.share < case.choose_first_target.share for case in cases), n),
+            share(sum(case.final.share < case.first.share for case in cases), n),
             "",
         ),
         ("accepted", "", share(len(accepted), n), ""),

@@ -88,7 +88,7 @@ def decide(output: str) -> Sitting:
 
 
 def press(workbench: object, **message: object) -> None:
-    workbench._heard(message | {"token": workbench._page.version})
+    workbench._dispatch(message | {"token": workbench._page_pane.version})
 
 
 if __name__ == "__main__":

@@ -663,17 +663,17 @@ def ablation(title: str, cases: Sequence[Tried]) -> Table:
         if some:
             table.add_row(
                 name,
-                interval([case.choose_first_target.share for case in some]),
+                interval([case.first.share for case in some]),
                 interval([case.final.share for case in some]),
-                interval([case.final.share - case.choose_first_target.share for case in some], (-1.0, 1.0)),
+                interval([case.final.share - case.first.share for case in some], (-1.0, 1.0)),
             )
     table.add_row(
         "forms without any error",
-        share(sum(case.choose_first_target == (1, 0) for case in cases), n),
+        share(sum(case.first == (1, 0) for case in cases), n),
         share(sum(case.final == (1, 0) for case in cases), n),
-        interval([float(case.final == (1, 0)) - (case.choose_first_target == (1, 0)) for case in cases], (-1.0, 1.0)),
+        interval([float(case.final == (1, 0)) - (case.first == (1, 0)) for case in cases], (-1.0, 1.0)),
     )
-    wrongs = sum(case.choose_first_target.wrong for case in cases), sum(case.final.wrong for case in cases)
+    wrongs = sum(case.first.wrong for case in cases), sum(case.final.wrong for case in cases)
     table.add_row("wrong values, in all", *map(str, wrongs), f"{wrongs[1] - wrongs[0]:+d}")
     passed = sum(case.made.history[0].score is not None and case.made.iterations == 1 for case in cases)
     table.add_row("ended after one attempt", share(passed, n), "", "")

@@ -47,7 +47,7 @@ def test_a_review_is_written_under_the_name_that_the_hub_knows(chromium: Browser
         Roster(OutputFolder(output)).add_reviewer(name)
     with hub(tmp_path / "hub", output) as running:
         lee, kim = at_work(chromium, running, "dr_lee"), at_work(chromium, running, "dr_kim")
-        lee.open_case("one_document")
+        lee.open("one_document")
         assert eventually(lambda: "open by dr_lee" in _refreshed(kim).row("one_document").inner_text())
         kernel = json.loads(lee.page.locator("#jupyter-config-data").text_content())["kernelId"]
         theirs = kim.page.evaluate(
