@@ -3,7 +3,7 @@
 Alone: `PYTHONPATH=tests .venv/bin/python tests/benchmarks/queueing.py`.
 
 The packets are real files of about 60 KB, each with a bundle; the index is rebuilt from them. A review is what an
-expert waits for after pressing the key: `Desk.submit`, with all that it syncs.
+expert waits for after pressing the key: `ReviewSession.submit`, with all that it syncs.
 """
 
 import json
@@ -64,7 +64,7 @@ def packets(output: Path, count: int, size: int) -> None:
     for number in range(count):
         name = f"case_{number:05d}"
         row = _varied(padded, name, number, now)
-        # Not through Files.write: ten thousand synced files would take minutes, and how they came there is not timed.
+        # Not through OutputFolder.write_json: ten thousand synced files would take minutes, and how they came there is not timed.
         files.local_path(packet_file_name(name)).write_bytes(encode_canonical_json(row))
         files.local_path(bundle_file_name(name)).write_bytes(body.replace(b"DOC-ID", name.encode()))
     reindex(output)

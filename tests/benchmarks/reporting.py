@@ -26,7 +26,7 @@ began = time.perf_counter()
 study = read_study({output!r})
 read = time.perf_counter()
 write_html(build(study, made_at="2026-01-01T00:00:00Z"), {to!r})
-print(len(study.documents), len(study.reviewed), read - began, time.perf_counter() - began,
+print(len(study.documents), len(study.reviewed_documents), read - began, time.perf_counter() - began,
       resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 

@@ -136,7 +136,7 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
             path = files.local_path(name)
             if one.is_closed and not path.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
-            # Not through Files.write: a hundred thousand synced files would take an hour.
+            # Not through OutputFolder.write_json: a hundred thousand synced files would take an hour.
             path.write_text(text)
         yield one
 
