@@ -207,8 +207,8 @@ def certify_threshold(
     of a model Geifman and El-Yaniv (NeurIPS 2017) and Angelopoulos et al., Learn then Test (2021).
 
     >>> audits = [0.9] * 59 + [0.5] * 41
-    >>> certify_threshold(audits, [True] * 59 + [False] * 41, max_error_rate=0.05)._replace(bound=0)
-    Certificate(threshold=0.9, coverage=0.59, wrong=0, n=59, bound=0, more_audits=0)
+    >>> certify_threshold(audits, [True] * 59 + [False] * 41, max_error_rate=0.05)._replace(error_bound=0)
+    ThresholdCertificate(threshold=0.9, coverage=0.59, error_count=0, audit_count=59, error_bound=0, more_audits_needed=0)
     >>> certify_threshold([0.9] * 50, [True] * 50, max_error_rate=0.05).more_audits_needed
     9
     """

@@ -242,7 +242,7 @@ def score_boundaries(truth: Sequence[PageSpan], predicted: Sequence[PageSpan]) -
     drown the others. Where only one side has any segment there was no answer, and the scores are 0.
 
     >>> score_boundaries([(1, 2, "A"), (3, 4, "B"), (5, 9, "A")], [(1, 2, "A"), (3, 9, "A")])
-    Scores(precision=1.0, recall=0.5, f1=0.6666666666666666, true_positives=1, false_positives=0, false_negatives=1)
+    DetectionScores(precision=1.0, recall=0.5, f1=0.6666666666666666, true_positives=1, false_positives=0, false_negatives=1)
     """
     true_boundaries, predicted_boundaries = find_boundaries(truth), find_boundaries(predicted)
     boundary_counts = _compute_detection_scores(
@@ -283,7 +283,7 @@ def compute_panoptic_quality(
     >>> round(found.panoptic_quality, 4), round(found.segmentation_quality, 4), found.recognition_quality
     (0.7083, 0.7083, 1.0)
     >>> compute_panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], compare_types=True)
-    Panoptic(pq=0.375, sq=0.75, rq=0.5, overlap=0.75, true_positives=1, false_positives=1, false_negatives=1)
+    PanopticQuality(panoptic_quality=0.375, segmentation_quality=0.75, recognition_quality=0.5, overlap_sum=0.75, true_positives=1, false_positives=1, false_negatives=1)
     """
     true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
     overlaps = np.array(

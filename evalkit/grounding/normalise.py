@@ -87,8 +87,8 @@ def _find_special_spans(text: str, joining_hyphens: frozenset[int]) -> list[tupl
     """The words that are not ASCII or are joined by a hyphen, and the spaces between two numbers; in order."""
     special_positions = (
         joining_hyphens
-        if text.isascii()
-        else joining_hyphens.union(match.start() for match in _NOT_ASCII.finditer(text))
+        if is_plain(text)
+        else joining_hyphens.union(match.start() for match in _NOT_PLAIN.finditer(text))
     )
     word_spans, end = [], 0
     for special_position in sorted(special_positions):
@@ -103,8 +103,8 @@ def _find_special_spans(text: str, joining_hyphens: frozenset[int]) -> list[tupl
 
 
 def canonicalise(text: str) -> str:
-    """``canonical(text).text`` without the way back, which takes most of the time."""
-    if not text.isascii():
+    """``build_canonical_text(text).text`` without the way back, which takes most of the time."""
+    if not is_plain(text):
         return " ".join(
             "".join(map(_fold_letter, _LETTER_WITH_ACCENTS.findall(part)))
             for part in _NUMBER_GAP.split(_JOINING_HYPHEN.sub("", text))
@@ -134,11 +134,16 @@ _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 
+def is_plain(text: str) -> bool:
+    """Whether every character is its own canonical form: ASCII, and no backtick, which is a quote."""
+    return text.isascii() and "`" not in text
+
+
 def normalise_characters(text: str) -> str:
     """The text with one form of each letter, quote and dash, nothing invisible, and no hyphen where a line ended."""
     normalised_text = (
         text
-        if text.isascii()
+        if is_plain(text)
         else unicodedata.normalize("NFKC", text.translate(_PLAIN_TRANSLATION)).translate(_PLAIN_TRANSLATION)
     )
     return _LINE_END_HYPHEN.sub("", normalised_text) if "-" in normalised_text else normalised_text
@@ -148,7 +153,7 @@ _NUMBER_GAP = re.compile(r"\s(?:(?<=\d\s)\s*(?=[.,]?\d)|(?<=\d[.,]\s)\s*(?=\d))"
 _POSSIBLE_NUMBER_GAP = re.compile(r"\d[.,]?\s")
 _ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z]))")
 _WORD = re.compile(r"\S+")
-_NOT_ASCII = re.compile(r"[^\s\x00-\x7f]")
+_NOT_PLAIN = re.compile(r"[^\s\x00-\x7f]|`")
 _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
 _NON_ASCII_SPACE = re.compile(r"[^\S\x00-\x7f]")
 _INK_TABLE = bytes(not chr(code).isspace() for code in range(256))

@@ -208,7 +208,7 @@ def _answers() -> dict[str, Any]:
     return {
         question.__name__: _shape(question.answer_type)
         for question in sorted(_subclasses(Question), key=lambda question: question.__name__)
-        if hasattr(question, "answer_type")
+        if hasattr(question, "answer_type") and question.__module__.startswith("evalkit.")
     }
 
 

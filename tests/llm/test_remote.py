@@ -214,8 +214,10 @@ def test_a_blocker_ends_the_asking_and_a_repair_asks_no_more(changes: dict[str, 
 
 def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
     class Torn(MemoryJournal):
-        def of(self, question: str, *, after: int = 0) -> list[Any]:
-            return [replace(call, answer="{}") for call in super().find_calls(question, after_number=after)]
+        def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[Any]:
+            return [
+                replace(call, answer="{}") for call in super().find_calls(question_sha256, after_number=after_number)
+            ]
 
     journal = Torn()
     with GeminiServer(right) as server:
@@ -227,7 +229,7 @@ def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
 
 def test_when_answers_cannot_be_kept_no_more_are_paid() -> None:
     class Full(MemoryJournal):
-        def add(self, call: Any) -> None:
+        def add_call(self, call: Any) -> None:
             raise StoreError("no space", code="STORE-FULL", remedy="Free some.")
 
     async def three(server: GeminiServer) -> None:
@@ -314,7 +316,7 @@ def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: SpendingLimit
 
 def test_an_answer_is_in_the_journal_before_it_is_used() -> None:
     class Broken(MemoryJournal):
-        def add(self, call: Any) -> None:
+        def add_call(self, call: Any) -> None:
             raise OSError("no space")
 
     with GeminiServer(right) as server, pytest.raises(OSError, match="no space"):

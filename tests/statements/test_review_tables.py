@@ -40,7 +40,7 @@ from evalkit.statements.convergence import (
     select_band,
 )
 from evalkit.statements.reviewer_report import (
-    Evidence,
+    IssueEvidence,
     ReviewerReport,
     TemplateIssue,
     TemplateIssueCategory,
@@ -92,7 +92,7 @@ def test_consensus(layout: bool, semantic: bool, result: str) -> None:
     assert decide_consensus(layout, semantic).outcome == result
 
 
-ONE = issue(message="table box cuts off the last row", page=2, evidence=Evidence(location="region last"))
+ONE = issue(message="table box cuts off the last row", page=2, evidence=IssueEvidence(location="region last"))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ ONE = issue(message="table box cuts off the last row", page=2, evidence=Evidence
         ({"category": "column_mapping"}, False),
         ({"page": 3}, False),
         ({"page": None}, True),
-        ({"evidence": Evidence(location="region first")}, False),
-        ({"evidence": Evidence()}, True),
+        ({"evidence": IssueEvidence(location="region first")}, False),
+        ({"evidence": IssueEvidence()}, True),
         ({"message": "the last row is cut off by the table box"}, True),
         ({"message": "margin is larger than needed"}, False),
     ],

@@ -27,7 +27,7 @@ def test_a_colleague_is_told_and_keeps_the_draft(
     served: Served, login: Login, waiting: Waiting, shots: Path | None
 ) -> None:
     lee, ito = login("dr_lee"), login("dr_ito")
-    lee.open_case("quest_genomic")
+    lee.open("quest_genomic")
     lee.page.get_by_label("notes for the record").fill("mine")
     waiting.until_noted(lee, "quest_genomic", "mine")
     ito.page.get_by_role("button", name="Refresh").click()
@@ -50,11 +50,11 @@ def test_a_colleague_is_told_and_keeps_the_draft(
 
 def test_a_second_tab_is_told(served: Served, login: Login) -> None:
     first = login("dr_lee")
-    first.open_case("fabricated_quote")
+    first.open("fabricated_quote")
     second = first.second_tab()
     assert "open by dr_lee since" in second.row("fabricated_quote").inner_text()
     second.page.close()
-    first.load_queue_page()
+    first.queue()
 
 
 def test_the_case_of_a_tab_that_is_closed_is_free_at_once(login: Login) -> None:
@@ -65,7 +65,7 @@ def test_the_case_of_a_tab_that_is_closed_is_free_at_once(login: Login) -> None:
         lee.page.get_by_role("button", name="Refresh").click()
         return "open by dr_ito since" in lee.row("fabricated_quote").inner_text()
 
-    tab.open_case("fabricated_quote")
+    tab.open("fabricated_quote")
     until(lee, is_open, "the colleague is told")
     tab.page.close(run_before_unload=True)
     until(lee, lambda: not is_open(), "it is free")
@@ -116,7 +116,7 @@ def test_the_only_page_that_may_be_open_can_be_loaded_again(
 
 def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None:
     first = login("dr_lee")
-    first.open_case("fabricated_quote")
+    first.open("fabricated_quote")
     first.page.get_by_label("notes for the record").fill("of the first tab")
     waiting.until_noted(first, "fabricated_quote", "of the first tab")
     with first.page.expect_popup() as opened:
@@ -131,7 +131,7 @@ def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None
     first.wait_for_case()
     expect(first.page.get_by_label("notes for the record")).to_have_value("of the first tab")
     assert first.page.evaluate("sessionStorage.getItem('evalkit-tab')") == names[0]
-    first.load_queue_page()
+    first.queue()
 
 
 def test_a_planted_fault_is_told_after_the_answer_and_not_before(
