@@ -11,8 +11,11 @@ import hashlib
 import importlib
 import inspect
 import json
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,9 +59,16 @@ SPECIFIED = re.compile(
 
 
 def schemas() -> dict[str, Any]:
-    """Every ``evalkit schema``."""
-    names = evalkit_command("schema").stdout.split()
-    return {name: json.loads(evalkit_command("schema", name).stdout) for name in names}
+    """Every ``evalkit schema``, by a process of its own: which models are built already decides what is inlined."""
+    program = (
+        "import json; from commands import evalkit_command\n"
+        "names = evalkit_command('schema').stdout.split()\n"
+        "print(json.dumps({name: json.loads(evalkit_command('schema', name).stdout) for name in names}))"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def commands() -> dict[str, Any]:
@@ -264,7 +274,5 @@ def frozen_text(name: str) -> str:
 
 
 if __name__ == "__main__":
-    import sys
-
     for surface in sys.argv[1:] or SURFACES:
         (FROZEN / f"{surface}.json").write_text(frozen_text(surface))
