@@ -43,7 +43,7 @@ settings.register_profile(
 settings.load_profile("evalkit")
 
 #: What a test of the system needs besides this process: by its fixtures, or by where it lies.
-SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket", "in_postgresql"}
+SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket"}
 
 _connect = socket.socket.connect
 
@@ -77,9 +77,10 @@ def needs_system(item: pytest.Item) -> bool:
     """Whether a test needs browsers, servers, databases, clusters or processes of its own."""
     fixtures = set(getattr(item, "fixturenames", ()))
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
-    return bool({"system", "stress"} & set(item.path.parts)) or bool(
-        SYSTEM_FIXTURES & {*fixtures, *map(str, parameters)}
-    )
+    if {"system", "stress"} & set(item.path.parts) or SYSTEM_FIXTURES & {*fixtures, *map(str, parameters)}:
+        return True
+    imported = vars(getattr(item, "module", None) or object).values()
+    return any(str(getattr(name, "__module__", "")).startswith("servers.") for name in imported)
 
 
 @pytest.fixture(autouse=True)
