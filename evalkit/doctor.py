@@ -177,7 +177,7 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
 
 
 async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer: bool) -> str:
-    """What it answers to one call of a few tokens, with a picture for a reviewer. CallFailed."""
+    """What it answers to one call of a few tokens, with a picture for a reviewer. ModelCallError."""
     properties: dict[str, Any] = {"ready": {"type": "boolean"}}
     prompt = 'Answer with JSON: {"ready": true}'
     if is_reviewer:

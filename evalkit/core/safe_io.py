@@ -24,7 +24,7 @@ class FileTooLarge(OSError):
 
 
 def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
-    """The file, without a buffer. OSError as of ``open``; NotRegular; TooLarge where it says that it has more bytes."""
+    """The file, without a buffer. OSError as of ``open``; NotARegularFile; FileTooLarge where it says that it has more bytes."""
     file = FileIO(path, opener=_open_nonblocking)
     file_status = os.fstat(file.fileno())
     if stat.S_ISREG(file_status.st_mode) and file_status.st_size <= max_bytes:
@@ -34,7 +34,7 @@ def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
 
 
 def read_regular_file(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """All bytes of the file. OSError as ``open_regular_file``; TooLarge also for one that says nothing of its size, or grows."""
+    """All bytes of the file. OSError as ``open_regular_file``; FileTooLarge also for one that says nothing of its size, or grows."""
     with BufferedReader(open_regular_file(path, max_bytes)) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:

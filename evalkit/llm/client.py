@@ -106,7 +106,7 @@ class LanguageModel:
             return None
 
     async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
-        """The answer, after as many attempts as it takes and may take. CallFailed, LimitReached."""
+        """The answer, after as many attempts as it takes and may take. ModelCallError, SpendingLimitError."""
 
         def compute_wait(retry_state: RetryCallState) -> float:
             # As long as the provider asked for and a little longer, or all would come back at once.
@@ -132,7 +132,7 @@ class LanguageModel:
         return answer
 
     async def _attempt(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
-        """One call: sent, read, journalled. CallFailed, LimitReached.
+        """One call: sent, read, journalled. ModelCallError, SpendingLimitError.
 
         Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
         """
@@ -277,7 +277,7 @@ _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
 def _parse_answer(question: Question[AnswerT], text: str) -> AnswerT:
-    """The answer that the text is. CallFailed: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
+    """The answer that the text is. ModelCallError: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
         json.loads(text, object_pairs_hook=reject_duplicate_keys)
         return question.parse_answer(text)

@@ -91,7 +91,7 @@ class GeminiProvider:
         return f"gemini:{self._model_name}"
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at its temperature. CallFailed where no whole reply came."""
+        """Send it once, at its temperature. ModelCallError where no whole reply came."""
         return _parse_reply(
             await self._call_safely(lambda client: self._generate_content(client, request), request.timeout_seconds)
         )
@@ -103,7 +103,7 @@ class GeminiProvider:
             await connection.http_client.aclose()
 
     async def _call_safely(self, operation: Callable[[Client], Awaitable[T]], timeout_seconds: float) -> T:
-        """What ``operation`` gives. CallFailed for everything that can go wrong with it."""
+        """What ``operation`` gives. ModelCallError for everything that can go wrong with it."""
         try:
             # Before the clock starts, as the first call of a process imports google-genai.
             client = self._get_client()

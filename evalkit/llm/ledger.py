@@ -136,7 +136,7 @@ class Ledger:
     def reserve_usage(self, document_sha256: str, expected_usage: Usage) -> Iterator[None]:
         """A call is under way, which counts from now on as ``expected_usage``.
 
-        LimitReached, and nothing is sent, where it may not be; StoreError where an earlier answer could not be kept:
+        SpendingLimitError, and nothing is sent, where it may not be; StoreError where an earlier answer could not be kept:
         whatever would be answered now, and paid, would be lost as well.
         """
         if self._journal_error:

@@ -196,7 +196,7 @@ class Provider(Protocol):
         ...
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at its temperature. CallFailed where no whole reply came; nothing else but cancellation."""
+        """Send it once, at its temperature. ModelCallError where no whole reply came; nothing else but cancellation."""
         ...
 
     async def close(self) -> None:

@@ -92,7 +92,7 @@ class PydanticAIProvider:
         return self._model_name
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at its temperature where the model has one. CallFailed where no whole reply came."""
+        """Send it once, at its temperature where the model has one. ModelCallError where no whole reply came."""
         outcome: Reply | ModelCallError
         try:
             # The clients' timeout is one for each step of a call: a server that drips bytes would never reach it.

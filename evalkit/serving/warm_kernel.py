@@ -99,7 +99,7 @@ class WarmKernelProvisioner(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Have the kernel that the command describes. OSError."""
-        warm_kernel: WarmKernel = self.parent.parent.warm_kernel  # type: ignore[union-attr]  # the ReviewKernels', by their manager
+        warm_kernel: WarmKernel = self.parent.parent.warm_kernel  # type: ignore[union-attr]  # the ReviewKernelManager', by their manager
         process = warm_kernel.assign(cmd, kwargs["env"], kwargs["cwd"])
         if process is None:
             return await super().launch_kernel(cmd, **kwargs)
