@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.batch_execution import BatchSummary
     from evalkit.pipeline.extract import ExtractedDocument, ExtractSummary
     from evalkit.pipeline.purge import PurgedDocument
-    from evalkit.pipeline.runner import DocumentSummary, RunSummary
+    from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
     from evalkit.statements.reconciliation import ReconciliationReport
@@ -1325,8 +1325,9 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
     """One PDF, in a process of its own. DocumentError where it cannot be read."""
     from evalkit.core.clocks import current_timestamp
     from evalkit.pipeline.document_discovery import sanitise_file_stem
-    from evalkit.pipeline.reader_pool import ReaderPool
-    from evalkit.pipeline.runner import build_reader_config, run_sync
+    from evalkit.pipeline.event_loop import run_sync
+    from evalkit.pipeline.executor.reader_pool import ReaderPool
+    from evalkit.pipeline.run_setup import build_reader_config
     from evalkit.settings import Settings
 
     with ReaderPool(1, build_reader_config(Settings.load())) as reader_pool:

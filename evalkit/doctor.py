@@ -82,7 +82,7 @@ def _check_ocr(settings: Settings) -> DoctorCheck:
 
 
 def _check_reader(settings: Settings, *, live: bool) -> DoctorCheck:
-    from evalkit.pipeline.runner import create_document_ai
+    from evalkit.pipeline.run_setup import create_document_ai
 
     if settings.reader == "local":
         return DoctorCheck("reader", True, "this machine")
@@ -96,9 +96,9 @@ def _check_reader(settings: Settings, *, live: bool) -> DoctorCheck:
 
 def _check_executor(settings: Settings) -> DoctorCheck:
     """Where PDFs are read; a cluster is looked for, as by a run."""
-    from evalkit.pipeline.batch_execution import create_cluster
-    from evalkit.pipeline.reader_pool import ReaderConfig
-    from evalkit.pipeline.runner import run_sync
+    from evalkit.pipeline.event_loop import run_sync
+    from evalkit.pipeline.executor.protocol import ReaderConfig
+    from evalkit.pipeline.executor.selection import create_cluster
 
     if settings.executor == LOCAL_EXECUTOR:
         return DoctorCheck("executor", True, "this machine")
@@ -131,8 +131,8 @@ def _check_model(
     model_name: str, settings: Settings, *, live: bool, is_reviewer: bool
 ) -> tuple[DoctorCheck, str | None]:
     """Whether it can be asked; what it answered, if it was."""
+    from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, create_provider
-    from evalkit.pipeline.runner import run_sync
 
     check_name = "language model" if model_name != EMBEDDED_MODEL_NAME else "model"
     if model_name == EMBEDDED_MODEL_NAME:

@@ -37,9 +37,10 @@ from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents
+from evalkit.pipeline.event_loop import run_sync
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import ModelSession
-from evalkit.pipeline.reader_pool import ReaderPool
-from evalkit.pipeline.runner import build_reader_config, create_orchestrator, run_sync
+from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.supplied_labels import read_classifications
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.settings import LimitSettings, Settings

@@ -5,17 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalkit.pipeline.progress import progress_bar
-    from evalkit.pipeline.runner import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
+    from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
+    from evalkit.pipeline.runner import aevaluate, arun, evaluate, run
 
 __all__ = ["DocumentSummary", "RunSummary", "aevaluate", "arun", "evaluate", "progress_bar", "run"]
+
+_DEFINING_MODULE = {"DocumentSummary": "run_summary", "RunSummary": "run_summary", "progress_bar": "progress"}
 
 
 def __getattr__(name: str) -> Any:
     # A process that reads needs this package for `reading` alone: without the rest it starts in a third of the time.
     if name not in __all__:
         raise AttributeError(f"module 'evalkit.pipeline' has no attribute {name!r}")
-    attribute = getattr(
-        import_module("evalkit.pipeline.progress" if name == "progress_bar" else "evalkit.pipeline.runner"), name
-    )
+    attribute = getattr(import_module(f"evalkit.pipeline.{_DEFINING_MODULE.get(name, 'runner')}"), name)
     globals()[name] = attribute
     return attribute

@@ -87,7 +87,7 @@ def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
         str(path).encode()
         return hash_source_file(path), None
     except UnicodeEncodeError:
-        name = path.name.encode(errors="replace").decode()
+        name = encode_path_as_text(path.name)
         return None, DocumentError(
             f"the name of {name} or of its folder is not valid text",
             code="READER-NAME",
@@ -127,3 +127,8 @@ def sanitise_file_stem(path: Path | str) -> str:
     """
     safe_stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(path).stem)[:_MAX_STEM_LENGTH]
     return safe_stem if re.search(r"[A-Za-z0-9]", safe_stem) else "document"
+
+
+def encode_path_as_text(path: Path | str) -> str:
+    """A path as text that can be written; a name need not be text at all."""
+    return str(path).encode(errors="replace").decode()

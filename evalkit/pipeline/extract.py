@@ -14,22 +14,17 @@ from evalkit.core.clocks import current_timestamp
 from evalkit.core.timings import Times
 from evalkit.errors import EvalkitError, ExecutorError, StoreError
 from evalkit.extraction.extraction_schema import Extraction
-from evalkit.pipeline.batch_execution import BatchSummary, open_executor, process_documents
-from evalkit.pipeline.document_discovery import SourceDocument, discover_documents
+from evalkit.pipeline.batch_execution import BatchSummary, process_documents
+from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
+from evalkit.pipeline.document_reading import create_unexpected_error, load_current_bundle, read_and_save_document
+from evalkit.pipeline.event_loop import run_sync
+from evalkit.pipeline.executor.protocol import Executor
+from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import AUTO_TEMPLATE, FieldExtractionPipeline, extract_or_load, parse_tax_year
+from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.reader_pool import Executor
-from evalkit.pipeline.runner import (
-    build_reader_config,
-    collect_versions,
-    create_unexpected_error,
-    encode_path_as_text,
-    load_current_bundle,
-    read_and_save_document,
-    resolve_settings,
-    run_sync,
-)
+from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
 from evalkit.review.loaders import read_extractions
 from evalkit.settings import Settings
 from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex
@@ -181,7 +176,10 @@ async def _extract_documents(
                 fresh=fresh,
             )
             executor = open_executor(
-                settings, reader_config, discovered.sources, decides_on_workers=not model_session.has_language_models
+                settings,
+                reader_config,
+                [source.path for source in discovered.sources],
+                decides_on_workers=not model_session.has_language_models,
             )
             documents = await process_documents(discovered.sources, executor, process_document, on_progress=on_progress)
             model_session.finish()

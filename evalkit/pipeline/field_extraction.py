@@ -28,8 +28,8 @@ from evalkit.extraction.report_extraction import ReportPages, extract_reports
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.pipeline.batch_execution import run_storage_io
+from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.model_session import ModelSession
-from evalkit.pipeline.reader_pool import Executor
 from evalkit.review.ground_truth import has_confirmed_types, withdraw_silver_ground_truth, write_silver_fields
 from evalkit.review.loaders import read_extractions, read_result
 from evalkit.review.packet import (
@@ -173,7 +173,7 @@ class FieldExtractionPipeline:
         ``times`` has when it was begun, and the seconds of steps before this one.
         """
         monotonic_start, seconds_waited_before = time.monotonic(), self._model_session.get_seconds_waited(bundle.sha256)
-        extractions, usage = await executor.extract(self._extractor, bundle, classification)
+        extractions, usage = await executor.run_step("extract", self._extractor.extract, bundle, classification)
         asking_seconds = self._model_session.get_seconds_waited(bundle.sha256) - seconds_waited_before
         elapsed_by_step = {
             "asking": asking_seconds,

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalkit.pipeline.runner import DocumentSummary, RunProgressCallback
+    from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from loky.process_executor import BrokenProcessPool
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.errors import StoreError
-from evalkit.pipeline.reader_pool import create_process_pool
+from evalkit.pipeline.executor.reader_pool import create_process_pool
 from evalkit.review.claiming import update_case_status
 from evalkit.review.loaders import read_document_path, read_result
 from evalkit.review.opinions import rebuild_case_files, sync_seeded_cases

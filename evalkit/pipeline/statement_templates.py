@@ -17,16 +17,12 @@ from evalkit.documents.render import render_page_pngs
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
+from evalkit.pipeline.document_reading import load_current_bundle, read_and_save_document
+from evalkit.pipeline.event_loop import run_sync
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.reader_pool import ReaderPool
-from evalkit.pipeline.runner import (
-    build_reader_config,
-    load_current_bundle,
-    read_and_save_document,
-    resolve_settings,
-    run_sync,
-)
+from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
 from evalkit.review.packet import SMEPacketGenerator, is_packet_frozen, publish_packet, withdraw_packet
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.settings import Settings

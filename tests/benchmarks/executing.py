@@ -24,8 +24,9 @@ from rich.console import Console
 from rich.table import Table
 from system.dask.clusters import Started, cluster
 
-from evalkit.pipeline.dask import DaskCluster
-from evalkit.pipeline.reader_pool import Executor, ReaderConfig, ReaderPool
+from evalkit.pipeline.executor.dask import DaskCluster
+from evalkit.pipeline.executor.protocol import Executor, ReaderConfig
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 
 _HOW = ReaderConfig(600, "tesseract")
 _SCANS = 24

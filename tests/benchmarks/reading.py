@@ -24,7 +24,8 @@ from rich.table import Table
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.documents.ocr import find_ocr_engine
 from evalkit.documents.scanned_pages import PageRecogniser
-from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
+from evalkit.pipeline.executor.protocol import ReaderConfig
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 
 #: Pages of a drawn file; a peer takes a second for each.
 DRAWN = 6

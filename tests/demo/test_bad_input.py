@@ -14,7 +14,8 @@ import evalkit
 from evalkit.documents import DocumentBundle
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.pipeline.document_discovery import sanitise_file_stem
-from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
+from evalkit.pipeline.executor.protocol import ReaderConfig
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder
 
@@ -117,7 +118,7 @@ def test_a_store_that_does_not_say_what_is_there_fails_its_document_alone(
 
     monkeypatch.setattr(OutputFolder, "has_file", unsure)
     monkeypatch.setattr(
-        "evalkit.pipeline.runner._TRANSIENT_ERROR_CODES", frozenset({"READER-DAMAGED", "READER-UNREADABLE"})
+        "evalkit.pipeline.document_run._TRANSIENT_ERROR_CODES", frozenset({"READER-DAMAGED", "READER-UNREADABLE"})
     )
     run = evalkit.run([tmp_path / "torn.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output")
     assert {one.doc_id: one.decision for one in run.documents} == {"torn": None, "quest_cbc": "AUTO_ACCEPT"}
@@ -354,7 +355,7 @@ def test_a_full_disk_fails_the_document_and_keeps_what_was(
 def test_a_file_that_kills_its_reader_ends_alone(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalkit.pipeline import reader_pool
+    from evalkit.pipeline.executor import reader_pool
 
     monkeypatch.setattr(reader_pool, "read_with_limits", _deadly_read)
     names = ["quest_cbc.pdf", "requisition.pdf", "consent_form.pdf"]
@@ -365,7 +366,7 @@ def test_a_file_that_kills_its_reader_ends_alone(
 
 
 def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalkit.pipeline import reader_pool
+    from evalkit.pipeline.executor import reader_pool
 
     monkeypatch.setattr(reader_pool, "read_with_limits", _endless_read)
 
@@ -411,7 +412,7 @@ def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:
 
 
 def _endless_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
-    from evalkit.pipeline import reader_pool
+    from evalkit.pipeline.executor import reader_pool
 
     if path.stem == "endless":
         reader_pool.read_document = lambda *_, **__: time.sleep(60)
@@ -421,7 +422,7 @@ def _endless_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
 def _deadly_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
     import signal
 
-    from evalkit.pipeline.reader_pool import read_with_limits
+    from evalkit.pipeline.executor.reader_pool import read_with_limits
 
     if path.stem == "requisition":
         os.kill(os.getpid(), signal.SIGSEGV)

@@ -281,7 +281,7 @@ def test_a_reading_that_fails_in_passing_takes_nothing_away_and_is_tried_again(
     async def crash(*_: object, **__: object) -> None:
         raise DocumentError("it crashed", code="READER-CRASHED", remedy="Try again.")
 
-    monkeypatch.setattr("evalkit.pipeline.reader_pool.ReaderPool.read", crash)
+    monkeypatch.setattr("evalkit.pipeline.executor.reader_pool.ReaderPool.read", crash)
     assert evalkit.run([one], output=output, fresh=True).exit_status == 1
     assert stamps(output) == before
     assert evalkit.run([one], output=tmp_path / "other").exit_status == 1
@@ -304,8 +304,8 @@ def test_a_run_that_ended_before_a_case_or_truth_was_written_is_gone_on_with(
         raise StoreError("the database is away", code="STORE-INDEX", remedy="See that it runs.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.pipeline.runner.publish_packet", away)
-        patch.setattr("evalkit.pipeline.runner.write_silver_ground_truth", away)
+        patch.setattr("evalkit.pipeline.document_run.publish_packet", away)
+        patch.setattr("evalkit.pipeline.document_run.write_silver_ground_truth", away)
         assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
     assert len(list(output.rglob("*.json"))) < len(wanted)
     reindex(output)

@@ -13,7 +13,8 @@ import pytest
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import find_pdfs, read_document
-from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
+from evalkit.pipeline.executor.protocol import ReaderConfig
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 
 from .nasty import DATA, FOLDER, SECONDS, Reading, effort, golden, outcome, read_all_in_a_child
 from .scanning import needs_tesseract

@@ -14,7 +14,7 @@ import pymupdf
 from system.runs.live import LINES
 
 import evalkit
-from evalkit.pipeline.runner import DocumentSummary
+from evalkit.pipeline.run_summary import DocumentSummary
 
 
 def tiny_notes(folder: Path, count: int) -> Path:

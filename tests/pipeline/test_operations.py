@@ -13,7 +13,7 @@ from distributed.cli import dask_scheduler, dask_worker
 from pipeline.operations import SETUP, TWO_COMMANDS
 
 from evalkit.cli import app
-from evalkit.pipeline.dask import parse_scheduler_address
+from evalkit.pipeline.executor.dask import parse_scheduler_address
 from evalkit.settings import Settings
 from evalkit.store import resolve_database_url
 

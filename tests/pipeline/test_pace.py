@@ -15,7 +15,7 @@ from documents.scanning import NOTE, needs_tesseract, printed, scan
 import evalkit
 from evalkit.core.log_events import EventFormatter, log_event
 from evalkit.errors import DocumentError, NotFound
-from evalkit.pipeline import reader_pool
+from evalkit.pipeline.executor import reader_pool
 from evalkit.pipeline.extract import extract
 from evalkit.pipeline.timings_report import STEP_EXPLANATIONS, RunTimings, summarise_last_run
 from evalkit.review.loaders import read_bundle, read_extractions, read_result

@@ -13,8 +13,9 @@ import pytest
 from patience import SECONDS
 
 from evalkit.errors import ExecutorError
-from evalkit.pipeline.batch_execution import choose_worker_count, process_documents, run_storage_io
+from evalkit.pipeline.batch_execution import process_documents, run_storage_io
 from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.executor.selection import choose_worker_count
 from evalkit.store import OutputFolder
 
 
@@ -84,19 +85,19 @@ def test_a_document_that_ends_the_run_ends_all() -> None:
 def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:
     """Few small files are read one after the other; large ones by as many as there are, never more than files."""
 
-    def found(*sizes: int) -> list[SourceDocument]:
+    def found(*sizes: int) -> list[Path]:
         made = []
         for number, size in enumerate(sizes):
             path = tmp_path / f"{number}.pdf"
             path.write_bytes(b"x" * size)
-            made.append(SourceDocument(path.stem, path, "0" * 64))
+            made.append(path)
         return made
 
     assert choose_worker_count(found(*[3_000] * 12), 8) == 1
     assert choose_worker_count(found(*[3_000] * 40), 8) == 8
     assert choose_worker_count(found(40_000, 40_000), 8) == 2
     assert choose_worker_count(found(), 8) == 1
-    assert choose_worker_count(sources(3), 8) == 1  # gone meanwhile: whoever reads them says so
+    assert choose_worker_count([Path("/gone.pdf")] * 3, 8) == 1  # gone meanwhile: whoever reads them says so
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from evalkit.pipeline.reader_pool import ReaderConfig, WorkerReadResult, read_with_limits
+from evalkit.pipeline.executor.protocol import ReaderConfig
+from evalkit.pipeline.executor.reader_pool import WorkerReadResult, read_with_limits
 
 
 def deadly_read(

@@ -30,11 +30,12 @@ import evalkit
 from evalkit.doctor import _check_executor
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.errors import DocumentError, ExecutorError, UsageError
-from evalkit.pipeline import dask as on_dask
-from evalkit.pipeline.dask import OpaquePayload, parse_scheduler_address
+from evalkit.pipeline.executor import dask as on_dask
+from evalkit.pipeline.executor.dask import OpaquePayload, parse_scheduler_address
+from evalkit.pipeline.executor.protocol import ReaderConfig
+from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.extract import extract
-from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool
-from evalkit.pipeline.runner import DocumentSummary
+from evalkit.pipeline.run_summary import DocumentSummary
 from evalkit.settings import Settings
 
 NAMES = ("quest_cbc", "requisition", "altered_quotes")

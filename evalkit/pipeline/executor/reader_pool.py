@@ -7,34 +7,29 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read_document, resolve_reader_version
+from evalkit.documents.ingest import read_document
 from evalkit.errors import DocumentError
-from evalkit.pipeline.resource_limits import limit_resources
+from evalkit.pipeline.executor.protocol import ArgumentT, OutcomeT, ReaderConfig, ReadResult
+from evalkit.pipeline.executor.resource_limits import limit_resources
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from evalkit.classification.document_result import UsageReport
-    from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
-    from evalkit.classification.schema import ClassificationOutput
-    from evalkit.documents.documentai import DocumentAiReader
-    from evalkit.documents.ocr import OcrEngine, OcrEngineName
+    from evalkit.documents.ocr import OcrEngine
     from evalkit.documents.quality import OcrWord
     from evalkit.documents.scanned_pages import PageRecogniser
-    from evalkit.extraction.extraction_schema import Extraction
-    from evalkit.pipeline.field_extraction import FieldExtractor
 
 T = TypeVar("T")
 
@@ -43,55 +38,6 @@ _IN_FLIGHT_PER_WORKER = 3
 _PARENT_POLL_SECONDS = 2
 """Seconds between looks at whether the run still lives."""
 _MEMORY_ERROR_CODE = "READER-MEMORY"
-
-
-class ReaderConfig(NamedTuple):
-    """What reads, and how long it may take."""
-
-    timeout_seconds: int
-    """Seconds for one file, or until its next page is recognised or its next portion sent."""
-    ocr_engine: OcrEngineName = "none"
-    """What recognises pages that are pictures."""
-    ocr_page_seconds: int = 30
-    """Seconds that recognising one page once may take."""
-    documentai: DocumentAiReader | None = None
-    """What reads instead of this machine."""
-    memory_limit_mb: int = 0
-    """Megabytes of address space that reading one file may take; 0: as much as there is."""
-
-    @property
-    def reader(self) -> str:
-        """Name and version, as bundles carry them."""
-        return resolve_reader_version(self.ocr_engine, self.documentai)
-
-
-class ReadResult(NamedTuple):
-    """A document that was read, and what that took."""
-
-    bundle: DocumentBundle
-    seconds_by_step: dict[str, float]
-    """``ocr_seconds`` pages that are pictures, all other ``reading``, and ``waiting`` for whoever reads."""
-
-
-class Executor(Protocol):
-    """What reads documents, and where no language model has to be asked, decides about them and reads their fields."""
-
-    @property
-    def max_in_flight(self) -> int:
-        """How many documents should be under way to keep it busy; this may change."""
-
-    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
-        """The bundle of a PDF. DocumentError where it cannot be read, also where it ends the process that reads it."""
-
-    async def evaluate(
-        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
-    ) -> ClassificationOutcome:
-        """As ``orchestrator.evaluate``."""
-
-    async def extract(
-        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
-    ) -> tuple[tuple[Extraction, ...], UsageReport]:
-        """As ``extractor.extract``."""
 
 
 class ReaderPool:
@@ -116,17 +62,15 @@ class ReaderPool:
             self._reader_config,
         )
 
-    async def evaluate(
-        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
-    ) -> ClassificationOutcome:
+    async def run_step(
+        self,
+        step: str,  # noqa: ARG002 - a cluster's dashboard shows it
+        function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
+        bundle: DocumentBundle,
+        argument: ArgumentT,
+    ) -> OutcomeT:
         """See ``Executor``; here, where the model's journal is."""
-        return await orchestrator.evaluate(bundle, supplied_classification)
-
-    async def extract(
-        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
-    ) -> tuple[tuple[Extraction, ...], UsageReport]:
-        """See ``Executor``; here, as ``evaluate``."""
-        return await extractor.extract(bundle, classification)
+        return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
         """What the function makes of these in one of the processes. BrokenProcessPool where it ends that."""
@@ -196,6 +140,15 @@ async def await_read_result(
         "recognising": worker_result.ocr_seconds,
     }
     return ReadResult(worker_result.bundle, {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()})
+
+
+def run_coroutine(
+    function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
+    bundle: DocumentBundle,
+    argument: ArgumentT,
+) -> OutcomeT:
+    """What comes of it, in a process of its own."""
+    return asyncio.run(function(bundle, argument))
 
 
 async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:

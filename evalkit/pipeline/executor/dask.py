@@ -39,16 +39,14 @@ from evalkit.core.remote_services import is_local_host
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
-from evalkit.pipeline.reader_pool import ReaderConfig, ReaderPool, ReadResult, await_read_result, read_with_limits
+from evalkit.pipeline.executor.protocol import ArgumentT, OutcomeT, ReaderConfig, ReadResult
+from evalkit.pipeline.executor.reader_pool import ReaderPool, await_read_result, read_with_limits, run_coroutine
+from evalkit.pipeline.fingerprint import collect_versions
+from evalkit.store import hash_canonical_json
 
 if TYPE_CHECKING:
-    from evalkit.classification.document_result import UsageReport
-    from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
-    from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.documents.ocr import OcrEngineName
-    from evalkit.extraction.extraction_schema import Extraction
-    from evalkit.pipeline.field_extraction import FieldExtractor
 
 T = TypeVar("T")
 
@@ -145,9 +143,6 @@ class _WorkerCleanup(WorkerPlugin):
 
 def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
     """What a worker would read and decide with; workers and this machine have to agree."""
-    from evalkit.pipeline.runner import collect_versions
-    from evalkit.store import hash_canonical_json
-
     return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
@@ -234,32 +229,18 @@ class DaskCluster:
             )
             return await await_read_result(pending_read, path.name, self._reader_config)
 
-    async def evaluate(
-        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
-    ) -> ClassificationOutcome:
-        """See ``Executor``."""
-        return await self._run_on_worker_or_here("decide", orchestrator.evaluate, bundle, supplied_classification)
-
-    async def extract(
-        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
-    ) -> tuple[tuple[Extraction, ...], UsageReport]:
-        """See ``Executor``."""
-        return await self._run_on_worker_or_here("extract", extractor.extract, bundle, classification)
-
-    async def _run_on_worker_or_here(
+    async def run_step(
         self,
         step: str,
-        coroutine_function: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]],
+        function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
         bundle: DocumentBundle,
-        argument: Any,
-    ) -> T:
-        """The answer about a document: on a worker, or here where a language model's journal is."""
+        argument: ArgumentT,
+    ) -> OutcomeT:
+        """See ``Executor``: on a worker, or here where a language model's journal is."""
         if self._decides_on_workers:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
-                return await self._run_on_worker(
-                    step, bundle.sha256, run_coroutine, coroutine_function, bundle, argument
-                )
-        return await coroutine_function(bundle, argument)
+                return await self._run_on_worker(step, bundle.sha256, run_coroutine, function, bundle, argument)
+        return await function(bundle, argument)
 
     async def _run_on_worker(self, step: str, document_sha256: str, function: Callable[..., T], *arguments: Any) -> T:
         """What the function makes of these on a worker, or here where workers were lost over it again and again.
@@ -473,13 +454,6 @@ def _get_file_size(path: Path) -> int:
 
 class RemoteTaskError(Exception):
     """A defect that a document met on a worker."""
-
-
-def run_coroutine(
-    coroutine_function: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]], bundle: DocumentBundle, argument: Any
-) -> T:
-    """What comes of it, in a process of its own."""
-    return asyncio.run(coroutine_function(bundle, argument))
 
 
 def parse_scheduler_address(executor_url: str) -> str:

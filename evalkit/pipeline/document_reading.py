@@ -1,0 +1,88 @@
+"""Reading one document: an earlier run's bundle, or a new one; and what is reported of one that fails."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from typing import TypeVar
+
+from evalkit.core.log_events import log_event
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import DocumentError, StoreError
+from evalkit.pipeline.batch_execution import run_storage_io
+from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.executor.protocol import Executor, ReadResult
+from evalkit.review.loaders import read_bundle
+from evalkit.store import OutputFolder, bundle_file_name
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+def load_current_bundle(output_folder: OutputFolder, source: SourceDocument, reader_name: str) -> DocumentBundle | None:
+    """The bundle that an earlier run read from the same bytes with the same reader, if any."""
+    bundle = load_if_intact(read_bundle, output_folder, source.doc_id)
+    if bundle is None:
+        return None
+    is_same_input = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader_name, str(source.path))
+    # What an engine could not do in its time, it may do now.
+    is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
+    return bundle if is_same_input and is_complete else None
+
+
+def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
+    """What an earlier run has left; None where it is made again: it is not there, or torn.
+
+    StoreError where a newer evalkit has written it: that is not written over.
+    """
+    try:
+        return read_file(output_folder, doc_id)
+    except StoreError as error:
+        if error.code == "STORE-NEWER":
+            raise
+        return None
+
+
+async def read_and_save_document(
+    output_folder: OutputFolder, source: SourceDocument, executor: Executor, timestamp: str
+) -> ReadResult:
+    """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
+    read_outcome = await executor.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
+    if read_outcome.bundle.sha256 != source.sha256:
+        raise DocumentError(
+            f"{source.path.name} changed while it was being read",
+            code="READER-CHANGED",
+            remedy="Run it again when nobody writes to it.",
+        )
+    log_event(
+        log,
+        logging.INFO,
+        "read",
+        document_sha256=read_outcome.bundle.sha256,
+        pages=read_outcome.bundle.total_pages,
+        **read_outcome.seconds_by_step,
+    )
+    await run_storage_io(output_folder, _write_bundle, output_folder, read_outcome.bundle)
+    return read_outcome
+
+
+def _write_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
+    output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
+
+
+def create_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
+    """A defect that one document met, logged without a word of it."""
+    last_frame = traceback.extract_tb(error.__traceback__)[-1]
+    log.error("document %s: %s in %s", _get_log_id(source), type(error).__name__, last_frame.name)
+    return DocumentError(
+        f"{source.path.name} failed unexpectedly ({type(error).__name__} in {last_frame.name})",
+        code="UNEXPECTED",
+        remedy="Run it again; if it happens again, report it with this line.",
+    )
+
+
+def _get_log_id(source: SourceDocument) -> str:
+    """What a log may call the document: names may be patients'."""
+    return source.sha256[:12] if source.sha256 else "without bytes"

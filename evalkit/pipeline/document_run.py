@@ -1,0 +1,354 @@
+"""The documents of one run: each is read, decided about, and written down with what follows from the decision."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
+from evalkit.classification.orchestrator import ClassificationOutcome
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.clocks import current_timestamp
+from evalkit.core.log_events import log_event
+from evalkit.core.timings import FAILED_STEP, Times
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
+from evalkit.llm.model import Usage
+from evalkit.pipeline.audit_sampling import AuditPlan
+from evalkit.pipeline.batch_execution import process_documents, run_storage_io
+from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
+from evalkit.pipeline.document_reading import (
+    create_unexpected_error,
+    load_current_bundle,
+    load_if_intact,
+    read_and_save_document,
+)
+from evalkit.pipeline.executor.protocol import Executor, ReaderConfig
+from evalkit.pipeline.executor.selection import open_executor
+from evalkit.pipeline.field_extraction import FieldExtractionPipeline, extract_or_load
+from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
+from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.run_setup import create_orchestrator
+from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
+from evalkit.pipeline.sample_draws import read_sampled_probabilities
+from evalkit.review.ground_truth import (
+    find_newest_revision,
+    read_silver_probability,
+    withdraw_silver_ground_truth,
+    withdraw_unconfirmed_fields,
+    write_silver_ground_truth,
+)
+from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review.packet import (
+    EXTRACTION_SUFFIX,
+    SMEPacketGenerator,
+    is_packet_frozen,
+    publish_packet,
+    withdraw_packet,
+)
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.settings import Settings
+from evalkit.store import OutputFolder, OutputIndex, bundle_file_name, packet_file_name, result_file_name
+
+log = logging.getLogger(__name__)
+
+#: Reasons for which a document may be read all the same the next time.
+_TRANSIENT_ERROR_CODES = frozenset(
+    {"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
+) | {f"DOCUMENTAI-{suffix}" for suffix in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")}
+
+
+def create_result(
+    bundle: DocumentBundle, outcome: ClassificationOutcome, settings: Settings, result_fingerprint: str, times: Times
+) -> DocumentResult:
+    """Put a document's outcome into the form that is stored."""
+    return DocumentResult(
+        doc_id=bundle.doc_id,
+        sha256=bundle.sha256,
+        fingerprint=result_fingerprint,
+        decision=outcome.verdict.decision,
+        decision_rule=outcome.verdict.rule,
+        decision_reason=outcome.verdict.reason,
+        classification=outcome.classification,
+        issues=outcome.issues,
+        attempts=outcome.attempts,
+        evidence_quality_score=outcome.evidence_quality_score,
+        grounded_ratio=outcome.grounded_ratio,
+        unanswered=outcome.unanswered,
+        usage=outcome.usage,
+        model=settings.models.default,
+        reader=bundle.reader,
+        versions=collect_versions(settings.traps_file)
+        | ({"models": settings.models.models_by_role} if settings.models.models_by_role else {}),
+        times=times,
+    )
+
+
+class DocumentRun:
+    """One run over its documents."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        reader_config: ReaderConfig,
+        output_folder: OutputFolder,
+        index: OutputIndex,
+        model_session: ModelSession,
+        row_by_doc_id: Mapping[str, Mapping[str, Any]],
+        label_by_doc_id: Mapping[str, Mapping[str, Any]] | None,
+        supplied_by_doc_id: Mapping[str, Any],
+        fresh: bool,
+        extract: bool,
+    ) -> None:
+        self._settings = settings
+        self._output_folder = output_folder
+        self._index = index
+        self._row_by_doc_id = row_by_doc_id
+        self._label_by_doc_id = label_by_doc_id
+        self._supplied_by_doc_id = supplied_by_doc_id
+        self._fresh = fresh
+        self._reader_config = reader_config
+        self._model_session = model_session
+        self._orchestrator = create_orchestrator(settings, model_session)
+        self._field_extraction = (
+            FieldExtractionPipeline(settings, model_session, collect_versions()) if extract else None
+        )
+        self._audit_plan = AuditPlan(
+            settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
+        )
+        self._sampled_probabilities = read_sampled_probabilities(output_folder)
+        self._started_at = current_timestamp()
+        self._completed_audits = sum(row["review_reason"] == "audit" for row in index.list_cases("completed"))
+
+    async def process_sources(
+        self, sources: tuple[SourceDocument, ...], on_progress: RunProgressCallback | None
+    ) -> list[DocumentSummary]:
+        """Process all documents; ``on_progress`` is called after each."""
+        # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
+        extra_in_flight = self._settings.calls_in_flight if self._model_session.has_language_models else 0
+        executor = open_executor(
+            self._settings,
+            self._reader_config,
+            [source.path for source in sources],
+            decides_on_workers=not self._model_session.has_language_models,
+        )
+        return await process_documents(
+            sources, executor, self._process_document, extra_in_flight=extra_in_flight, on_progress=on_progress
+        )
+
+    async def _process_document(self, source: SourceDocument, executor: Executor) -> DocumentSummary:
+        """One document, whatever happens to it."""
+        monotonic_start = time.monotonic()
+        if source.read_error:
+            return self._record_failure(source, source.read_error, monotonic_start)
+        try:
+            supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
+            result_fingerprint = compute_fingerprint(
+                source.sha256 or "", self._settings, self._reader_config.reader, supplied_classification
+            )
+            summary = (
+                None
+                if self._fresh
+                else await run_storage_io(
+                    self._output_folder, self._resume_finished_document, source, result_fingerprint
+                )
+            )
+            summary = summary or await self._decide_document(
+                source, executor, supplied_classification, result_fingerprint
+            )
+            if self._field_extraction and summary.error is None:
+                bundle = read_bundle(self._output_folder, source.doc_id)
+                times = Times(run_started_at=self._started_at, started_at=current_timestamp())
+                await extract_or_load(
+                    self._output_folder, self._index, self._field_extraction, bundle, executor, times, fresh=self._fresh
+                )
+            return summary
+        except ExecutorError:
+            raise
+        except DocumentError as error:
+            return self._record_failure(source, error, monotonic_start)
+        except EvalkitError as error:
+            return summarise_failure(source, error)
+        except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
+            return self._record_failure(source, create_unexpected_error(source, error), monotonic_start)
+
+    def _resume_finished_document(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
+        """The summary of what an earlier run finished, if all that made it is the same."""
+        row = self._row_by_doc_id.get(source.doc_id)
+        if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
+            return None
+        result = load_if_intact(read_result, self._output_folder, source.doc_id)
+        if result is None:
+            return None
+        if isinstance(result, DocumentFailure):
+            return summarise_failure(source, result.error, resumed=True)
+        bundle = load_current_bundle(self._output_folder, source, self._reader_config.reader)
+        if bundle is None or "finished_at" not in result.times:
+            return None
+        if _is_unanswered(result, is_supplied=source.doc_id in self._supplied_by_doc_id):
+            return None
+        if self._label_by_doc_id is not None or not self._is_published(result):
+            self._publish_result(result, bundle, source)
+        if row["replaced"]:
+            self._index_document(
+                source, result_fingerprint, result.decision.value, None
+            )  # an earlier version came back
+        return summarise_result(result, source, bundle, None)
+
+    async def _decide_document(
+        self, source: SourceDocument, executor: Executor, supplied_classification: Any, result_fingerprint: str
+    ) -> DocumentSummary:
+        started_at = current_timestamp()
+        seconds_by_step: dict[str, float] = {}
+        bundle = await run_storage_io(self._output_folder, self._load_earlier_bundle, source)
+        if bundle is None:
+            read_outcome = await read_and_save_document(self._output_folder, source, executor, started_at)
+            bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
+        monotonic_start = time.monotonic()
+        outcome = await executor.run_step("decide", self._orchestrator.evaluate, bundle, supplied_classification)
+        # The calls of one document overlap: what counts is how long it waited for any of them.
+        seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
+        seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
+        log_fields = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
+        log_event(log, logging.INFO, "decided", document_sha256=bundle.sha256, **log_fields, **seconds_by_step)
+        times = Times(
+            run_started_at=self._started_at,
+            started_at=started_at,
+            finished_at=current_timestamp(),
+            seconds=seconds_by_step,
+        )
+        result = create_result(bundle, outcome, self._settings, result_fingerprint, times)
+        await run_storage_io(self._output_folder, self._save_result, result, bundle, source)
+        usage = self._model_session.ledger.get_document_usage(bundle.sha256)
+        return summarise_result(
+            result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
+        )
+
+    def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
+        """The bundle that an earlier run has left for this one. StoreError where a newer evalkit has decided."""
+        load_if_intact(read_result, self._output_folder, source.doc_id)
+        return None if self._fresh else load_current_bundle(self._output_folder, source, self._reader_config.reader)
+
+    def _save_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
+        """Write down what was decided, and what follows from it; the row of the index last."""
+        self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
+        self._publish_result(result, bundle, source)
+        self._index_document(source, result.fingerprint, result.decision.value, None)
+
+    def _is_published(self, result: DocumentResult) -> bool:
+        """Whether the last thing that ``_publish_result`` writes is there: a run may have ended, or lost its database, before.
+
+        The index alone does not tell: made again from the files it knows the result.
+        """
+        inclusion_probability = read_silver_probability(self._output_folder, result.doc_id)
+        if result.decision is Decision.AUTO_ACCEPT:
+            return inclusion_probability is not None or find_newest_revision(self._output_folder, result.doc_id) > 0
+        return inclusion_probability is None and self._output_folder.has_file(packet_file_name(result.doc_id))
+
+    def _publish_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
+        """Ground truth and packet, or their withdrawal, as the decision asks."""
+        label = self._label_by_doc_id.get(source.doc_id) if self._label_by_doc_id else None
+        create_packet = partial(
+            SMEPacketGenerator().packet, result, bundle, production=label, created_at=result.times["finished_at"]
+        )
+        if result.decision is Decision.AUTO_ACCEPT:
+            # The probability is that of the moment of drawing: a document that was accepted before keeps it.
+            earlier_probability = read_silver_probability(self._output_folder, result.doc_id)
+            audit_probability = (
+                self._audit_plan.get_inclusion_probability(self._completed_audits)
+                if earlier_probability is None
+                else earlier_probability
+            )
+            if self._audit_plan.is_drawn(result.sha256, audit_probability):
+                publish_packet(
+                    self._output_folder,
+                    self._index,
+                    create_packet(review_reason="audit", inclusion_probability=audit_probability),
+                )
+            elif sample_probability := self._sampled_probabilities.get(result.doc_id):
+                publish_packet(
+                    self._output_folder,
+                    self._index,
+                    create_packet(review_reason="sample", inclusion_probability=sample_probability),
+                )
+            else:
+                withdraw_packet(self._output_folder, self._index, result.doc_id)
+            write_silver_ground_truth(
+                self._output_folder,
+                result,
+                accepted_at=result.times["finished_at"],
+                inclusion_probability=audit_probability,
+            )
+        else:
+            withdraw_silver_ground_truth(self._output_folder, result.doc_id)
+            publish_packet(
+                self._output_folder, self._index, create_packet(review_reason="escalated", inclusion_probability=1.0)
+            )
+        with hold_write_lock(self._output_folder, result.doc_id):
+            withdraw_unconfirmed_fields(self._output_folder, result.doc_id)
+
+    def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
+        """A document that cannot be read leaves a result that says so, and how long that took since ``monotonic_start``.
+
+        What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
+        """
+        seconds_by_step = {FAILED_STEP: round(time.monotonic() - monotonic_start, 3)}
+        log_event(log, logging.INFO, "failed", document_sha256=source.sha256 or "", code=error.code, **seconds_by_step)
+        is_transient = source.sha256 is None or error.code in _TRANSIENT_ERROR_CODES
+        supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
+        result_fingerprint = (
+            None
+            if is_transient
+            else compute_fingerprint(
+                source.sha256 or "", self._settings, self._reader_config.reader, supplied_classification
+            )
+        )
+        failure = DocumentFailure(
+            doc_id=source.doc_id,
+            error=Failure(code=error.code, message=error.message, remedy=error.remedy),
+            sha256=source.sha256,
+            fingerprint=result_fingerprint,
+            times=Times(run_started_at=self._started_at, finished_at=current_timestamp(), seconds=seconds_by_step),
+        )
+        try:
+            if is_transient and self._output_folder.has_file(result_file_name(source.doc_id)):
+                return summarise_failure(source, error)
+            self._output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
+            case_ids = (source.doc_id, source.doc_id + EXTRACTION_SUFFIX)
+            if not any(
+                is_packet_frozen(self._output_folder, self._index, case_id, current_timestamp()) for case_id in case_ids
+            ):
+                self._output_folder.remove_file(bundle_file_name(source.doc_id))
+            for case_id in case_ids:
+                withdraw_silver_ground_truth(self._output_folder, case_id)
+                withdraw_packet(self._output_folder, self._index, case_id)
+            self._index_document(source, result_fingerprint, None, error.code)
+        except StoreError as store_error:
+            return summarise_failure(source, store_error)
+        return summarise_failure(source, error)
+
+    def _index_document(
+        self, source: SourceDocument, result_fingerprint: str | None, decision: str | None, error_code: str | None
+    ) -> None:
+        self._index.upsert_document(
+            {
+                "doc_id": source.doc_id,
+                "sha256": source.sha256,
+                "file_path": encode_path_as_text(source.path),
+                "processed_at": current_timestamp(),
+                "fingerprint": result_fingerprint,
+                "decision": decision,
+                "error_code": error_code,
+                "replaced": False,
+            }
+        )
+
+
+def _is_unanswered(result: DocumentResult, *, is_supplied: bool) -> bool:
+    """Whether a model could not answer then, and may now; what was answered is in the journal."""
+    codes = {issue.code for issue in result.open_issues}
+    has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
+    return has_failed_agent or (not is_supplied and "V1-UNPARSEABLE" in codes)

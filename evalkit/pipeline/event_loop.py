@@ -1,0 +1,47 @@
+"""An event loop for callers that are not asynchronous, and in Jupyter, where one is running already."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(coroutine)
+    finished_event = threading.Event()
+    threading.Thread(target=_run_event_loop, args=(loop, task, finished_event), name="evalkit", daemon=True).start()
+    interruption: KeyboardInterrupt | None = None
+    while not finished_event.is_set():
+        try:
+            # In slices: an interrupt reaches the main thread only between them. Not Thread.join, which after an
+            # interrupt takes the thread for ended (Python 3.11).
+            finished_event.wait(0.2)
+        except KeyboardInterrupt as error:
+            # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
+            if interruption is None:
+                log.warning("interrupted: waiting for what is under way; Ctrl-C again drops it")
+            interruption = error
+            loop.call_soon_threadsafe(task.cancel)
+    if interruption:
+        raise interruption
+    return task.result()
+
+
+def _run_event_loop(loop: asyncio.AbstractEventLoop, task: Awaitable[Any], finished_event: threading.Event) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(asyncio.wait([task]))  # type: ignore[type-var]
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+    finally:
+        finished_event.set()

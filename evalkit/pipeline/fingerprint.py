@@ -1,0 +1,62 @@
+"""What makes a result, as one hash: a document whose fingerprint is unchanged is not done again."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.model_weights import load_model_weights
+from evalkit.classification.orchestrator import UnparseableClassification
+from evalkit.classification.schema import load_type_definitions
+from evalkit.classification.traps import load_traps
+from evalkit.grounding import get_grounding_version
+from evalkit.llm.prompts import compute_prompt_versions
+from evalkit.settings import Settings
+from evalkit.store import hash_canonical_json
+
+
+@cache
+def collect_versions(traps_file: str | None = None) -> dict[str, Any]:
+    """Of everything that makes a result: code, tables, prompts. UsageError for a site's traps that cannot be read."""
+    traps = load_traps(traps_file)
+    return {
+        "evalkit": version("evalkit"),
+        "grounding": get_grounding_version(),
+        "types": load_type_definitions()["version"],
+        "lexicon": load_lexicon().version,
+        "weights": load_model_weights().version,
+        "traps": traps.version,
+        "tables_sha256": hash_canonical_json([load_type_definitions(), traps.model_dump(mode="json")]),
+        "prompts": compute_prompt_versions(),
+    }
+
+
+def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, supplied_classification: Any) -> str:
+    """Of all that makes a document's result; workers, output and production's labels are none of it."""
+    return hash_canonical_json(
+        {
+            "sha256": sha256,
+            "reader": reader_name,
+            "ocr_seconds": settings.ocr_seconds,
+            "models": settings.models.model_dump(),
+            "profile": settings.profile,
+            "window_characters": settings.window_characters,
+            "own_servers": [settings.openai_base_url, settings.ollama_base_url],
+            "lossless_repair": settings.lossless_repair,
+            "on_agent_failure": settings.on_agent_failure,
+            "versions": collect_versions(settings.traps_file),
+            "supplied": None
+            if supplied_classification is None
+            else hash_canonical_json(_supplied_to_json(supplied_classification)),
+        }
+    )
+
+
+def _supplied_to_json(supplied_classification: Any) -> Any:
+    return (
+        {"unparseable": supplied_classification.reason}
+        if isinstance(supplied_classification, UnparseableClassification)
+        else supplied_classification
+    )

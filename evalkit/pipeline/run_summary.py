@@ -1,0 +1,147 @@
+"""What became of a run: one summary for each document, and one for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalkit.classification.document_result import DocumentResult, Failure
+from evalkit.classification.v5_arbiter import count_open_issues
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import EvalkitError
+from evalkit.issue import IssueSeverity
+from evalkit.llm.model import Usage
+from evalkit.pipeline.batch_execution import BatchSummary
+from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
+from evalkit.store import OutputFolder, result_file_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class DocumentSummary:
+    """What became of one document."""
+
+    doc_id: str
+    pdf_filename: str
+    pages: int | None
+    decision: str | None
+    """AUTO_ACCEPT, ESCALATE_TO_SME; None where it failed."""
+    decision_rule: str | None
+    dominant_type: str | None
+    blocker: int
+    major: int
+    minor: int
+    """Open issues."""
+    raised_by: tuple[str, ...]
+    """The agents of the open BLOCKER and MAJOR issues."""
+    attempts: int
+    evidence_quality_score: float | None
+    calls: int
+    """Calls of a model that this run made."""
+    resumed: bool
+    """Finished by an earlier run; nothing was done now."""
+    error: str | None = None
+    """Why it failed, and the remedy."""
+    tokens: int = 0
+    """Input and output of these calls."""
+    cost_usd: str | None = "0"
+    """Of these calls, a decimal number as text; None where nobody knows the price."""
+
+
+_ISSUE_COLUMNS = (
+    "issue_id",
+    "agent",
+    "severity",
+    "code",
+    "message",
+    "location",
+    "segment_index",
+    "page",
+    "quote",
+    "verdict",
+    "status",
+)
+
+
+@dataclass(frozen=True)
+class RunSummary(BatchSummary[DocumentSummary]):
+    """What became of a run."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per document, columns as the fields of :class:`DocumentSummary`."""
+        import pandas as pd
+
+        columns = list(DocumentSummary.__dataclass_fields__)
+        return pd.DataFrame([vars(document) for document in self.documents], columns=columns)
+
+    def issues_frame(self) -> pd.DataFrame:
+        """One row per issue of these documents, read from their results: doc_id and the issue's main fields."""
+        import pandas as pd
+
+        output_folder = OutputFolder(self.output)
+        results = [
+            output_folder.read_json(result_file_name(document.doc_id))
+            for document in self.documents
+            if document.decision
+        ]
+        rows = [{"doc_id": result["doc_id"]} | issue for result in results for issue in result["issues"]]
+        return pd.DataFrame(rows, columns=["doc_id", *_ISSUE_COLUMNS])
+
+
+RunProgressCallback = Callable[[DocumentSummary, int, int], None]
+"""Called after each document: what became of it, how many are done, how many there are."""
+
+
+def summarise_result(
+    result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, usage: Usage | None
+) -> DocumentSummary:
+    """``usage`` on it by this run; None where an earlier one finished it."""
+    usage_of_run = usage or Usage()
+    counts = count_open_issues(result.issues)
+    answer = result.classification
+    return DocumentSummary(
+        doc_id=result.doc_id,
+        pdf_filename=source.path.name,
+        pages=bundle.total_pages,
+        decision=result.decision.value,
+        decision_rule=result.decision_rule,
+        dominant_type=answer.dominant_type_overall if answer else None,
+        blocker=counts.blocker,
+        major=counts.major,
+        minor=counts.minor,
+        raised_by=tuple(
+            sorted({issue.agent for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR})
+        ),
+        attempts=len(result.attempts),
+        evidence_quality_score=result.evidence_quality_score,
+        calls=usage_of_run.calls,
+        resumed=usage is None,
+        tokens=usage_of_run.input_tokens + usage_of_run.output_tokens,
+        cost_usd=usage_of_run.cost_usd,
+    )
+
+
+def summarise_failure(
+    source: SourceDocument, error: EvalkitError | Failure, *, resumed: bool = False
+) -> DocumentSummary:
+    """Summarise a document with which nothing could be done."""
+    return DocumentSummary(
+        doc_id=source.doc_id,
+        pdf_filename=encode_path_as_text(source.path.name),
+        pages=None,
+        decision=None,
+        decision_rule=None,
+        dominant_type=None,
+        blocker=0,
+        major=0,
+        minor=0,
+        raised_by=(),
+        attempts=0,
+        evidence_quality_score=None,
+        calls=0,
+        resumed=resumed,
+        error=f"{error.message}. {error.remedy}",
+    )
