@@ -704,15 +704,14 @@ def report(
 
     Example: evalkit report --to report.html
     """
-    from datetime import UTC, datetime
-
+    from evalkit.core.clocks import format_timestamp, utc_now
     from evalkit.evaluation.report import build, convert_to_json, write_html
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
     foreign_types = Settings.load().foreign_types
     study = read_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
-    evaluation_report = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), max_error_rate=rate)
+    evaluation_report = build(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
     if to is not None:
         write_html(evaluation_report, to)
     if as_json:
@@ -1047,9 +1046,9 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
+    from evalkit.core.clocks import format_timestamp, utc_now
     from evalkit.pipeline.purge import find_restored_documents, is_purge_unfinished, list_removable_files
     from evalkit.pipeline.purge import purge as purge_documents
-    from evalkit.review.packet import format_timestamp, utc_now
 
     if doc_ids and (is_expired or older_than is not None):
         raise UsageError(

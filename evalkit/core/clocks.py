@@ -1,15 +1,36 @@
-"""Moments as they are stored: ISO 8601, UTC, to the millisecond."""
+"""Moments as they are stored: ISO 8601, UTC, in one of two formats."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
+
+Precision = Literal["milliseconds", "seconds"]
 
 
-def current_timestamp() -> str:
-    """This moment."""
-    return format_timestamp(datetime.now(UTC))
+def utc_now() -> datetime:
+    """The clock, unless another is given."""
+    return datetime.now(UTC)
 
 
 def format_timestamp(moment: datetime) -> str:
-    """That moment, which is in UTC."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Format a moment of a review or packet: to the second, so that moments compare as text.
+
+    >>> format_timestamp(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
+    '2026-03-01T09:30:05+00:00'
+    """
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def format_zulu(moment: datetime, precision: Precision = "milliseconds") -> str:
+    """Format a moment of a run or log, which is in UTC.
+
+    >>> format_zulu(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
+    '2026-03-01T09:30:05.250Z'
+    """
+    return moment.isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def current_timestamp(precision: Precision = "milliseconds") -> str:
+    """This moment, as a run writes it."""
+    return format_zulu(utc_now(), precision)

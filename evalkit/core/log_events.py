@@ -7,7 +7,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Literal
 
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_zulu
 
 LogLineFormat = Literal["text", "json"]
 
@@ -49,7 +49,7 @@ class EventFormatter(logging.Formatter):
         """What the object has."""
         event_fields: dict[str, float | str] | None = getattr(record, _FIELDS_ATTRIBUTE, None)
         message = str(record.args[0]) if event_fields and isinstance(record.args, tuple) else record.getMessage()
-        timestamp = format_timestamp(datetime.fromtimestamp(record.created, UTC))
+        timestamp = format_zulu(datetime.fromtimestamp(record.created, UTC))
         log_fields: dict[str, float | str] = {
             "at": timestamp,
             "level": record.levelname,

@@ -32,6 +32,7 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
+from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_checks import read_attention_checks as read_attention
@@ -46,7 +47,7 @@ from evalkit.review.corrections import (
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.opinions import sync_seeded_cases
-from evalkit.review.packet import SMEPacket, SMEPacketGenerator, format_timestamp, read_packet, utc_now
+from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_packet
 from evalkit.review.roster import Roster
 from evalkit.review.seeded_cases import Fault, FaultKind, Seeded, iterate_seeded_cases
 from evalkit.review.write_lock import hold_write_lock

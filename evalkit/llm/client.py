@@ -7,13 +7,13 @@ import hashlib
 import json
 import logging
 import time
-from datetime import UTC, datetime
 from typing import Any, Generic, cast
 
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
+from evalkit.core.clocks import current_timestamp
 from evalkit.core.log_events import log_event
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, get_call_usage, price_usage, sum_usages
@@ -167,7 +167,7 @@ class LanguageModel:
         with self._ledger.reserve_usage(
             pending_question.question.document_sha256, self._estimate_usage(pending_question)
         ):
-            asked_at, started_at = _format_current_time(), time.monotonic()
+            asked_at, started_at = current_timestamp("seconds"), time.monotonic()
             try:
                 reply = await self._provider.send(pending_question.build_request(self._time_limit_seconds))
             except ModelCallError as error:
@@ -312,7 +312,3 @@ def _create_pause_error(seconds: float) -> ModelCallError:
         remedy="Run the same command again later: what was answered is kept.",
         usage=Usage(),
     )
-
-
-def _format_current_time() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

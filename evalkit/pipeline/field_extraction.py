@@ -29,6 +29,7 @@ from evalkit.issue import Issue
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.pipeline.batch_execution import run_storage_io
 from evalkit.pipeline.executor.protocol import Executor
+from evalkit.pipeline.fingerprint import describe_models
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.review.ground_truth import has_confirmed_types, withdraw_silver_ground_truth, write_silver_fields
 from evalkit.review.loaders import read_extractions, read_result
@@ -206,9 +207,6 @@ class FieldExtractionPipeline:
             {
                 "sha256": bundle.sha256,
                 "reader": bundle.reader,
-                "models": self._settings.models.model_dump(),
-                "window_characters": self._settings.window_characters,
-                "own_servers": [self._settings.openai_base_url, self._settings.ollama_base_url],
                 "reliability_loop": self._settings.reliability_loop.model_dump(),
                 "template": self._extractor.template.name if self._extractor.template else AUTO_TEMPLATE,
                 "tax_year": self._extractor.tax_year,
@@ -217,6 +215,7 @@ class FieldExtractionPipeline:
                 "versions": self._versions,
                 "classification": None if classification is None else hash_canonical_json(classification.to_json()),
             }
+            | describe_models(self._settings)
         )
 
 

@@ -40,10 +40,7 @@ def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, suppl
             "sha256": sha256,
             "reader": reader_name,
             "ocr_seconds": settings.ocr_seconds,
-            "models": settings.models.model_dump(),
             "profile": settings.profile,
-            "window_characters": settings.window_characters,
-            "own_servers": [settings.openai_base_url, settings.ollama_base_url],
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
             "versions": collect_versions(settings.traps_file),
@@ -51,7 +48,17 @@ def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, suppl
             if supplied_classification is None
             else hash_canonical_json(_supplied_to_json(supplied_classification)),
         }
+        | describe_models(settings)
     )
+
+
+def describe_models(settings: Settings) -> dict[str, Any]:
+    """Describe the models of a fingerprint: their names, their own servers, how much one is asked about at once."""
+    return {
+        "models": settings.models.model_dump(),
+        "window_characters": settings.window_characters,
+        "own_servers": [settings.openai_base_url, settings.ollama_base_url],
+    }
 
 
 def _supplied_to_json(supplied_classification: Any) -> Any:

@@ -13,12 +13,13 @@ from typing import Any
 from loky.process_executor import BrokenProcessPool
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
+from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
 from evalkit.review.claiming import update_case_status
 from evalkit.review.loaders import read_document_path, read_result
 from evalkit.review.opinions import rebuild_case_files, sync_seeded_cases
-from evalkit.review.packet import format_timestamp, get_base_case_id, utc_now
+from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import list_case_ids, rebuild_closing_rows, rebuild_review_heads
 from evalkit.review.seeded_cases import map_seeded_cases_by_document
 from evalkit.review.write_lock import get_write_lock_key, hold_write_lock

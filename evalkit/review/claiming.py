@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from evalkit.core.clocks import format_timestamp
 from evalkit.errors import CaseTaken, StoreError
-from evalkit.review.packet import ReviewStatus, format_timestamp, write_packet_status
+from evalkit.review.packet import ReviewStatus, write_packet_status
 from evalkit.review.queue import read_review_status
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import CaseClaim, OutputFolder, OutputIndex

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
@@ -22,6 +22,7 @@ from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERS
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.core.gc_pause import pause_gc
 from evalkit.core.records import StrictRecord
 from evalkit.core.schema_by_reference import SchemaByReference
@@ -500,16 +501,6 @@ def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> Docume
     with pause_gc():
         stored = output_folder.read_json(name, schema_version=BUNDLE_VERSION, object_hook=pack_page_json)
         return validate_stored(DocumentBundle, stored, name, "Run the document again.")
-
-
-def utc_now() -> datetime:
-    """The clock, unless another is given."""
-    return datetime.now(UTC)
-
-
-def format_timestamp(moment: datetime) -> str:
-    """A moment as it is stored: ISO 8601 in UTC, to the second, so that moments compare as text."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:

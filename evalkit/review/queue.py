@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
+from evalkit.core.clocks import format_timestamp
 from evalkit.issue import Agent, IssueSeverity
 from evalkit.review.ground_truth import (
     Review,
@@ -19,7 +20,7 @@ from evalkit.review.ground_truth import (
     read_review,
 )
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, format_timestamp
+from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,

@@ -11,19 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
 from evalkit.review.claiming import reconcile_claims
 from evalkit.review.ground_truth import IssueVerdict, Review, Shown, find_newest_revision
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.packet import (
-    SMEPacket,
-    compute_packet_digest,
-    format_timestamp,
-    read_packet,
-    read_packet_bundle,
-    utc_now,
-)
+from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
 from evalkit.review.queue import list_pending_cases
 from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.review.write_lock import hold_write_lock

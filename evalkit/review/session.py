@@ -18,6 +18,7 @@ from statistics import median
 
 from pydantic import ValidationError
 
+from evalkit.core.clocks import format_timestamp
 from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review.case import ReviewCase, is_blind_review
 from evalkit.review.claiming import (
@@ -36,7 +37,6 @@ from evalkit.review.packet import (
     ReviewReason,
     SMEPacket,
     compute_packet_digest,
-    format_timestamp,
     get_base_case_id,
     read_packet,
     read_packet_bundle,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput, load_type_definitions
+from evalkit.core.clocks import format_timestamp
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.corrections import (
@@ -43,13 +44,7 @@ from evalkit.review.ground_truth import (
     is_newest_review_unchanged,
 )
 from evalkit.review.opinions import CaseOpinions, sync_seeded_cases, update_case_index, write_derived_files
-from evalkit.review.packet import (
-    SMEPacket,
-    compute_packet_digest,
-    format_timestamp,
-    read_packet,
-    read_packet_bundle,
-)
+from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import read_review_status
 from evalkit.review.roster import Roster

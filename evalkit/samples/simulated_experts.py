@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.pipeline.supplied_labels import parse_spans, read_production_labels
 from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
-from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet, utc_now
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
 from evalkit.review.queue import list_pending_cases
 from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex

@@ -9,12 +9,13 @@ import pytest
 from review.racing import together
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.clocks import format_timestamp
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, publish_packet, withdraw_packet
 from evalkit.review.claiming import reconcile_claims
 from evalkit.review.ground_truth import find_newest_revision
-from evalkit.review.packet import format_timestamp, read_packet
+from evalkit.review.packet import read_packet
 from evalkit.store import Deferral
 
 pytestmark = pytest.mark.usefixtures("database")

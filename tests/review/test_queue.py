@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.core.clocks import format_timestamp
 from evalkit.review import QueuePage, QueueQuery, SMEPacket, publish_packet, rebuild_case_files, withdraw_packet
-from evalkit.review.packet import format_timestamp
 from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_rows
 from evalkit.store import CaseClaim, OutputIndex, QueueMoments, result_file_name
 

@@ -18,9 +18,10 @@ from typing import Any
 from review.conftest import Build
 
 from evalkit.classification.document_result import UsageReport
+from evalkit.core.clocks import format_timestamp
 from evalkit.review import SMEPacket
 from evalkit.review.ground_truth import Review, project_ground_truth
-from evalkit.review.packet import compute_packet_digest, format_timestamp, serialise_packet
+from evalkit.review.packet import compute_packet_digest, serialise_packet
 from evalkit.store import (
     OutputFolder,
     bundle_file_name,
