@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-Agent = Literal[
+ShippedAgent = Literal[
     "V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader",
     "layout_geometry", "semantic_financial", "arbitrator",
 ]  # fmt: skip
+OwnAgent = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]{1,15}$")]
+"""A verifier of a site's own: 2 to 16 capitals and digits."""
+Agent = ShippedAgent | OwnAgent
 
-#: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps.
-ISSUE_GROUP_BY_AGENT: dict[Agent, str] = {
+OWN_AGENT_GROUP = "IG-4"
+#: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps and a site's own.
+ISSUE_GROUP_BY_AGENT: dict[str, str] = {
     "V1": "IG-1",
     "V2": "IG-2",
     "V3": "IG-4",
@@ -109,7 +113,7 @@ class Issue(BaseModel):
     def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
         """A new issue of that agent, in its group, not numbered yet."""
         unnumbered = f"{agent.upper()}-0000"
-        group = ISSUE_GROUP_BY_AGENT[agent]
+        group = ISSUE_GROUP_BY_AGENT.get(agent, OWN_AGENT_GROUP)
         return cls(
             ig_id=group, issue_id=unnumbered, code=code, agent=agent, severity=severity, message=message, **fields
         )

@@ -32,6 +32,7 @@ _MAX_FILE_BYTES = 16 * 1024**2
 DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
 """The contract's five types, whose meaning is known floors above."""
 _ModelName = Annotated[str, Field(min_length=1)]
+_EntryPointName = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 #: A user without ``:``, a password without ``@`` and ``/``, a host or none, a port, a name.
@@ -314,6 +315,10 @@ class Settings(BaseSettings):
     vllm_review: VllmReviewSettings = VllmReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
     """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
+    verifiers: tuple[_EntryPointName, ...] = ()
+    """A site's own verifiers, which come after V4: names of entry points in the group ``evalkit.verifiers``."""
+    verifier_seconds: float = Field(10, gt=0, le=600)
+    """Seconds that one of them may take for one document and one step."""
     lossless_repair: bool = False
     """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"

@@ -6,11 +6,10 @@ what is auto-fixable. An answer that could not be had is a BLOCKER: broken is no
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,12 +21,9 @@ from evalkit.classification.schema import (
     load_type_definitions,
 )
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import UsageError
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, DocumentQuestion, Question
+from evalkit.llm.model import Answer, DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_claims, fence_document, fill_prompt_template
-
-log = logging.getLogger(__name__)
 
 VerifierName = Literal["V2", "V3", "V4"]
 PageRange = tuple[int, int]
@@ -61,24 +57,6 @@ class Findings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     findings: tuple[Finding, ...]
-
-
-class Verifier(Protocol):
-    """The parts of a verifier that look at the text: its own features, and what a model says."""
-
-    def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
-    ) -> list[Question[Findings]]:
-        """What it wants to know, of the whole document or of these pages."""
-        ...
-
-    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
-        """What its own features answer, as issues, whichever model is asked."""
-        ...
-
-    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
-        """The answers as issues."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -202,22 +180,6 @@ def is_agent_failure(issue: Issue) -> bool:
     return issue.code.endswith("-AGENT-FAILED")
 
 
-def compute_rule_issues(agent: VerifierName, questions: Iterable[Question[Findings]]) -> list[Issue]:
-    """What can be computed of these questions, as issues numbered from ``AGENT-0001``.
-
-    What cannot be computed, because a site's expression takes too long or through a defect of ours, is a BLOCKER.
-    """
-    try:
-        findings = [finding for question in questions for finding in question.offline().findings]
-    except UsageError as error:
-        return [build_agent_failure(agent, error.message)]
-    except Exception as error:  # noqa: BLE001 - it must escalate the case, not end the run
-        # Without the traceback: its message could quote the document.
-        log.error("what %s computes failed with %s", agent, type(error).__name__)  # noqa: TRY400
-        return [build_agent_failure(agent, f"computing failed ({type(error).__name__})")]
-    return number_issues(agent, build_issues(agent, findings, origin="rule"))
-
-
 def deduplicate_model_findings(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
     """What a model said, without what was observed at the same place by the same code and is at least as severe.
 
@@ -248,9 +210,7 @@ def _convert_answer(agent: VerifierName, answer: Answer[Findings]) -> Iterator[I
         yield from build_issues(agent, answer.value.findings)
 
 
-def build_issues(
-    agent: VerifierName, findings: Iterable[Finding], origin: Literal["rule", "model"] = "model"
-) -> Iterator[Issue]:
+def build_issues(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
     """What was found in the text, as issues."""
     type_names = {kind.value for kind in DocumentType}
     for finding in findings:
@@ -265,7 +225,7 @@ def build_issues(
             TEXT_FINDING_CODES[agent],
             finding.severity,
             finding.message,
-            origin=origin,
+            origin="model",
             location=" → ".join(location_parts),
             suggested_fix=finding.suggested_fix,
             segment_index=segment_index,

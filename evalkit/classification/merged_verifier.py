@@ -11,13 +11,13 @@ from evalkit.classification.findings import (
     Finding,
     Findings,
     PageRange,
-    Verifier,
     VerifierName,
     build_agent_failure,
     build_issues,
     render_verifier_prompt,
 )
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.verifiers import Verifier
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion, Question

@@ -9,21 +9,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import Attempt, UsageReport, UsageTotal
-from evalkit.classification.findings import (
-    Findings,
-    Verifier,
-    build_agent_failure,
-    deduplicate_model_findings,
-    is_agent_failure,
-)
+from evalkit.classification.findings import build_agent_failure, deduplicate_model_findings, is_agent_failure
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
 from evalkit.classification.primary_classifier import PrimaryClassifier
@@ -31,8 +26,15 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, compute_quality_score
+from evalkit.classification.v4_evidence_quality import compute_grounded_ratio, compute_quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
+from evalkit.classification.verifiers import (
+    Verifier,
+    attempt,
+    find_offline_issues,
+    find_rule_issues,
+    list_shipped_verifiers,
+)
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
@@ -83,13 +85,15 @@ class RetryOrchestrator:
         window_characters: int | None = None,
         autofix: AutoFixEngine | None = None,
         v3: V3TrapDetector | None = None,
+        own_verifiers: Sequence[Verifier] = (),
         include_rule_findings: bool = True,
     ) -> None:
-        """``profile``: V2, V3 and V4 ask for themselves, or all in one question.
+        """Set up the verifiers and the models that they ask.
 
-        ``window_characters``: so many characters of a document are asked about at once; None: all of it. ``include_rule_findings``: what the
-        verifiers compute from the text is raised beside what the model says; without it a challenge shows what the
-        model sees by itself.
+        ``profile``: V2, V3 and V4 ask for themselves, or all in one question. ``window_characters``: so many characters
+        of a document are asked about at once; None: all of it. ``own_verifiers``: a site's, which come after V4.
+        ``include_rule_findings``: what the verifiers compute from the text is raised beside what the model says; without
+        it mutation testing shows what the model sees by itself.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
@@ -98,12 +102,10 @@ class RetryOrchestrator:
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._classifier = PrimaryClassifier()
-        self._v1 = V1SchemaValidator()
-        self._v2 = V2ConsistencyChecker()
-        self._v3 = v3 or V3TrapDetector()
-        self._v4 = V4EvidenceQualityAssessor()
-        self._verifiers: tuple[Verifier, ...] = (self._v2, self._v3, self._v4)
-        self._merged_verifier = MergedVerifier(self._verifiers)
+        shipped_verifiers = list_shipped_verifiers(v3)
+        self._verifiers: tuple[Verifier, ...] = (*shipped_verifiers, *own_verifiers)
+        self._own_verifiers = tuple(own_verifiers)
+        self._merged_verifier = MergedVerifier(shipped_verifiers)
         self._v5 = V5DecisionMaker()
         self._autofix = autofix or AutoFixEngine()
 
@@ -163,10 +165,9 @@ class RetryOrchestrator:
             if self._lossless_repair:
                 answer, repaired_blockers, repairs = self._repair_blockers(bundle, answer, issue_numbering)
                 repaired_issues += repaired_blockers
-            v4_assessment, grounded_ratio = self._v4.assess_grounding(answer, bundle)
             raised_issues = [
                 *prior_issues,
-                *issue_numbering.assign_ids(await self._verify(bundle, answer, v4_assessment.issues, question_cache)),
+                *issue_numbering.assign_ids(await self._verify(bundle, answer, question_cache)),
             ]
             verdict = self._v5.decide(raised_issues)
             attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs))
@@ -191,7 +192,7 @@ class RetryOrchestrator:
             answer = repaired_answer
         open_ids = {issue.issue_id for issue in raised_issues}
         final_issues = [*raised_issues, *(issue for issue in repaired_issues if issue.issue_id not in open_ids)]
-        return self._build_outcome(answer, final_issues, tuple(attempts), question_cache, verdict, grounded_ratio)
+        return self._build_outcome(answer, final_issues, tuple(attempts), question_cache, verdict)
 
     def _repair_blockers(
         self, bundle: DocumentBundle, answer: ClassificationOutput, issue_numbering: _IssueNumbering
@@ -199,87 +200,99 @@ class RetryOrchestrator:
         """Mend what can be mended without loss, so that the arbiter does not count it."""
         blockers = [
             issue
-            for issue in issue_numbering.assign_ids(self._v1.validate(answer, bundle))
+            for issue in issue_numbering.assign_ids(V1SchemaValidator().validate(answer, bundle))
             if issue.severity is IssueSeverity.BLOCKER and issue.auto_fixable
         ]
         repaired_answer, repairs = self._autofix.apply(answer, blockers)
         return repaired_answer, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], repairs
 
     async def _verify(
-        self,
-        bundle: DocumentBundle,
-        answer: ClassificationOutput,
-        v4_issues: list[Issue],
-        question_cache: _QuestionCache,
+        self, bundle: DocumentBundle, answer: ClassificationOutput, question_cache: _QuestionCache
     ) -> list[Issue]:
-        """All issues of one round; whatever is computed is raised always, that of V4 was before."""
-        question_cache.unanswered_agents = frozenset()
-        v1_issues = self._v1.validate(answer, bundle)
-        v2_issues = self._v2.validate(answer, bundle)
-        v3_issues = self._v3.validate(answer, bundle)
-        questions_by_verifier = [
-            verifier.questions(answer, bundle, (1, bundle.total_pages)) for verifier in self._verifiers
-        ]
-        rule_issues = [
-            issue
-            for verifier, questions in zip(self._verifiers, questions_by_verifier, strict=True)
-            for issue in (verifier.apply_text_rules(questions) if self._include_rule_findings else ())
-        ]
+        """Return all issues of one round: what is computed is always raised, and before what a model says."""
+        rule_issues: list[Issue] = []
+        offline_issues: list[Issue] = []
+        questions_by_agent: dict[str, list[Question[Any]]] = {}
+        for verifier in self._verifiers:
+            questions_by_agent[verifier.agent] = []
+            found_issues = find_rule_issues(verifier, answer, bundle)
+            rule_issues += found_issues
+            if any(map(is_agent_failure, found_issues)):
+                continue
+            whole_document = (1, bundle.total_pages)
+            questions, failures = attempt(verifier, partial(verifier.questions, answer, bundle, whole_document))
+            rule_issues += failures
+            questions_by_agent[verifier.agent] = questions
+            if questions and self._include_rule_findings:
+                found_issues, failures = attempt(verifier, partial(find_offline_issues, verifier, questions))
+                offline_issues += [*found_issues, *failures]
+        computed_issues = [*rule_issues, *offline_issues]
+        blocked_agents = {issue.agent for issue in rule_issues if issue.severity is IssueSeverity.BLOCKER}
         model_issues = (
             []
-            if _has_blocker(v1_issues)
+            if V1SchemaValidator.agent in blocked_agents
             else await self._ask_verifiers(
-                bundle, answer, questions_by_verifier, question_cache, is_consistent=not _has_blocker(v2_issues)
+                bundle,
+                answer,
+                questions_by_agent,
+                question_cache,
+                is_consistent=V2ConsistencyChecker.agent not in blocked_agents,
             )
         )
-        computed_issues = [*v1_issues, *v2_issues, *v3_issues, *v4_issues, *rule_issues]
-        question_cache.unanswered_agents |= {issue.agent for issue in computed_issues if is_agent_failure(issue)}
+        question_cache.unanswered_agents = frozenset(
+            issue.agent for issue in (*computed_issues, *model_issues) if is_agent_failure(issue)
+        )
+        if self._on_agent_failure == "ignore":
+            model_issues = [issue for issue in model_issues if not is_agent_failure(issue)]
         return [*computed_issues, *deduplicate_model_findings(computed_issues, model_issues)]
 
     async def _ask_verifiers(
         self,
         bundle: DocumentBundle,
         answer: ClassificationOutput,
-        questions_by_verifier: Sequence[list[Question[Findings]]],
+        questions_by_agent: Mapping[str, list[Question[Any]]],
         question_cache: _QuestionCache,
         *,
         is_consistent: bool,
     ) -> list[Issue]:
-        """What the verifiers' models say; V2's is not asked about an answer that is not sound, nor the merged one.
+        """Ask the verifiers' models. Skip V2 and the merged question if V2's rules found blockers.
 
-        ``questions_by_verifier``: each verifier's questions about all pages.
+        ``questions_by_agent``: each verifier's questions about all pages; one that has none is not asked.
         """
         page_ranges = split_into_windows(bundle, self._window_characters)
-        if self._profile == "lean":
-            if not is_consistent:
-                return []
+
+        async def ask(verifier: Verifier) -> list[Issue]:
+            questions = questions_by_agent[verifier.agent]
+            failures: list[Issue] = []
+            if len(page_ranges) > 1:
+                questions, failures = attempt(
+                    verifier,
+                    lambda: [
+                        question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)
+                    ],
+                )
+            answers = await question_cache.ask_all(questions)
+            found_issues, read_failures = attempt(verifier, partial(verifier.read, answers))
+            return [*found_issues, *failures, *read_failures]
+
+        async def ask_merged() -> list[Issue]:
             merged_answers = await question_cache.ask_all(
                 self._merged_verifier.build_question(answer, bundle, pages) for pages in page_ranges
             )
-            return self._filter_failures(self._merged_verifier.read(merged_answers), question_cache)
+            return self._merged_verifier.read(merged_answers)
 
-        def select_questions(verifier: Verifier, whole_questions: list[Question[Findings]]) -> list[Question[Findings]]:
-            if len(page_ranges) == 1:
-                return whole_questions
-            return [question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)]
-
-        asked_verifiers = list(zip(self._verifiers, questions_by_verifier, strict=True))[0 if is_consistent else 1 :]
-        answers_by_verifier = await asyncio.gather(
-            *(question_cache.ask_all(select_questions(*asked_verifier)) for asked_verifier in asked_verifiers)
-        )
-        issues_by_verifier = [
-            verifier.read(verifier_answers)
-            for (verifier, _), verifier_answers in zip(asked_verifiers, answers_by_verifier, strict=True)
+        asked_verifiers = [
+            verifier
+            for verifier in (self._own_verifiers if self._profile == "lean" else self._verifiers)
+            if questions_by_agent[verifier.agent] and (is_consistent or verifier.agent != V2ConsistencyChecker.agent)
         ]
-        return self._filter_failures(
-            [issue for verifier_issues in issues_by_verifier for issue in verifier_issues], question_cache
-        )
-
-    def _filter_failures(self, model_issues: Sequence[Issue], question_cache: _QuestionCache) -> list[Issue]:
-        """The opinions that count: with ``on_agent_failure = "ignore"`` a verifier's failure does not, but is kept in mind."""
-        question_cache.unanswered_agents |= {issue.agent for issue in model_issues if is_agent_failure(issue)}
-        ignores_failures = self._on_agent_failure == "ignore"
-        return [issue for issue in model_issues if not (ignores_failures and is_agent_failure(issue))]
+        if self._profile == "lean":
+            if not is_consistent:
+                return []
+            issues_by_asker = await asyncio.gather(ask_merged(), *map(ask, asked_verifiers))
+        else:
+            issues_by_asker = await asyncio.gather(*map(ask, asked_verifiers))
+        return [issue for issues in issues_by_asker for issue in issues]
 
     def _build_outcome(
         self,
@@ -288,7 +301,6 @@ class RetryOrchestrator:
         attempts: tuple[Attempt, ...],
         question_cache: _QuestionCache,
         verdict: Verdict | None = None,
-        grounded_ratio: float | None = None,
     ) -> ClassificationOutcome:
         open_v4_issues = [issue for issue in issues if issue.agent == "V4" and issue.status == "open"]
         is_unscored = answer is None or any(issue.code == "V4-AGENT-FAILED" for issue in open_v4_issues)
@@ -298,7 +310,7 @@ class RetryOrchestrator:
             issues=tuple(issues),
             attempts=attempts,
             evidence_quality_score=None if is_unscored else compute_quality_score(open_v4_issues),
-            grounded_ratio=grounded_ratio,
+            grounded_ratio=None if answer is None else compute_grounded_ratio(answer, open_v4_issues),
             usage=question_cache.report_usage(),
             unanswered=tuple(sorted(question_cache.unanswered_agents)),
         )
@@ -464,10 +476,6 @@ def _build_attempt(
         issues=tuple(issue.issue_id for issue in issues),
         repairs=tuple(repairs),
     )
-
-
-def _has_blocker(issues: Iterable[Issue]) -> bool:
-    return any(issue.severity is IssueSeverity.BLOCKER for issue in issues)
 
 
 def _describe_first_error(error: ValidationError) -> str:

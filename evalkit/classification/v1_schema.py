@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from evalkit.classification.autofix import find_missing_types, is_repairable
+from evalkit.classification.findings import Findings, PageRange
 from evalkit.classification.schema import (
     ClassificationOutput,
     MixtureEntry,
@@ -20,6 +22,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
+from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
@@ -30,9 +33,24 @@ MIXTURE_LOCATION = "document_mixture"
 class V1SchemaValidator:
     """The structural checks."""
 
+    agent: Final = "V1"
+
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """Every structural fault of the classification, numbered from V1-0001."""
         return number_issues("V1", _find_faults(classification, bundle.total_pages))
+
+    def questions(
+        self,
+        classification: ClassificationOutput,  # noqa: ARG002 - the protocol's
+        bundle: DocumentBundle,  # noqa: ARG002
+        pages: PageRange | None = None,  # noqa: ARG002
+    ) -> list[Question[Findings]]:
+        """Return none: what can be counted is no matter of opinion."""
+        return []
+
+    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:  # noqa: ARG002 - the protocol's
+        """Return none, as nothing is asked."""
+        return []
 
 
 def _find_faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:

@@ -7,9 +7,9 @@ question to a model, which is not asked where the first part found a BLOCKER.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from evalkit.classification.autofix import has_unit_sum, is_repairable
 from evalkit.classification.findings import (
@@ -18,7 +18,6 @@ from evalkit.classification.findings import (
     PageRange,
     VerifierQuestion,
     build_issues_from_answers,
-    compute_rule_issues,
 )
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -53,6 +52,8 @@ TIE_TOLERANCE = Decimal("0.01")
 class V2ConsistencyChecker:
     """The consistency checks."""
 
+    agent: Final = "V2"
+
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
         return number_issues("V2", _find_faults(classification, bundle.total_pages))
@@ -66,10 +67,6 @@ class V2ConsistencyChecker:
                 "V2", "V2_Internal_Consistency_Checker", classification, bundle, _find_text_contradictions, pages
             )
         ]
-
-    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
-        """What the forms of the text say against its labels and boundaries, numbered from V2-0001."""
-        return compute_rule_issues("V2", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

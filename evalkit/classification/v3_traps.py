@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Final
 
 from evalkit.classification.findings import (
     Finding,
@@ -16,7 +17,6 @@ from evalkit.classification.findings import (
     VerifierQuestion,
     build_agent_failure,
     build_issues_from_answers,
-    compute_rule_issues,
     find_primary_types,
 )
 from evalkit.classification.schema import (
@@ -87,6 +87,8 @@ _QUOTED_TEXT_PATTERN = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
 class V3TrapDetector:
     """The domain traps."""
 
+    agent: Final = "V3"
+
     def __init__(self, traps: Traps | None = None) -> None:
         self._traps = traps or load_shipped_traps()
 
@@ -105,10 +107,6 @@ class V3TrapDetector:
     ) -> list[Question[Findings]]:
         """The model's part: traps that only show in context."""
         return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._find_context_traps, pages)]
-
-    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
-        """Traps that show in the text's forms, numbered from V3-0001."""
-        return compute_rule_issues("V3", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

@@ -7,14 +7,13 @@ bundle, never asked; a model only judges whether the evidence is relevant and su
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from evalkit.classification.findings import (
     Findings,
     PageRange,
     VerifierQuestion,
     build_issues_from_answers,
-    compute_rule_issues,
     find_primary_types,
 )
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
@@ -28,6 +27,8 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 
 MIN_SNIPPET_WORDS, MAX_SNIPPET_WORDS = 3, 60
 """Words of a snippet, both ends in."""
+
+_OUTSIDE_FILE = "V4-PAGE-OUTSIDE-FILE"
 
 PENALTY_BY_SEVERITY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
 """Hundredths taken off the score per issue."""
@@ -43,24 +44,17 @@ class EvidenceAssessment(NamedTuple):
 class V4EvidenceQualityAssessor:
     """The evidence checks."""
 
+    agent: Final = "V4"
+
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> EvidenceAssessment:
         """The computed part, numbered from V4-0001, and the score of these issues."""
-        return self.assess_grounding(classification, bundle)[0]
-
-    def assess_grounding(
-        self, classification: ClassificationOutput, bundle: DocumentBundle
-    ) -> tuple[EvidenceAssessment, float | None]:
-        """The computed part, and quotes found on the page they claim / quotes claimed; None where none is claimed."""
         locator = QuoteLocator(bundle)
         located_quotes = [
             (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
             for claimed_quote in _list_claimed_quotes(classification)
         ]
         issues = number_issues("V4", _find_faults(classification, bundle, located_quotes, locator))
-        found_flags = [quote_location.is_found for _, quote_location in located_quotes]
-        return EvidenceAssessment(issues, compute_quality_score(issues)), round(
-            sum(found_flags) / len(found_flags), 4
-        ) if found_flags else None
+        return EvidenceAssessment(issues, compute_quality_score(issues))
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
@@ -70,10 +64,6 @@ class V4EvidenceQualityAssessor:
             VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence, pages)
         ]
 
-    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
-        """Types that rest on quotes which are no evidence, numbered from V4-0001."""
-        return compute_rule_issues("V4", questions)
-
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
         return build_issues_from_answers("V4", answers)
@@ -82,6 +72,13 @@ class V4EvidenceQualityAssessor:
 def compute_quality_score(issues: Iterable[Issue]) -> float:
     """1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
+
+
+def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]) -> float | None:
+    """Quotes found on the page they claim / quotes claimed, by V4's computed issues; None where none is claimed."""
+    claimed_count = sum(1 for _ in _list_claimed_quotes(answer))
+    ungrounded_count = sum(issue.verdict is not None or issue.code == _OUTSIDE_FILE for issue in issues)
+    return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
 def describe_score(score: float) -> str:
@@ -134,7 +131,7 @@ def _find_faults(
     for claimed_quote, quote_location in located_quotes:
         if not 1 <= claimed_quote.evidence.page <= bundle.total_pages:
             yield claimed_quote.build_issue(
-                "V4-PAGE-OUTSIDE-FILE",
+                _OUTSIDE_FILE,
                 BLOCKER,
                 f"Evidence for {claimed_quote.document_type.value} is claimed on page {claimed_quote.evidence.page}, "
                 f"but the document has {bundle.total_pages} pages",

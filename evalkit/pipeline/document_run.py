@@ -81,7 +81,7 @@ def create_result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=collect_versions(settings.traps_file)
+        versions=collect_versions(settings.traps_file, settings.verifiers)
         | ({"models": settings.models.models_by_role} if settings.models.models_by_role else {}),
         times=times,
     )

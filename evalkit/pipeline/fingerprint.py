@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_model_weights
 from evalkit.classification.orchestrator import UnparseableClassification
+from evalkit.classification.own_verifiers import identify_code
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.traps import load_traps
 from evalkit.grounding import get_grounding_version
@@ -18,10 +20,14 @@ from evalkit.store import hash_canonical_json
 
 
 @cache
-def collect_versions(traps_file: str | None = None) -> dict[str, Any]:
-    """Of everything that makes a result: code, tables, prompts. UsageError for a site's traps that cannot be read."""
+def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Name the versions of all that makes a result: code, tables, prompts, a site's own verifiers.
+
+    UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
+    """
     traps = load_traps(traps_file)
-    return {
+    own_versions = {"own_verifiers": [asdict(identify_code(name)) for name in own_verifiers]} if own_verifiers else {}
+    return own_versions | {
         "evalkit": version("evalkit"),
         "grounding": get_grounding_version(),
         "types": load_type_definitions()["version"],
@@ -43,7 +49,7 @@ def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, suppl
             "profile": settings.profile,
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
-            "versions": collect_versions(settings.traps_file),
+            "versions": collect_versions(settings.traps_file, settings.verifiers),
             "supplied": None
             if supplied_classification is None
             else hash_canonical_json(_supplied_to_json(supplied_classification)),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.traps import load_traps
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.errors import UsageError
@@ -102,5 +103,6 @@ def create_orchestrator(
         profile=settings.profile,
         window_characters=settings.window_characters if model_session.has_language_models else None,
         v3=V3TrapDetector(load_traps(settings.traps_file)),
+        own_verifiers=load_own_verifiers(settings.verifiers, settings.verifier_seconds),
         include_rule_findings=include_rule_findings,
     )

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from evalkit.core.clocks import format_timestamp
-from evalkit.issue import Agent, IssueSeverity
+from evalkit.issue import IssueSeverity, ShippedAgent
 from evalkit.review.ground_truth import (
     Review,
     derive_review_status,
@@ -93,7 +93,7 @@ class QueueQuery:
 FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
     "severity": (*IssueSeverity, "none"),
     "dominant_type": None,  # of fields, the form or report
-    "agent": get_args(Agent),
+    "agent": get_args(ShippedAgent),
     "review_reason": get_args(ReviewReason),
     "source": None,
     "kind": get_args(SMEPacket.model_fields["kind"].annotation),

@@ -38,6 +38,7 @@ from evalkit.classification.findings import Findings
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
 from evalkit.classification.traps import PromptInjection, Trap, Traps, load_shipped_traps, load_traps, parse_traps
 from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.classification.verifiers import find_offline_issues
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
 from evalkit.evaluation.faults import load_fault_texts as texts_of_faults
@@ -697,4 +698,4 @@ def test_a_leaflet_is_nobodys_report(text: str, fires: bool, kind: str) -> None:
 
 def observed(value: Json, bundle: DocumentBundle) -> list[Issue]:
     detector = V3TrapDetector()
-    return detector.apply_text_rules(detector.questions(read(value), bundle))
+    return find_offline_issues(detector, detector.questions(read(value), bundle))

@@ -34,6 +34,7 @@ from evalkit.classification.findings import Findings
 from evalkit.classification.v4_evidence_quality import (
     EvidenceAssessment,
     V4EvidenceQualityAssessor,
+    compute_grounded_ratio,
     compute_quality_score,
 )
 from evalkit.documents.bundle import DocumentBundle
@@ -180,7 +181,7 @@ def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
 )
 def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json], ratio: float | None) -> None:
     claimed = read(one_segment(GENOMIC, 8, *quotes))
-    assert V4EvidenceQualityAssessor().assess_grounding(claimed, doc2_6())[1] == ratio
+    assert compute_grounded_ratio(claimed, V4EvidenceQualityAssessor().validate(claimed, doc2_6()).issues) == ratio
 
 
 # ------------------------------------------------------------------------------------------- the model's part

@@ -1,0 +1,79 @@
+"""The verifiers as one list: V1 to V4, and after them those of a site's own.
+
+Whatever a verifier raises while it works becomes ``{AGENT}-AGENT-FAILED``, a BLOCKER: broken is not "no issues".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from evalkit.classification.findings import PageRange, build_agent_failure
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.classification.v4_evidence_quality import EvidenceAssessment, V4EvidenceQualityAssessor
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
+from evalkit.issue import Agent, Issue
+from evalkit.llm.model import Answer, Question
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Verifier(Protocol):
+    """What checks a classification: by rules, and by questions that a model answers."""
+
+    @property
+    def agent(self) -> Agent:
+        """The name under which it raises issues; their codes and ids begin with it."""
+        ...
+
+    def validate(
+        self, classification: ClassificationOutput, bundle: DocumentBundle
+    ) -> Sequence[Issue] | EvidenceAssessment:
+        """Return what can be computed without asking anyone."""
+        ...
+
+    def questions(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
+    ) -> Sequence[Question[Any]]:
+        """Return what a model is asked, about the whole document or about these pages; perhaps nothing."""
+        ...
+
+    def read(self, answers: Sequence[Answer[Any]]) -> Sequence[Issue]:
+        """Turn the answers into issues."""
+        ...
+
+
+def list_shipped_verifiers(v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
+    """Return V1 to V4 in their order; ``v3`` has a site's own traps."""
+    return V1SchemaValidator(), V2ConsistencyChecker(), v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
+
+
+def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+    """Return what the verifier computes of the classification itself."""
+    computed = verifier.validate(answer, bundle)
+    return list(computed.issues if isinstance(computed, EvidenceAssessment) else computed)
+
+
+def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) -> list[Issue]:
+    """Return what can be computed of the verifier's questions, whichever model is asked them besides."""
+    issues = verifier.read([Answer(question, question.offline()) for question in questions])
+    return [issue.model_copy(update={"origin": "rule"}) for issue in issues]
+
+
+def attempt(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
+    """Return what a verifier's step gives, or nothing and the issue that says that the verifier could not work."""
+    try:
+        return list(step()), []
+    except UsageError as error:
+        return [], [build_agent_failure(verifier.agent, error.message)]
+    except Exception as error:  # noqa: BLE001 - it must escalate the case, not end the run
+        # Without the traceback: its message could quote the document.
+        log.error("what %s computes failed with %s", verifier.agent, type(error).__name__)  # noqa: TRY400
+        return [], [build_agent_failure(verifier.agent, f"computing failed ({type(error).__name__})")]
