@@ -14,6 +14,7 @@ from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_model_weights
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
+from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.traps import load_shipped_traps, load_traps, parse_traps
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
@@ -54,6 +55,7 @@ def run_checks(settings: Settings, *, live: bool = False) -> list[DoctorCheck]:
         *_check_models(settings, live=live),
         _check_prompts_and_tables(),
         *_check_own_traps(settings.traps_file),
+        *(_check_own_verifier(name, settings) for name in settings.verifiers),
         _check_output_folder(settings.output),
         _check_database(settings),
     ]
@@ -228,6 +230,14 @@ def _check_own_traps(path: str | None) -> list[DoctorCheck]:
     example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
     summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
     return [DoctorCheck("own traps", True, "; ".join([summary, *given_up_notes]))]
+
+
+def _check_own_verifier(name: str, settings: Settings) -> DoctorCheck:
+    try:
+        (verifier,) = load_own_verifiers([name], settings.verifier_seconds)
+    except EvalkitError as error:
+        return DoctorCheck(f"verifier {name}", False, error.message, error.remedy)
+    return DoctorCheck(f"verifier {name}", True, f"{verifier.agent}, version {verifier.code.version}")
 
 
 def _check_database(settings: Settings) -> DoctorCheck:
