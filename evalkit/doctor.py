@@ -12,9 +12,9 @@ from typing import Any
 
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_model_weights
+from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
-from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.traps import load_shipped_traps, load_traps, parse_traps
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file

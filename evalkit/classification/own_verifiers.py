@@ -241,17 +241,19 @@ def _find_entry_point(name: str) -> tuple[EntryPoint, Distribution]:
     matches = {
         entry_point.dist.name: (entry_point, entry_point.dist)
         for entry_point in offered
-        if entry_point.name == name and entry_point.dist is not None and not _is_in_current_folder(entry_point.dist)
+        if entry_point.name == name and entry_point.dist is not None
     }
     if len(matches) > 1:
         raise _build_usage_error(name, f"{' and '.join(sorted(matches))} both offer it")
     if not matches:
-        others = sorted({entry_point.name for entry_point in offered})
-        offer_text = f"offered are {', '.join(others)}" if others else "none is"
+        other_names = ", ".join(sorted({entry_point.name for entry_point in offered})) or "none"
         raise _build_usage_error(
-            name, f"no installed distribution offers it in the group {ENTRY_POINT_GROUP} ({offer_text})"
+            name, f"no installed distribution offers it in the group {ENTRY_POINT_GROUP} (offered: {other_names})"
         )
-    return next(iter(matches.values()))
+    ((entry_point, distribution),) = matches.values()
+    if _is_in_current_folder(distribution):
+        raise _build_usage_error(name, "its distribution lies in the current folder, which is not trusted")
+    return entry_point, distribution
 
 
 def _is_in_current_folder(distribution: Distribution) -> bool:
