@@ -277,11 +277,11 @@ def build_template(
     from evalkit.pipeline.statement_templates import build_template as build
     from evalkit.pipeline.statement_templates import is_stable_template
     from evalkit.statements.statement_template import render_template_toml
-    from evalkit.store import OutputFolder, template_file_name
+    from evalkit.store import template_file_name
 
     proposed, usage, proposed_by = build(_read_pdf_in_worker(pdf), pdf, model=model)
     if to is None:
-        output_folder, name = OutputFolder(_resolve_output(output)), template_file_name(proposed.template.template_id)
+        output_folder, name = _open_output(output), template_file_name(proposed.template.template_id)
         target = f"{output_folder.root}/{name}"
         if is_stable_template(output_folder, proposed.template.template_id):
             raise UsageError(
@@ -420,9 +420,8 @@ def show(
     from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
     from evalkit.review.seeded_cases import read_shown_result
     from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
-    from evalkit.store import OutputFolder
 
-    output_folder = OutputFolder(_require_output(output))
+    output_folder = _require_output(output)
     if get_base_case_id(doc_id).endswith((EXTRACTION_SUFFIX, TEMPLATE_CASE_SUFFIX)):
         packet = read_packet(output_folder, doc_id)
         if as_json:
@@ -544,9 +543,10 @@ def export(
     Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
     """
     from evalkit.evaluation.export import export_ground_truth
+    from evalkit.settings import Settings
 
     row_count = export_ground_truth(
-        _require_output(output),
+        _require_output(output).root,
         to,
         file_format=file_format.value,
         level=level.value,
@@ -555,6 +555,7 @@ def export(
         split=None if split is None else {"train": split, "test": 1 - split},
         seed=seed,
         with_text=with_text,
+        settings=Settings.load(),
     )
     if to is not None and as_json:
         _print_json({"rows": row_count, "to": str(to), "format": file_format.value, "level": level.value})
@@ -596,7 +597,6 @@ def review(
         port,
         public_url,
         settings.review,
-        settings.database,
         typer.echo,
         log_format=context.obj,
         is_hub_service=jupyterhub,
@@ -620,9 +620,8 @@ def add(
     Example: evalkit reviewers add dr_lee
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import OutputFolder
 
-    code = Roster(OutputFolder(_require_output(output))).add_reviewer(name, role=role.value if role else None)
+    code = Roster(_require_output(output)).add_reviewer(name, role=role.value if role else None)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
@@ -640,9 +639,8 @@ def appoint(
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import OutputFolder
 
-    Roster(OutputFolder(_require_output(output))).set_role(name, role.value)
+    Roster(_require_output(output)).set_role(name, role.value)
     typer.echo(f"{name} is an {role.value} now")
 
 
@@ -659,9 +657,8 @@ def remove(
     Example: evalkit reviewers remove dr_lee
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import OutputFolder
 
-    Roster(OutputFolder(_require_output(output))).remove_reviewer(name)
+    Roster(_require_output(output)).remove_reviewer(name)
     typer.echo(f"{name} is no longer a reviewer here")
 
 
@@ -672,9 +669,8 @@ def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> 
     Example: evalkit reviewers list
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import OutputFolder
 
-    roles = Roster(OutputFolder(_require_output(output))).read_roles()
+    roles = Roster(_require_output(output)).read_roles()
     if as_json:
         _print_json(roles)
     elif roles:
@@ -706,11 +702,11 @@ def report(
     """
     from evalkit.core.clocks import format_timestamp, utc_now
     from evalkit.evaluation.report import build, convert_to_json, write_html
-    from evalkit.evaluation.study import read_study
+    from evalkit.evaluation.study import read_folder_study
     from evalkit.settings import Settings
 
     foreign_types = Settings.load().foreign_types
-    study = read_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
+    study = read_folder_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
     evaluation_report = build(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
     if to is not None:
         write_html(evaluation_report, to)
@@ -755,7 +751,7 @@ def sample(
     from evalkit.evaluation.sampling import draw_sample as draw
     from evalkit.settings import Settings
 
-    output_location = _require_output(output)
+    output_folder = _require_output(output)
     if seeded:
         if by is not None:
             raise UsageError(
@@ -764,11 +760,11 @@ def sample(
                 remedy="Give --seeded or --by, not both.",
             )
         _sample_seeded(
-            output_location, number, seed=Settings.load().audit_seed, drawn_at=current_timestamp(), as_json=as_json
+            output_folder, number, seed=Settings.load().audit_seed, drawn_at=current_timestamp(), as_json=as_json
         )
         return
     by = by or SampleBy.type
-    draw_record = draw(output_location, number, by.value, seed=Settings.load().audit_seed, drawn_at=current_timestamp())
+    draw_record = draw(output_folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=current_timestamp())
     if as_json:
         _print_json(draw_record.model_dump(mode="json"))
         return
@@ -783,15 +779,15 @@ def sample(
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
     typer.echo(
-        f"{sum(len(stratum.drawn) for stratum in draw_record.strata)} documents wait in the queue: {_format_queue_command(str(output_location))}"
+        f"{sum(len(stratum.drawn) for stratum in draw_record.strata)} documents wait in the queue: {_format_queue_command(str(output_folder.root))}"
     )
 
 
-def _sample_seeded(output_location: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+def _sample_seeded(output_folder: OutputFolder, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
     from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
     from evalkit.review.seeded_cases import describe_fault
 
-    seeded_sample = sample_seeded_cases(output_location, number, seed=seed, drawn_at=drawn_at)
+    seeded_sample = sample_seeded_cases(output_folder, number, seed=seed, drawn_at=drawn_at)
     rows = [
         [seeded_case.packet.case_id, seeded_case.doc_id, seeded_case.fault.kind, describe_fault(seeded_case.fault)]
         for seeded_case in seeded_sample.cases
@@ -825,8 +821,10 @@ def compare(
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
-    foreign_types = Settings.load().foreign_types
-    studies = [read_study(output, truth=truth, foreign_types=foreign_types) for output in (a, b)]
+    settings = Settings.load()
+    studies = [
+        read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b)
+    ]
     comparison = compare_studies(*studies)
     if as_json:
         _print_json(comparison.to_json())
@@ -864,11 +862,12 @@ def challenge(
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """
     from evalkit.evaluation.mutation_testing import run_mutation_test
+    from evalkit.settings import Settings
 
+    settings = Settings.load(models={"default": model} if model is not None else None, profile=profile)
     challenge_outcome = run_mutation_test(
         paths,
-        model=model,
-        profile=profile,
+        settings,
         classifications=classifications,
         kinds=filter(None, map(str.strip, (kinds or "").split(","))),
         limit=limit,
@@ -1056,20 +1055,20 @@ def purge(
             code="PURGE-NAMED",
             remedy="Purge the named ones first, and the old ones by a second call.",
         )
-    output_location, now = _require_output(output), utc_now()
+    output_folder, now = _require_output(output), utc_now()
     requested_ids, expired_before = doc_ids or [], None
     expired_ids: tuple[str, ...] = ()
     if is_expired:
         older_than = _resolve_retention_days(older_than)
     if older_than is not None:
         expired_before = now - timedelta(days=older_than)
-        expired_ids = _find_expired_ids(output_location, expired_before)
+        expired_ids = _find_expired_ids(output_folder, expired_before)
     if again:
-        requested_ids += find_restored_documents(output_location)
-    if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_location)):
+        requested_ids += find_restored_documents(output_folder)
+    if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
     if dry_run or (expired_before and not yes):
-        files_by_document = list_removable_files(output_location, [*requested_ids, *expired_ids])
+        files_by_document = list_removable_files(output_folder, [*requested_ids, *expired_ids])
         if as_json:
             _print_json(files_by_document)
         else:
@@ -1079,7 +1078,7 @@ def purge(
             typer.echo(f"{len(files_by_document)} documents would be purged; nothing was removed{hint}")
         return
     purged_documents = purge_documents(
-        output_location,
+        output_folder,
         requested_ids,
         purged_at=format_timestamp(now),
         expired_ids=expired_ids,
@@ -1156,11 +1155,11 @@ def export_audit(
     raise typer.Exit(1 if problems else 0)
 
 
-def _find_expired_ids(output_location: Path | str, expired_before: datetime) -> tuple[str, ...]:
+def _find_expired_ids(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
     """The documents that have been finished since; of others that are as old it is said why they stay."""
     from evalkit.pipeline.purge import find_expired_documents
 
-    expired_documents = find_expired_documents(output_location, expired_before=expired_before)
+    expired_documents = find_expired_documents(output_folder, expired_before=expired_before)
     for doc_id in expired_documents.waiting:
         _print_to_stderr(f"{doc_id} is as old, and stays: a case of it waits")
     for doc_id in expired_documents.unreadable:
@@ -1206,12 +1205,12 @@ def _print_purged_documents(purged_documents: list[PurgedDocument], *, as_json: 
     typer.echo(f"{len(purged_documents)} documents purged")
 
 
-def _print_run_timings(output_location: Path | str, *, as_json: bool) -> None:
+def _print_run_timings(output_folder: OutputFolder, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from evalkit.pipeline.timings_report import STEP_EXPLANATIONS, summarise_last_run
 
-    timings = summarise_last_run(output_location)
+    timings = summarise_last_run(output_folder)
     if as_json:
         _print_json(
             asdict(timings) | {"reasons": [{"why": reason, "remedy": remedy} for reason, remedy in timings.reasons]}
@@ -1292,19 +1291,21 @@ def _print_text(text: str) -> None:
     typer.echo("\n".join(map(_replace_control_characters, text.split("\n"))))
 
 
-def _resolve_output(output: str | None) -> Path | str:
+def _open_output(output: str | None) -> OutputFolder:
+    """Open the output folder of the option or the settings, in the database that is set."""
     from evalkit.settings import Settings
-    from evalkit.store import parse_output_location
+    from evalkit.store import open_output_folder
 
-    return parse_output_location(Settings.load(output=output).output)
+    settings = Settings.load(output=output)
+    return open_output_folder(settings.output, settings.database)
 
 
-def _require_output(output: str | None) -> Path | str:
-    from evalkit.store import OutputFolder
+def _require_output(output: str | None) -> OutputFolder:
+    from evalkit.store import require_output_folder
 
-    output_location = _resolve_output(output)
-    OutputFolder(output_location).require_output_folder()
-    return output_location
+    output_folder = _open_output(output)
+    require_output_folder(output_folder)
+    return output_folder
 
 
 def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
@@ -1338,14 +1339,12 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
 def _read_template_text(template: Path, output: str | None) -> tuple[str, str]:
     """The template of that file, or where only a name is given of that name in the output folder; the file's bare name."""
     from evalkit.core.safe_io import FileTooLarge, read_regular_file
-    from evalkit.store import OutputFolder, template_file_name
+    from evalkit.store import template_file_name
 
     name = template_file_name(template.name.removesuffix(".toml"))
     is_file = template.is_file() or template.parent != Path()
     try:
-        text = (
-            read_regular_file(template) if is_file else OutputFolder(_resolve_output(output)).read_bytes(name)
-        ).decode()
+        text = (read_regular_file(template) if is_file else _open_output(output).read_bytes(name)).decode()
     except FileTooLarge as error:
         raise UsageError(
             f"{template} is no template: {error.strerror}", code="TEMPLATE", remedy="Name another file."
@@ -1501,7 +1500,9 @@ def _print_run_summary(summary: RunSummary) -> None:
 
 def _format_queue_command(output: str) -> str:
     """The command that shows the cases of this output folder."""
-    return "evalkit queue" if output == str(_resolve_output(None)) else f"evalkit queue --output {shlex.quote(output)}"
+    return (
+        "evalkit queue" if output == str(_open_output(None).root) else f"evalkit queue --output {shlex.quote(output)}"
+    )
 
 
 def _format_usage(usage: Usage | UsageTotal) -> str:

@@ -23,7 +23,7 @@ from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, draw_test_image, find_model_capabilities
 from evalkit.settings import LOCAL_EXECUTOR, Settings
-from evalkit.store import OutputFolder, parse_output_location
+from evalkit.store import open_output_folder, parse_output_location
 
 _REQUIRED_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
 _MIN_FREE_BYTES = 1 << 30
@@ -244,7 +244,7 @@ def _check_database(settings: Settings) -> DoctorCheck:
     from evalkit.store import describe_database
 
     try:
-        return DoctorCheck("database", True, describe_database(settings.output, settings.database))
+        return DoctorCheck("database", True, describe_database(open_output_folder(settings.output, settings.database)))
     except EvalkitError as error:
         return DoctorCheck("database", False, error.message, error.remedy)
 
@@ -253,7 +253,7 @@ def _check_output_folder(output: str) -> DoctorCheck:
     try:
         folder = parse_output_location(output)
         if isinstance(folder, str):
-            empty_note = "" if OutputFolder(folder).has_folder() else "; nothing is in it yet"
+            empty_note = "" if open_output_folder(folder).has_folder() else "; nothing is in it yet"
             return DoctorCheck("output folder", True, f"{folder}{empty_note}")
     except EvalkitError as error:
         return DoctorCheck("output folder", False, error.message, error.remedy)

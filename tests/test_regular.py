@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from places import open_folder
 
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.traps import load_traps
@@ -14,7 +15,6 @@ from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.supplied_labels import read_classifications, read_production_labels, read_true_labels
-from evalkit.store import OutputFolder
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -103,5 +103,5 @@ def test_in_the_output_folder_it_is_a_damaged_file(
 ) -> None:
     unfit(tmp_path / "results" / "a.json")
     with pytest.raises(StoreError, match=r"results/a\.json is not one of evalkit's files") as refused:
-        OutputFolder(tmp_path).read_bytes("results/a.json", at_most)
+        open_folder(tmp_path).read_bytes("results/a.json", at_most)
     assert refused.value.code == "STORE-TORN"

@@ -39,6 +39,7 @@ from evalkit.review.queue import QueueQuery
 from evalkit.review.session import ReviewCase, ReviewSession, SubmissionReceipt
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.statements.statement_template import StatementTemplate
+from evalkit.store import OutputFolder, open_output_folder
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import CasePanel, build_page_marks, choose_highlight_style, render_case, render_issue_context
 from widgets.fault_panel import FaultPanel
@@ -132,9 +133,9 @@ def _log_traceback(error: Exception) -> str:
 class Workbench:
     """One expert in one browser tab."""
 
-    def __init__(self, output: Path | str, reviewer: str, *, is_behind_login: bool = False) -> None:
+    def __init__(self, output_folder: OutputFolder, reviewer: str, *, is_behind_login: bool = False) -> None:
         """``is_behind_login``: behind the login of `evalkit review`, with the browser's whole window."""
-        self._output = output
+        self._output_folder = output_folder
         self._reviewer = reviewer
         self._review_session: ReviewSession | None = None
         self._tab_id = ""
@@ -250,7 +251,7 @@ class Workbench:
         self._tab_id = tab_id
         self._forget_case()  # of a page before, or of another view of this notebook
         try:
-            self._review_session = self._review_session or ReviewSession(self._output, self._reviewer, tab_id)
+            self._review_session = self._review_session or ReviewSession(self._output_folder, self._reviewer, tab_id)
             self._show_role(self._review_session.role)
         except EvalkitError as error:
             self._show_fault(error, message)
@@ -1212,7 +1213,13 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
             code="REVIEWER-NAME",
             remedy="Start `evalkit review`, or in JupyterLab say show('output', reviewer='dr_lee').",
         )
-    output_location = os.environ.get("EVALKIT_OUTPUT") if is_voila else output
-    workbench = Workbench(output_location or "output", reviewer_name, is_behind_login=is_voila)
+    if is_voila:  # the server has read the settings
+        output, database_url = os.environ.get("EVALKIT_OUTPUT"), os.environ.get("EVALKIT_DATABASE")
+    else:
+        from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
+
+        database_url = Settings.load().database
+    output_folder = open_output_folder(output or "output", database_url)
+    workbench = Workbench(output_folder, reviewer_name, is_behind_login=is_voila)
     atexit.register(workbench.close_session)  # as the kernel is shut down: a logout, a restart
     return workbench.view

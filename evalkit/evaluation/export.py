@@ -47,7 +47,8 @@ from evalkit.evaluation.splitting import split_documents as divided
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle
 from evalkit.review.roster import Roster
-from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, result_file_name
+from evalkit.settings import Settings
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, open_output_folder, result_file_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,6 +146,7 @@ def export_ground_truth(
     split: Mapping[str, float] | None = None,
     seed: int = 0,
     with_text: bool = False,
+    settings: Settings | None = None,
 ) -> int:
     """Write the ground truth of an output folder to a file or a new folder; how many rows there were.
 
@@ -159,6 +161,7 @@ def export_ground_truth(
         split: Shares by part, such as ``{"train": 0.8, "test": 0.2}``; a patient, or near copies, are never divided.
         seed: Of the split.
         with_text: What the pages say, too.
+        settings: Instead of the environment and ``evalkit.toml``; they name the database.
 
     UsageError where the options do not fit or ``to`` cannot be written; EvalkitError where what was written does not
     read as it was meant. Where documents had to be left out or lack something, all others are written, and then a
@@ -167,11 +170,12 @@ def export_ground_truth(
     options = _ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
     _check_options(options, target, file_format)
-    export_content = _collect_content(OutputFolder(output), options)
+    output_folder = open_output_folder(output, (settings or Settings.load()).database)
+    export_content = _collect_content(output_folder, options)
     try:
         if file_format == "folder":
             assert target is not None  # noqa: S101 - _check_options
-            row_count = _write_folder(export_content, options, target, OutputFolder(output))
+            row_count = _write_folder(export_content, options, target, output_folder)
         else:
             row_count = _write_file(export_content.documents, options, target, file_format)
     except OSError as error:
@@ -255,8 +259,8 @@ def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth
     reviewers = set(folder_truth.reviewers)
     try:
         reviewers.update(Roster(output_folder).list_names())
-        if has_database(output_folder.root):
-            with OutputIndex(output_folder.root) as index:
+        if has_database(output_folder):
+            with OutputIndex(output_folder) as index:
                 row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
     except StoreError as error:
         problems.append(error.message)

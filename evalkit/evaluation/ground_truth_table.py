@@ -18,7 +18,14 @@ from evalkit.errors import StoreError
 from evalkit.pipeline.sample_draws import read_draw_probabilities
 from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED_PREFIX, GroundTruth, is_simulated, list_revisions
 from evalkit.review.packet import get_base_case_id
-from evalkit.store import GROUND_TRUTH_FOLDER, REVIEWS_FOLDER, OutputFolder, bundle_file_name, review_file_name
+from evalkit.store import (
+    GROUND_TRUTH_FOLDER,
+    REVIEWS_FOLDER,
+    OutputFolder,
+    bundle_file_name,
+    open_output_folder,
+    review_file_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +145,7 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
     """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
-    output_folder = OutputFolder(output)
+    output_folder = open_output_folder(output)
     problems: list[str] = []
     draw_probabilities = _read_draws(output_folder, problems)
     reviews = list(_iterate_review_outcomes(output_folder, problems))

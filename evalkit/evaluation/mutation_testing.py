@@ -44,7 +44,7 @@ from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
 from evalkit.pipeline.supplied_labels import read_classifications
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.settings import LimitSettings, Settings
-from evalkit.store import RESULTS_FOLDER, OutputFolder, encode_canonical_json, parse_output_location
+from evalkit.store import RESULTS_FOLDER, encode_canonical_json, open_output_folder, parse_output_location
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,44 +225,38 @@ def challenge(
     settings: Settings | None = None,
 ) -> pd.DataFrame:
     """:func:`run_mutation_test`, as a table with one row per kind of fault (``MutationTestReport.tabulate_kinds``)."""
+    run_settings = settings or Settings.load(models={"default": model} if model is not None else None)
     report = run_mutation_test(
-        paths, model=model, classifications=classifications, kinds=kinds, limit=limit, seed=seed, settings=settings
+        paths, run_settings, classifications=classifications, kinds=kinds, limit=limit, seed=seed
     )
     return report.tabulate_kinds()
 
 
 def run_mutation_test(
     paths: Iterable[Path | str],
+    settings: Settings,
     *,
-    model: str | None = None,
-    profile: str | None = None,
     classifications: Path | str | None = None,
     kinds: Iterable[str] = (),
     limit: int = DEFAULT_MAX_CASES,
     seed: int = 0,
-    settings: Settings | None = None,
 ) -> MutationTestReport:
     """Plant faults into classifications that are right, and see who catches them. Nothing is written.
 
     Args:
         paths: output folders, of which the documents count that were accepted or that experts validated; PDF files
             and folders of PDFs, which are read and classified, and count if they are accepted.
-        model: who classifies PDFs and answers the verifiers' questions.
-        profile: ``full`` or ``lean``.
+        settings: name the models. Limits for a document count for nothing here, as one document is asked about often;
+            those of a run hold. ``on_agent_failure`` counts as ``escalate``.
         classifications: folder with ``{doc_id}.json``: right answers for PDFs, instead of asking.
         kinds: names of kinds, or ``structural``, ``quote``, ``semantic``; none: all.
         limit: so many cases of each kind at most.
         seed: the same seed plants the same faults.
-        settings: instead of the environment and ``evalkit.toml``. Limits for a document count for nothing here, as one
-            document is asked about often; those of a run hold. ``on_agent_failure`` counts as ``escalate``.
 
     Raises:
         UsageError: no such kind, no such path, or no classification that is taken for right.
     """
-    run_settings = settings or Settings.load(models={"default": model} if model is not None else None, profile=profile)
-    return run_sync(
-        _run_mutation_test(list(paths), run_settings, classifications, select_operators(kinds), limit, seed)
-    )
+    return run_sync(_run_mutation_test(list(paths), settings, classifications, select_operators(kinds), limit, seed))
 
 
 def select_operators(kinds: Iterable[str]) -> list[MutationOperator]:
@@ -345,7 +339,7 @@ def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], lis
     """Output folders, and whatever else."""
     folder_paths, other_paths = [], []
     for path in map(parse_output_location, paths):
-        if isinstance(path, str) or OutputFolder(path).has_folder(RESULTS_FOLDER):
+        if isinstance(path, str) or open_output_folder(path).has_folder(RESULTS_FOLDER):
             folder_paths.append(path)
         else:
             other_paths.append(path)
@@ -357,7 +351,7 @@ def iterate_accepted_answers(folder_path: Path | str, problems: list[str]) -> It
 
     Those that an expert corrected are left out, accepted or not: their answer was wrong.
     """
-    output_folder = OutputFolder(folder_path)
+    output_folder = open_output_folder(folder_path)
     ground_truth = read_folder_ground_truth(folder_path)
     problems += ground_truth.problems
     source_by_doc_id = {

@@ -15,7 +15,7 @@ from evalkit.evaluation.domain_estimation import CertainCounts, DrawnDocument, e
 from evalkit.evaluation.headline_estimates import has_certain_inclusion
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
-from evalkit.store import OutputFolder, result_file_name, validate_stored
+from evalkit.store import open_output_folder, result_file_name, validate_stored
 
 DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence"),
@@ -74,7 +74,7 @@ def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
     is none, StoreError where it is damaged.
     """
     result_name = result_file_name(doc_id)
-    stored_classification = OutputFolder(study.output).read_json(result_name).get("classification")
+    stored_classification = open_output_folder(study.output).read_json(result_name).get("classification")
     if stored_classification is None:
         return pd.DataFrame([], columns=list(EVIDENCE_COLUMNS))
     classification = validate_stored(

@@ -38,7 +38,7 @@ from evalkit.evaluation.export import replace_atomically, write_private_file
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
-from evalkit.store import OutputFolder
+from evalkit.store import open_output_folder
 
 SIMULATED_WARNING = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
@@ -584,7 +584,7 @@ def _build_cost_section(study: Study) -> EvaluationSection:
 
 
 def _build_templates_section(study: Study) -> EvaluationSection | None:
-    review_cycles = read_review_cycles(OutputFolder(study.output))
+    review_cycles = read_review_cycles(open_output_folder(study.output))
     if not review_cycles:
         return None
     review_metrics = measure_template_reviews(review_cycles)

@@ -11,12 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Literal, get_args
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.evaluation.study import DocumentRecord, Study, read_study
+from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
 from evalkit.pipeline.supplied_labels import read_stored_labels
 from evalkit.review.loaders import read_bundle, read_result
@@ -118,22 +117,23 @@ def _spread_evenly(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str
     return draw_sizes
 
 
-def draw_sample(output: Path | str, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
+def draw_sample(
+    output_folder: OutputFolder, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str
+) -> Draw:
     """Draw documents and put them into the queue; what was drawn.
 
     The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
     the next run. UsageError as in ``plan_draw``, or where a run is writing; StoreError.
     """
-    output_folder = OutputFolder(output)
     with output_folder.run_lock():
-        draw = plan_draw(read_study(output), draw_size, stratify_by, seed=seed, drawn_at=drawn_at)
+        draw = plan_draw(read_folder_study(output_folder), draw_size, stratify_by, seed=seed, drawn_at=drawn_at)
         if not output_folder.create_json(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")
         ):
             raise StoreError(
                 "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
             )
-        with OutputIndex(output) as index:
+        with OutputIndex(output_folder) as index:
             _publish_missing_packets(output_folder, index, drawn_at)
     return draw
 

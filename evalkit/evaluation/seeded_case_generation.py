@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 
 from evalkit.classification.document_result import DocumentResult
@@ -36,7 +35,7 @@ from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_checks import read_attention_checks as read_attention
-from evalkit.evaluation.study import DocumentRecord, read_study
+from evalkit.evaluation.study import DocumentRecord, read_folder_study
 from evalkit.issue import Agent, Issue, number_issues
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -84,7 +83,7 @@ class SeededDraw:
     """The case_ids of seeded cases, earlier ones too, that wait although everybody in the roster knows the document."""
 
 
-def sample_seeded_cases(output: Path | str, case_count: int, *, seed: str, drawn_at: str) -> SeededDraw:
+def sample_seeded_cases(output_folder: OutputFolder, case_count: int, *, seed: str, drawn_at: str) -> SeededDraw:
     """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.
 
     Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
@@ -93,16 +92,15 @@ def sample_seeded_cases(output: Path | str, case_count: int, *, seed: str, drawn
     """
     if case_count < 1:
         raise UsageError(f"{case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
-    output_folder = OutputFolder(output)
     with output_folder.run_lock():
-        vouched_documents = [record for record in read_study(output).documents if _is_vouched(record)]
+        vouched_documents = [record for record in read_folder_study(output_folder).documents if _is_vouched(record)]
         candidates = [
             record for record in vouched_documents if record.truth and not record.truth.is_simulated
         ] or vouched_documents
         candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
         seeded_doc_ids = {doc_id for _, doc_id in iterate_seeded_cases(output_folder)}
         deciding_reviewers = Roster(output_folder).list_deciding_reviewers()
-        with OutputIndex(output) as index:
+        with OutputIndex(output_folder) as index:
             seeded_cases: list[Seeded] = []
             known_to_everybody = 0
             for record in candidates:

@@ -32,6 +32,7 @@ from evalkit.pipeline.supplied_labels import (
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, list_revisions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
+from evalkit.settings import Settings
 from evalkit.store import (
     GROUND_TRUTH_FOLDER,
     PACKETS_FOLDER,
@@ -41,6 +42,7 @@ from evalkit.store import (
     OutputIndex,
     ground_truth_file_name,
     has_database,
+    open_output_folder,
     packet_file_name,
     result_file_name,
     review_file_name,
@@ -264,6 +266,7 @@ def read_study(
     truth: Path | str | None = None,
     production: Path | str | None = None,
     foreign_types: Mapping[str, str] | None = None,
+    settings: Settings | None = None,
 ) -> Study:
     """Read an output folder.
 
@@ -274,12 +277,24 @@ def read_study(
             before any review.
         production: CSV or JSON with the production classifier's labels, before those that a run was given.
         foreign_types: a label of the production classifier → one of the five types.
+        settings: instead of the environment and ``evalkit.toml``; they name the database.
 
     Raises:
         UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
         StoreError: a draw, ``production_labels.json`` or the index is damaged: they are about all documents.
     """
-    output_folder = OutputFolder(output)
+    output_folder = open_output_folder(output, (settings or Settings.load()).database)
+    return read_folder_study(output_folder, truth=truth, production=production, foreign_types=foreign_types)
+
+
+def read_folder_study(
+    output_folder: OutputFolder,
+    *,
+    truth: Path | str | None = None,
+    production: Path | str | None = None,
+    foreign_types: Mapping[str, str] | None = None,
+) -> Study:
+    """Read an output folder that is open, as ``read_study`` does."""
     if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
             f"{output_folder.root} holds no results",
@@ -407,9 +422,9 @@ class _StudyReader:
         self._production_rows: Mapping[str, Mapping[str, Any]] = {}
 
     def _read_index_rows(self) -> dict[str, dict[str, Any]]:
-        if not has_database(self.output_folder.root):
+        if not has_database(self.output_folder):
             return {}
-        with OutputIndex(self.output_folder.root) as index:
+        with OutputIndex(self.output_folder) as index:
             return {row["doc_id"]: row for row in index.list_documents()}
 
     def iterate_result_names(self) -> Iterator[str]:

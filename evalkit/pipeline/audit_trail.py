@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
@@ -43,10 +43,10 @@ EVENT_COLUMNS = (
 AuditEvent = dict[str, Any]
 
 
-def list_audit_events(output: Path | str) -> tuple[list[AuditEvent], list[str]]:
+def list_audit_events(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
     """The events by time (columns ``EVENT_COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
-    output_folder, problems = OutputFolder(output), list[str]()
-    with OutputIndex(output) as index:
+    problems: list[str] = []
+    with OutputIndex(output_folder) as index:
         opened_events = [
             _create_event("opened", at=view.opened_at, who=view.reviewer, case_id=view.case_id)
             for view in index.view_log.list_views()

@@ -65,11 +65,14 @@ from evalkit.store import (
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
     SEED_RECORDS_FOLDER,
+    LocalOutputFolder,
     OutputFolder,
     OutputIndex,
     ReviewHead,
     bundle_file_name,
     ground_truth_file_name,
+    list_foreign_names,
+    list_sequence_files,
     packet_file_name,
     purge_record_file_name,
     result_file_name,
@@ -116,13 +119,12 @@ class IntegrityReport:
         return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
-def verify_integrity(output: Path | str, *, export_path: Path | None = None) -> IntegrityReport:
+def verify_integrity(output_folder: OutputFolder, *, export_path: Path | None = None) -> IntegrityReport:
     """Look at every file; experts may work meanwhile. ``export_path`` is an earlier ``audit export`` as JSON.
 
     UsageError where that cannot be read.
     """
-    output_folder = OutputFolder(output)
-    with OutputIndex(output) as index:
+    with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
         case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
         if export_path is not None:
@@ -195,7 +197,7 @@ def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
-    output_folder.list_sequence_files(f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
+    list_sequence_files(output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
     chain = read_numbered_reviews(output_folder, case_id)
     previous_sha256 = None
     for revision, review in chain:
@@ -391,8 +393,9 @@ def _check_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
 
 
 def _check_links(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for name in output_folder.list_links():
-        yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
+    if isinstance(output_folder, LocalOutputFolder):
+        for name in output_folder.list_links():
+            yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
 
 
 def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
@@ -440,7 +443,7 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterato
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolders(REVIEWS_FOLDER))
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
-        for name in output_folder.list_foreign_names(subfolder):
+        for name in list_foreign_names(output_folder, subfolder):
             yield IntegrityFault(
                 f"{subfolder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere."
             )

@@ -27,7 +27,7 @@ from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
 from evalkit.review.loaders import read_extractions
 from evalkit.settings import Settings
-from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex
+from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex, open_output_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +126,7 @@ def extract(
     resolved_settings = resolve_settings(
         settings, output=output, model=model, workers=workers, reader=reader, executor=executor
     )
-    output_folder = OutputFolder(output or resolved_settings.output, resolved_settings.database)
+    output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
         _extract_documents(
             paths,
@@ -154,7 +154,7 @@ async def _extract_documents(
 ) -> ExtractSummary:
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
-    with output_folder.run_lock(), OutputIndex(output_folder.root, settings.database) as index:
+    with output_folder.run_lock(), OutputIndex(output_folder) as index:
         doc_id_by_sha256 = _map_known_doc_ids(output_folder, index)
         discovered = discover_documents(paths, doc_id_by_sha256)
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)

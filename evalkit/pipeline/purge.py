@@ -53,11 +53,13 @@ from evalkit.store import (
     SAMPLE_DRAWS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
+    LocalOutputFolder,
     OutputFolder,
     OutputIndex,
     bundle_file_name,
     extraction_file_name,
     ground_truth_file_name,
+    list_sequence_files,
     packet_file_name,
     purge_record_file_name,
     result_file_name,
@@ -192,7 +194,7 @@ class ExpiredDocuments:
 
 
 def purge(
-    output: Path | str,
+    output_folder: OutputFolder,
     doc_ids: Iterable[str],
     *,
     purged_at: str,
@@ -206,8 +208,7 @@ def purge(
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
     """
-    output_folder = OutputFolder(output)
-    with output_folder.run_lock(), OutputIndex(output) as index:
+    with output_folder.run_lock(), OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
         purged_documents = [*_finish_interrupted_purge(contents)]
         requested_ids = [
@@ -271,15 +272,14 @@ def _purge_documents(
     registries.remove_documents(unregistered_ids)
 
 
-def is_purge_unfinished(output: Path | str) -> bool:
+def is_purge_unfinished(output_folder: OutputFolder) -> bool:
     """Whether a purge was killed, and is to be finished."""
-    return OutputFolder(output).has_file(PURGE_INTENT_FILE)
+    return output_folder.has_file(PURGE_INTENT_FILE)
 
 
-def list_removable_files(output: Path | str, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+def list_removable_files(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
     """The files that ``purge`` would remove, sorted, by document. NotFound as there."""
-    output_folder = OutputFolder(output)
-    with OutputIndex(output) as index:
+    with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
         return {doc_id: sorted(_list_present_files(contents, doc_id)) for doc_id in doc_ids}
 
@@ -292,10 +292,9 @@ def _list_present_files(contents: _FolderContents, doc_id: str) -> Iterator[str]
     )
 
 
-def find_expired_documents(output: Path | str, *, expired_before: datetime) -> ExpiredDocuments:
+def find_expired_documents(output_folder: OutputFolder, *, expired_before: datetime) -> ExpiredDocuments:
     """The documents of which nothing was made or said since that moment, as their files note it, by whether a case waits."""
-    output_folder = OutputFolder(output)
-    with OutputIndex(output) as index:
+    with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
         doc_ids = contents.list_doc_ids()
         state_by_doc_id = {
@@ -310,18 +309,17 @@ def find_expired_documents(output: Path | str, *, expired_before: datetime) -> E
     )
 
 
-def find_restored_documents(output: Path | str) -> list[str]:
+def find_restored_documents(output_folder: OutputFolder) -> list[str]:
     """The documents that are there again although they were purged: a backup that is older than the purge was restored.
 
     One that was let in again on purpose, and so was written after its purge, is none of them.
     """
-    output_folder = OutputFolder(output)
     purged_at_by_sha256 = {
         record.sha256: datetime.fromisoformat(record.purged_at)
         for record in read_purge_records(output_folder)
         if record.sha256
     }
-    with OutputIndex(output) as index:
+    with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
         # Of what was never read, or cannot be, nobody knows which document it is.
         purged_at_by_doc_id = {
@@ -338,7 +336,7 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
     """All records of purges, oldest first. StoreError for a damaged one, for one that is lost, and for one that is none."""
     return [
         _read_record(output_folder, file_name)
-        for file_name in output_folder.list_sequence_files(PURGE_RECORDS_FOLDER, purge_record_file_name)
+        for file_name in list_sequence_files(output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name)
     ]
 
 
@@ -695,7 +693,8 @@ def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, in
     deleted_rows = registries.count_entries(doc_id) | index.document_erasure.erase_document(
         doc_id, case_ids, intent.sha256, new_name_by_case
     )
-    output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
+    if isinstance(output_folder, LocalOutputFolder):
+        output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
     record = _read_record(output_folder, purge_record_file_name(intent.number))
     review_count = sum(len(chain.reviews) for chain in record.chains)
     return PurgedDocument(

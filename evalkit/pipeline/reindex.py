@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, groupby
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from loky.process_executor import BrokenProcessPool
@@ -35,25 +35,23 @@ _MAX_WORKERS = 4
 """More would wait for the database, which one process writes."""
 
 
-def reindex(output: Path | str) -> tuple[int, int]:
+def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     """Rebuild the tables of documents and cases; how many of each there are.
 
     What follows from reviews (ground truth, a packet's status) is made again too, which heals a crash in between.
     StoreError naming a file that cannot be read.
     """
-    output_folder = OutputFolder(output)
-    with output_folder.run_lock(), OutputIndex(output) as index:
+    with output_folder.run_lock(), OutputIndex(output_folder) as index:
         return rebuild_index(output_folder, index)
 
 
-def move_database(output: Path | str, database: str) -> dict[str, int]:
+def move_database(output_folder: OutputFolder, database: str) -> dict[str, int]:
     """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL; how many rows of each table.
 
     UsageError, StoreError: everything is as it was then.
     """
-    output_folder = OutputFolder(output)
     with output_folder.run_lock(), hold_write_lock(output_folder):
-        return migrate_sqlite_to_postgresql(output, database)
+        return migrate_sqlite_to_postgresql(output_folder, database)
 
 
 def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.pipeline.batch_execution import BatchSummary
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
-from evalkit.store import OutputFolder, result_file_name
+from evalkit.store import open_output_folder, result_file_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
         """One row per issue of these documents, read from their results: doc_id and the issue's main fields."""
         import pandas as pd
 
-        output_folder = OutputFolder(self.output)
+        output_folder = open_output_folder(self.output)
         results = [
             output_folder.read_json(result_file_name(document.doc_id))
             for document in self.documents

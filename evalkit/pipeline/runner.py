@@ -34,7 +34,7 @@ from evalkit.pipeline.supplied_labels import (
 )
 from evalkit.review.seeded_cases import iterate_seeded_cases
 from evalkit.settings import Settings
-from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex
+from evalkit.store import RESULTS_FOLDER, OutputIndex, open_output_folder
 
 
 def run(
@@ -119,9 +119,9 @@ async def arun(
     resolved_settings = resolve_settings(
         settings, output=output, model=model, workers=workers, reader=reader, profile=profile, executor=executor
     )
-    output_folder = OutputFolder(output or resolved_settings.output, resolved_settings.database)
+    output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     reader_config = build_reader_config(resolved_settings)
-    with output_folder.run_lock(), OutputIndex(output_folder.root, resolved_settings.database) as index:
+    with output_folder.run_lock(), OutputIndex(output_folder) as index:
         if not index.list_documents() and output_folder.list_json_files(
             RESULTS_FOLDER
         ):  # it only indexes: lost, it is made again

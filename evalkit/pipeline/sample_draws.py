@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from evalkit.core.records import StrictRecord
-from evalkit.store import SAMPLE_DRAWS_FOLDER, OutputFolder, sample_draw_file_name, validate_stored
+from evalkit.store import SAMPLE_DRAWS_FOLDER, OutputFolder, list_sequence_files, sample_draw_file_name, validate_stored
 
 SCHEMA_VERSION = 1
 
@@ -55,7 +55,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
             file_name,
             "Restore it from a backup.",
         )
-        for file_name in output_folder.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+        for file_name in list_sequence_files(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
     ]
 
 

@@ -45,6 +45,7 @@ from evalkit.store import (
     OutputFolder,
     OutputIndex,
     bundle_file_name,
+    open_output_folder,
     template_file_name,
     template_review_file_name,
 )
@@ -102,7 +103,7 @@ def review_template(
         DocumentError: the statement cannot be read.
     """
     resolved_settings = resolve_settings(settings, output=output, model=model)
-    output_folder = OutputFolder(output or resolved_settings.output, resolved_settings.database)
+    output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
         _review_template(
             parse_template_toml(template_text, file_name),
@@ -118,7 +119,7 @@ async def _review_template(
     template: StatementTemplate, pdf: Path, output_folder: OutputFolder, settings: Settings, *, even_purged: bool
 ) -> TemplateReviewSummary:
     reader_config = build_reader_config(settings)
-    with output_folder.run_lock(), OutputIndex(output_folder.root, settings.database) as index:
+    with output_folder.run_lock(), OutputIndex(output_folder) as index:
         source = _find_statement(output_folder, index, pdf, even_purged=even_purged)
         bundle = load_current_bundle(output_folder, source, reader_config.reader)
         if bundle is None:

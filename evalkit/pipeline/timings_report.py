@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.errors import NotFound, StoreError
@@ -89,12 +89,14 @@ class RunTimings:
         ]
 
 
-def summarise_last_run(output: Path | str) -> RunTimings:
+def summarise_last_run(output_folder: OutputFolder) -> RunTimings:
     """The pace of the last run in that folder. NotFound where none has left its seconds."""
-    timed_documents = [times for times in _read_times(OutputFolder(output)) if times[1].keys() >= _REQUIRED_TIMES]
+    timed_documents = [times for times in _read_times(output_folder) if times[1].keys() >= _REQUIRED_TIMES]
     if not timed_documents:
         raise NotFound(
-            f"no run in {output} has left its times", code="RUN-TIMES", remedy="Run it again, with --fresh if need be."
+            f"no run in {output_folder.root} has left its times",
+            code="RUN-TIMES",
+            remedy="Run it again, with --fresh if need be.",
         )
     run_started_at = max(times["run_started_at"] for _, times in timed_documents)
     waiting_seconds = 0.0

@@ -21,7 +21,7 @@ from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
 from evalkit.review.loaders import read_bundle
 from evalkit.review.seeded_cases import read_shown_result, resolve_shown_document
-from evalkit.store import OutputFolder
+from evalkit.store import open_output_folder
 
 HighlightStyle = Literal["found", "near"]
 _IMAGE_WIDTH_PX = 760
@@ -65,7 +65,7 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     """
     from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
-    output_folder = OutputFolder(output or Settings.load().output)
+    output_folder = open_output_folder(output or Settings.load().output)
     result = read_shown_result(output_folder, doc_id)
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)

@@ -22,32 +22,44 @@ from evalkit.review.queue import list_pending_cases
 from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.statements.statement_template import StatementTemplate
-from evalkit.store import CASE_COLUMNS, CaseView, OutputFolder, OutputIndex
+from evalkit.store import CASE_COLUMNS, CaseView, OutputFolder, OutputIndex, open_output_folder, require_output_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evalkit.settings import Settings
 
-def require_reviewer_and_folder(output: Path | str, reviewer: str) -> str:
+
+def require_reviewer_and_folder(output_folder: OutputFolder, reviewer: str) -> str:
     """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
-    OutputFolder(output).require_output_folder()
+    require_output_folder(output_folder)
     return reviewer.strip()
 
 
 class SMEReviewHelper:
     """One expert at work on one output folder. Needs no roster."""
 
-    def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self,
+        output: Path | str,
+        reviewer: str,
+        *,
+        clock: Callable[[], str] | None = None,
+        settings: Settings | None = None,
+    ) -> None:
         """``output`` is the folder of a run, ``reviewer`` a name that is not empty; ``clock`` gives ISO 8601 in UTC.
 
+        ``settings``, instead of the environment and ``evalkit.toml``, name the database.
         UsageError where the name is empty or that is no output folder; StoreError where it cannot be opened.
         """
-        self.reviewer = require_reviewer_and_folder(output, reviewer)
+        from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
+
+        self._output_folder = open_output_folder(output, (settings or Settings.load()).database)
+        self.reviewer = require_reviewer_and_folder(self._output_folder, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
-        self._output_folder = OutputFolder(output)
-        self._index = OutputIndex(output)
+        self._index = OutputIndex(self._output_folder)
         self._loaded_digests: dict[str, str] = {}
         self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
 

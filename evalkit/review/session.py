@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 from pydantic import ValidationError
@@ -122,20 +121,25 @@ class ReviewSession:
     """One expert in one browser tab."""
 
     def __init__(
-        self, output: Path | str, reviewer: str, tab_id: str, *, clock: Callable[[], datetime] = _get_local_time
+        self,
+        output_folder: OutputFolder,
+        reviewer: str,
+        tab_id: str,
+        *,
+        clock: Callable[[], datetime] = _get_local_time,
     ) -> None:
-        """``output`` is the folder of a run; ``tab_id`` the tab's id, which survives a reload of the tab.
+        """``output_folder`` is that of a run; ``tab_id`` the tab's id, which survives a reload of the tab.
 
         ``clock`` gives moments with their time zone; the zone says when a day begins. UsageError where the reviewer's
         name or the tab's id is empty, or where that is no output folder.
         """
-        reviewer_name = require_reviewer_and_folder(output, reviewer)
+        reviewer_name = require_reviewer_and_folder(output_folder, reviewer)
         if not tab_id:
             raise UsageError("the tab has no id", code="REVIEWER-SESSION", remedy="Give session='…', one per tab.")
         self._holder = ClaimHolder(reviewer_name, tab_id)
         self._clock = clock
-        self._output_folder = OutputFolder(output)
-        self._index = OutputIndex(output)
+        self._output_folder = output_folder
+        self._index = OutputIndex(self._output_folder)
         self._roster = Roster(self._output_folder)
         self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
         self._opened_cases: dict[str, _OpenedCase] = {}

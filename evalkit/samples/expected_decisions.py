@@ -9,13 +9,13 @@ from typing import Any
 from evalkit.classification.document_result import SCHEMA_VERSION, DocumentResult
 from evalkit.errors import EvalkitError
 from evalkit.issue import IssueSeverity
-from evalkit.store import OutputFolder, result_file_name
+from evalkit.store import OutputFolder, open_output_folder, result_file_name
 
 
 def find_wrong_decisions(samples_folder: Path, output_path: Path) -> list[str]:
     """One line per document of ``{folder}/expected.json`` that was decided otherwise in ``output_path``."""
     expected_rows = json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"]
-    result_by_doc_id = {doc_id: _load_result(OutputFolder(output_path), doc_id) for doc_id in expected_rows}
+    result_by_doc_id = {doc_id: _load_result(open_output_folder(output_path), doc_id) for doc_id in expected_rows}
     expected_by_doc_id = {
         doc_id: _select_expected_row(row, result_by_doc_id[doc_id]) for doc_id, row in expected_rows.items()
     }

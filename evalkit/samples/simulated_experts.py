@@ -21,7 +21,8 @@ from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
 from evalkit.review.queue import list_pending_cases
 from evalkit.review.submission import ReviewSubmitter, Submission
-from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex
+from evalkit.settings import Settings
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output_folder
 
 #: Who answers first, who is asked, who decides between them, and who has seen nothing yet: for planted faults.
 FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
@@ -32,7 +33,7 @@ _TruthRow = Mapping[str, Any]
 
 
 def simulate_reviews(
-    output_path: Path | str,
+    output_folder: OutputFolder,
     truth_path: Path | str,
     *,
     error_rate: float = 0.1,
@@ -44,7 +45,7 @@ def simulate_reviews(
     """Review what waits of the documents with a row; how many reviews that were.
 
     Args:
-        output_path: the folder of a run.
+        output_folder: the folder of a run.
         truth_path: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
             type, ``segments``.
         error_rate: the share of answers, 0..1, in which the type is wrong; never the judge's.
@@ -56,15 +57,15 @@ def simulate_reviews(
     UsageError where the folder holds no results, or a row cannot be understood.
     """
     rows = _read_truth_rows(Path(truth_path))
-    if not OutputFolder(output_path).has_folder(RESULTS_FOLDER):
+    if not output_folder.has_folder(RESULTS_FOLDER):
         raise UsageError(
-            f"{output_path} holds no results",
+            f"{output_folder.root} holds no results",
             code="OUTPUT-FOLDER",
             remedy="Name the output folder of an `evalkit run`.",
         )
-    output_folder, review_count = OutputFolder(output_path), 0
+    review_count = 0
     unlabelled_doc_ids: set[str] = set()
-    with OutputIndex(output_path) as index:
+    with OutputIndex(output_folder) as index:
         for case_suffix, reviewer in (
             (None, FIRST_REVIEWER),
             (SECOND_SUFFIX, SECOND_REVIEWER),
@@ -221,7 +222,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         unlabelled_doc_ids: list[str] = []
-        review_count = simulate_reviews(output_path, truth_path, on_unlabelled=unlabelled_doc_ids.append)
+        output_folder = open_output_folder(output_path, Settings.load().database)
+        review_count = simulate_reviews(output_folder, truth_path, on_unlabelled=unlabelled_doc_ids.append)
     except EvalkitError as error:
         sys.stderr.write(f"evalkit: {error}\n")
         return 2

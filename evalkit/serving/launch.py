@@ -39,11 +39,10 @@ _INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "L
 
 
 def exec_review_server(
-    output: Path | str,
+    output_folder: OutputFolder,
     port: int,
     public_url: str | None,
     review_settings: ReviewSettings,
-    database_url: str | None,
     print_line: Callable[[str], None],
     *,
     log_format: LogLineFormat = "text",
@@ -52,17 +51,17 @@ def exec_review_server(
     """Become the server of the experts' screen. UsageError where it cannot start.
 
     ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``review_settings`` are those of ``[review]``; ``database_url`` and ``log_format`` those of these names;
+    ``review_settings`` are those of ``[review]``; ``log_format`` is that of this name;
     ``is_hub_service``: JupyterHub has started it as a service, gives the port, and says who is who.
     """
     find_notebook()
     url_prefix = ""
     if is_hub_service:
         url_prefix, port = _read_hub_service(os.environ, review_settings)
-    resolve_database_url(output, database_url)
+    resolve_database_url(output_folder)
     if public_url is not None:
         _require_proxy_url(public_url)
-    if not Roster(OutputFolder(output)).list_names():
+    if not Roster(output_folder).list_names():
         raise UsageError(
             "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
         )
@@ -82,7 +81,8 @@ def exec_review_server(
         name: value for name, value in os.environ.items() if is_hub_service and name.startswith(HUB_VARIABLE_PREFIX)
     }
     extra_variables[LOG_FORMAT_VARIABLE] = log_format
-    os.execve(command[0], command, build_server_environment(os.environ, output, database_url) | extra_variables)  # noqa: S606 - no shell, and our own interpreter
+    environ = build_server_environment(os.environ, output_folder.root, output_folder.database_url) | extra_variables
+    os.execve(command[0], command, environ)  # noqa: S606 - no shell, and our own interpreter
 
 
 def _read_hub_service(environ: Mapping[str, str], review_settings: ReviewSettings) -> tuple[str, int]:

@@ -37,7 +37,7 @@ from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.login_sessions import LoginSessions
 from evalkit.serving.login_throttle import LoginThrottle
 from evalkit.serving.page import read_log_format
-from evalkit.store import OutputFolder
+from evalkit.store import open_output_folder
 
 if TYPE_CHECKING:
     import socket
@@ -86,7 +86,7 @@ def serve_notebook(
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
-    output_folder = OutputFolder(output)
+    output_folder = open_output_folder(output)
     # A page is a hundred requests, and each would ask the bucket.
     roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
     server.sessions, server.review_settings = (

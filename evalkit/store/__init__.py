@@ -1,6 +1,6 @@
 """output/: what machines and people said is in files; the database only indexes them and coordinates people.
 
-:class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables of documents, cases
+An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables of documents, cases
 and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild leaves alone:
 :class:`CaseClaims`, who has which case open, :class:`StoredDrafts`, what somebody has not submitted yet, :class:`Deferrals`, what
 somebody has put off and why, :class:`CallJournal`, what language models answered, :class:`ViewLog`, who opened which case, and :class:`ReviewHeads`, the digest of each newest
@@ -47,8 +47,16 @@ from evalkit.store.file_names import (
     template_file_name,
     template_review_file_name,
 )
+from evalkit.store.folder_factory import open_output_folder
 from evalkit.store.index import CASE_COLUMNS, OutputIndex
-from evalkit.store.output_folder import OutputFolder, parse_stored_json
+from evalkit.store.local_folder import LocalOutputFolder
+from evalkit.store.output_folder import (
+    OutputFolder,
+    list_foreign_names,
+    list_sequence_files,
+    parse_stored_json,
+    require_output_folder,
+)
 from evalkit.store.output_location import parse_output_location
 from evalkit.store.review_heads import ReviewHead
 from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
@@ -74,6 +82,7 @@ __all__ = [
     "CaseClaim",
     "CaseView",
     "Deferral",
+    "LocalOutputFolder",
     "ModelCall",
     "OutputFolder",
     "OutputIndex",
@@ -87,12 +96,16 @@ __all__ = [
     "ground_truth_file_name",
     "has_database",
     "hash_canonical_json",
+    "list_foreign_names",
+    "list_sequence_files",
     "migrate_sqlite_to_postgresql",
+    "open_output_folder",
     "packet_file_name",
     "parse_output_location",
     "parse_stored_json",
     "purge_record_file_name",
     "reject_duplicate_keys",
+    "require_output_folder",
     "resolve_database_url",
     "result_file_name",
     "review_file_name",

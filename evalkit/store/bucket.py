@@ -1,7 +1,7 @@
 """The JSON files of an output folder in a bucket: S3 and what speaks its protocol, Google Cloud Storage.
 
 An object is put whole or not at all, and who creates one is decided by the store: ``If-None-Match: *`` at S3,
-``ifGenerationMatch=0`` at Google. A bucket has no locks; the folder's PostgreSQL database keeps the turns.
+``ifGenerationMatch=0`` at Google. A bucket has no locks; who opens the folder hands them in.
 """
 
 from __future__ import annotations
@@ -10,27 +10,18 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
-from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import sqlalchemy as sa
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.store import postgresql
-from evalkit.store.database import build_connection_error, resolve_database_url
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
-from evalkit.store.output_folder import OutputFolder, add_trailing_newline, split_file_name
+from evalkit.store.output_folder import JsonFiles, OutputFolder, add_trailing_newline, split_file_name
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
-
-log = logging.getLogger(__name__)
-
-_LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None)
 
 _REQUEST_SECONDS = 30
 """One request may take so long, all that the client tries again included."""
@@ -39,21 +30,27 @@ _WRITER_KEY = "writer"
 """What an object that was created says of who did: whose answer was lost asks again, and must not lose to itself."""
 
 
-class BucketOutputFolder(OutputFolder):
-    """The JSON files of one output folder in a bucket. Made by :class:`OutputFolder` for a URL.
+class FolderLocks(Protocol):
+    """Locks of an output folder that are kept outside of its bucket."""
 
-    What no method here does for a bucket says that it needs a folder on this machine.
-    """
+    def hold_run_lock(self, output_folder: OutputFolder) -> AbstractContextManager[None]:
+        """Hold the folder for one run. UsageError if another run holds it."""
 
-    root: str
+    def hold_write_lock(self, output_folder: OutputFolder, key: str | None) -> AbstractContextManager[None]:
+        """Hold the write lock for one key, or for the whole folder."""
 
-    @property
-    def _local_root(self) -> Path:
-        raise UsageError(
-            f"this needs an output folder on this machine, not {self.root}",
-            code="OUTPUT-REMOTE",
-            remedy="Copy it here with the provider's own tool, and name the copy with --output.",
-        )
+
+class BucketOutputFolder(JsonFiles):
+    """The files of one output folder in a bucket, as :class:`OutputFolder` says."""
+
+    def __init__(self, root: str, database_url: str | None, locks: FolderLocks) -> None:
+        """Take the folder's URL, whether anything is there or not; nothing is asked yet."""
+        self.root = root
+        self.database_url = database_url
+        self._locks = locks
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return BucketOutputFolder, (self.root, self.database_url, self._locks)
 
     @property
     def _provider(self) -> _BucketProvider:
@@ -75,29 +72,19 @@ class BucketOutputFolder(OutputFolder):
         except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
             raise _build_store_error(self.root, None, error) from None
 
-    @cached_property
-    def _schema_and_url(self) -> tuple[str, str]:
-        """The folder's schema, and the database it is in."""
-        url = resolve_database_url(self.root, self._database_url)
-        assert url is not None  # noqa: S101 - `chosen` refuses a bucket without
-        try:
-            return postgresql.ensure_schema(self.root, url), url
-        except sa.exc.SQLAlchemyError as error:
-            raise build_connection_error(url, error) from None
-
     def has_folder(self, subfolder: str | None = None) -> bool:
-        """Whether there is anything in the output folder, or a folder of that name in it. StoreError."""
+        """Tell whether anything is in the output folder, or a folder of that name in it."""
         child_kinds = self._list_children(None)
         return bool(child_kinds) if subfolder is None else child_kinds.get(subfolder) == "directory"
 
-    def _list_root(self) -> set[str]:
-        own_name = self.root.rpartition("/")[
-            2
-        ]  # who makes a "folder" at a bucket's console makes an object of its name
-        return set(self._list_children(None)) - {own_name}
+    def list_names(self, subfolder: str | None = None) -> list[str]:
+        """List the bare names in the output folder, or in a folder of it, unsorted."""
+        # Who makes a "folder" at a bucket's console makes an object of its name at the root, and of no name in a folder.
+        console_name = self.root.rpartition("/")[2] if subfolder is None else ""
+        return [name for name in self._list_children(subfolder) if name != console_name]
 
     def has_file(self, name: str) -> bool:
-        """Whether there is such an object. StoreError."""
+        """Tell whether there is such an object."""
         try:
             self._request_file(name, self._provider.exists_method)
         except FileNotFoundError:
@@ -105,7 +92,7 @@ class BucketOutputFolder(OutputFolder):
         return True
 
     def list_json_files(self, subfolder: str) -> list[str]:
-        """The JSON files of a folder, sorted, as names that ``read`` takes. StoreError."""
+        """List the JSON files of a folder, sorted, as names for ``read_json``."""
         children = self._list_children(subfolder).items()
         json_names = (
             name
@@ -114,18 +101,13 @@ class BucketOutputFolder(OutputFolder):
         )
         return sorted(f"{subfolder}/{name}" for name in json_names)
 
-    def list_foreign_names(self, subfolder: str) -> list[str]:
-        """What lies in a folder under names that are none of evalkit's, sorted: it is passed over. StoreError."""
-        # Who makes "folders" at a bucket makes objects of no name.
-        return sorted(name for name in self._list_children(subfolder) if name and not NAME_PART_PATTERN.fullmatch(name))
-
     def list_subfolders(self, subfolder: str) -> list[str]:
-        """The folders in a folder, sorted, by their bare names. StoreError."""
+        """List the folders in a folder by their bare names, sorted."""
         children = self._list_children(subfolder).items()
         return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
 
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        """The bytes of an object, or so many of them as there are. NotFound, or StoreError where it cannot be read."""
+        """Read an object, or its first ``max_bytes``. NotFound if there is none."""
         try:
             return bytes(self._request_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
@@ -136,7 +118,7 @@ class BucketOutputFolder(OutputFolder):
             return self.read_bytes(name)[:max_bytes]  # of an empty object no part can be asked for
 
     def remove_file(self, name: str) -> bool:
-        """Remove an object; whether there was one. StoreError."""
+        """Remove an object and return whether there was one."""
         if not self.has_file(name):
             return False
         with suppress(FileNotFoundError):
@@ -144,7 +126,7 @@ class BucketOutputFolder(OutputFolder):
         return True
 
     def remove_folder(self, name: str) -> list[str]:
-        """Remove all objects in a folder and in those inside; their names. StoreError."""
+        """Remove all objects in and below a folder and list their names."""
         object_names = self._list_objects(name)
         for object_name in object_names:
             with suppress(FileNotFoundError):
@@ -152,76 +134,39 @@ class BucketOutputFolder(OutputFolder):
         return object_names
 
     def iterate_file_bytes(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        """Every object in a folder and in those inside, by name: its name, whatever that is, and its bytes. StoreError."""
+        """Iterate over the objects in and below a folder: any name, and its bytes."""
         for object_name in self._list_objects(subfolder):
             yield object_name, bytes(self._request_object(object_name, "_cat_file"))
 
     def get_modification_time(self, name: str) -> float | None:
-        """When an object was written, by the store's clock (seconds since 1970); None where there is none. StoreError."""
+        """Return when an object was written, by the store's clock; None if there is none."""
         try:
             modified_at: datetime = self._request_file(name, "_info")[self._provider.modified_key]
         except FileNotFoundError:
             return None
         return modified_at.timestamp()
 
-    def list_links(self) -> list[str]:
-        """None: an object is no link."""
-        return []
-
-    def remove_old_temp_files(self, written_before: float) -> None:
-        """Nothing: an object has its name when it is there."""
-
     @contextmanager
     def run_lock(self) -> Iterator[None]:
-        """Hold the folder for one run. UsageError if another run holds it, or if the store lets two create one object."""
-        lock_connection = self._acquire_lock(postgresql.try_acquire_run_lock)
-        if lock_connection is None:
-            raise UsageError(
-                f"another run is writing to {self.root}",
-                code="OUTPUT-BUSY",
-                remedy="Wait until it has ended, or choose another folder with --output.",
-            )
-        try:
+        """Hold the folder for one run.
+
+        UsageError if another run holds it, or if the store lets two create one object.
+        """
+        with self._locks.hold_run_lock(self):
             self._require_exclusive_create()
             yield
-        finally:
-            _release_lock(lock_connection, "during the run: see that no other run wrote to the output folder meanwhile")
 
-    @contextmanager
-    def write_lock(self, key: str | None = None) -> Iterator[None]:
-        """Wait for the turn to change several files: those ``key`` one thing, or any, where nothing is named.
+    def write_lock(self, key: str | None = None) -> AbstractContextManager[None]:
+        """Hold the write lock for one key, or for the whole folder. Not reentrant."""
+        return self._locks.hold_write_lock(self, key)
 
-        Not reentrant; see :func:`evalkit.review.write_lock.hold_write_lock`. StoreError.
-        """
-        lock_connection = self._acquire_lock(partial(postgresql.acquire_write_lock, key=key))
-        try:
-            yield
-        finally:
-            _release_lock(
-                lock_connection,
-                "while files were written: run `evalkit reindex`, which makes again what follows from reviews",
-            )
-
-    def _acquire_lock(self, acquire: Callable[[str, str], _LockConnection]) -> _LockConnection:
-        schema, url = self._schema_and_url
-        try:
-            return acquire(schema, url)
-        except sa.exc.SQLAlchemyError as error:
-            if "LockNotAvailable" in _collect_error_names(error):
-                raise StoreError(
-                    f"others have been writing to {self.root} all the time",
-                    code="STORE-BUSY",
-                    remedy="Nothing was saved: try again, and see that no evalkit hangs.",
-                ) from None
-            raise build_connection_error(url, error) from None
-
-    def _atomic_write(self, name: str, content: bytes) -> None:
+    def _write_atomically(self, name: str, content: bytes) -> None:
         try:
             self._request_file(name, "_pipe_file", add_trailing_newline(content))
         except FileNotFoundError as error:
             raise _build_store_error(self.root, name, error, is_new_object=True) from None
 
-    def _atomic_create(self, name: str, content: bytes) -> bool:
+    def _create_atomically(self, name: str, content: bytes) -> bool:
         writer_id = secrets.token_hex(16)
         metadata_option = {self._provider.metadata_keyword: {_WRITER_KEY: writer_id}}
         for _ in range(_MAX_ATTEMPTS):
@@ -246,7 +191,7 @@ class BucketOutputFolder(OutputFolder):
     def _require_exclusive_create(self) -> None:
         """There are stores that speak S3's protocol and do not know the condition: two reviews could be one there."""
         content = b'{"schema_version": 1}'
-        if self._atomic_create(EXCLUSIVE_CREATE_PROBE_FILE, content) and self._atomic_create(
+        if self._create_atomically(EXCLUSIVE_CREATE_PROBE_FILE, content) and self._create_atomically(
             EXCLUSIVE_CREATE_PROBE_FILE, content
         ):
             raise UsageError(
@@ -271,7 +216,7 @@ class BucketOutputFolder(OutputFolder):
             object_paths = self._request_file(subfolder, "_find")
         except FileNotFoundError:
             return []
-        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_asked_at`
+        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_request_object`
         return sorted(object_path.removeprefix(root_prefix) for object_path in object_paths)
 
     def _request_file(self, name: str | None, method: str, *arguments: Any, **options: Any) -> Any:
@@ -356,16 +301,6 @@ _PROVIDERS = {
     "s3": _BucketProvider(_open_s3, "s3", "Metadata", "_metadata", "_lsdir", {}, "LastModified"),
     "gs": _BucketProvider(_open_gcs, "gcs", "metadata", "_get_object", "_ls", {"detail": True}, "mtime"),
 }
-
-
-def _release_lock(lock_connection: sa.Connection, circumstance: str) -> None:
-    """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
-    try:
-        lock_connection.exec_driver_sql("SELECT 1")
-    except sa.exc.SQLAlchemyError:
-        log.warning("the database went away %s", circumstance)
-    with suppress(sa.exc.SQLAlchemyError):
-        lock_connection.close()
 
 
 class _FailureRule(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,14 +16,10 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.store import database_tables, postgresql, sqlite
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE, SQLITE_FILE
 from evalkit.store.output_folder import OutputFolder
-from evalkit.store.output_location import parse_output_location
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
     from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
-
-#: Where a database is set; ``Settings`` reads both.
-_SETTINGS_FILE, _DATABASE_VARIABLE = "evalkit.toml", "EVALKIT_DATABASE"
 
 _ROWS_PER_BATCH = 1000
 """Rows that are given to the database in one go."""
@@ -35,16 +30,15 @@ _current_connection: ContextVar[sa.Connection | None] = ContextVar("joined", def
 class Database:
     """``evalkit.sqlite`` of one output folder, or the folder's schema in a PostgreSQL database."""
 
-    def __init__(self, root: Path | str, url: str | None = None) -> None:
-        """Open it; made where there is none. ``url`` is the setting ``database`` unless it is given.
+    def __init__(self, output_folder: OutputFolder) -> None:
+        """Open the folder's database, or make it.
 
-        UsageError where the folder belongs to another database than the one that is set; StoreError where it cannot be
-        opened.
+        UsageError if the folder belongs to another database than the one that is set; StoreError if it cannot be opened.
         """
-        resolved_url = resolve_database_url(root, url)
+        resolved_url, root = resolve_database_url(output_folder), output_folder.root
         try:
             self._engine = (
-                postgresql.open_engine(root, resolved_url) if resolved_url else sqlite.open_engine(Path(root))
+                postgresql.open_engine(output_folder, resolved_url) if resolved_url else sqlite.open_engine(Path(root))
             )
         except (OSError, sa.exc.SQLAlchemyError) as error:
             raise (
@@ -103,7 +97,7 @@ class Database:
             is_file = self._engine.dialect.name == "sqlite"
             # Without the cause: PostgreSQL quotes the row, which may be a patient's.
             raise StoreError(
-                f"the database of the output folder could not be read or written ({_name_driver_error(error)})",
+                f"the database of the output folder could not be read or written ({name_driver_error(error)})",
                 code="STORE-INDEX",
                 remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again."
                 if is_file
@@ -125,7 +119,7 @@ class Database:
                 is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         except sa.exc.SQLAlchemyError as error:
             raise StoreError(
-                f"the database of the output folder could not be written anew ({_name_driver_error(error)})",
+                f"the database of the output folder could not be written anew ({name_driver_error(error)})",
                 code="STORE-INDEX",
                 remedy="Free as much space as it takes, end what else uses the folder, and try again.",
             ) from None
@@ -184,13 +178,13 @@ def _stage_rows(connection: sa.Connection, table: sa.Table, rows: Iterable[Mappi
     return staged_table
 
 
-def resolve_database_url(root: Path | str, url: str | None = None) -> str | None:
-    """The PostgreSQL database that the folder belongs to; None for ``evalkit.sqlite``. UsageError; nothing is made.
+def resolve_database_url(output_folder: OutputFolder) -> str | None:
+    """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``. UsageError.
 
     A folder stays with the database that it has: people who looked for claims in two places would do a case twice.
     """
-    database_url = url or _read_configured_url()
-    if isinstance(parse_output_location(root), str):
+    root, database_url = output_folder.root, output_folder.database_url
+    if isinstance(root, str):
         if database_url is None:
             raise UsageError(
                 "an output folder in a bucket needs a PostgreSQL database for claims, drafts, journal and index",
@@ -198,13 +192,13 @@ def resolve_database_url(root: Path | str, url: str | None = None) -> str | None
                 remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
             )
         return database_url
-    if database_url is None and (Path(root) / DATABASE_SCHEMA_FILE).exists():
+    if database_url is None and (root / DATABASE_SCHEMA_FILE).exists():
         raise UsageError(
             "the claims, drafts and journal of this output folder are in a PostgreSQL database",
             code="DATABASE",
             remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to its address.",
         )
-    if database_url is not None and (Path(root) / SQLITE_FILE).exists():
+    if database_url is not None and (root / SQLITE_FILE).exists():
         raise UsageError(
             f"the claims, drafts and journal of this output folder are in its {SQLITE_FILE}",
             code="DATABASE",
@@ -213,18 +207,9 @@ def resolve_database_url(root: Path | str, url: str | None = None) -> str | None
     return database_url
 
 
-def _read_configured_url() -> str | None:
-    # An expert's kernel would hold 2 MB of settings for this one answer: where nothing can be set, nothing is loaded.
-    if not Path(_SETTINGS_FILE).exists() and not any(variable.upper() == _DATABASE_VARIABLE for variable in os.environ):
-        return None
-    from evalkit.settings import Settings
-
-    return Settings.load().database
-
-
-def describe_database(root: Path | str, url: str | None = None) -> str:
-    """Which database the folder has, and that it can be reached; nothing is made. UsageError, StoreError."""
-    database_url = resolve_database_url(root, url)
+def describe_database(output_folder: OutputFolder) -> str:
+    """Describe a folder's database once it was reached; nothing is made. UsageError, StoreError."""
+    database_url, root = resolve_database_url(output_folder), output_folder.root
     if database_url is None:
         if not (Path(root) / SQLITE_FILE).exists():
             return f"{SQLITE_FILE} in the output folder, once there is a run"
@@ -233,7 +218,7 @@ def describe_database(root: Path | str, url: str | None = None) -> str:
         except sa.exc.SQLAlchemyError as error:
             raise _build_open_error(Path(root) / SQLITE_FILE, error) from None
         return f"{SQLITE_FILE} in the output folder"
-    schema = postgresql.read_schema_name(root)
+    schema = postgresql.read_schema_name(output_folder)
     try:
         server_version = postgresql.check_server(database_url, schema)
     except sa.exc.SQLAlchemyError as error:
@@ -242,9 +227,8 @@ def describe_database(root: Path | str, url: str | None = None) -> str:
     return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
 
 
-def has_database(root: Path | str) -> bool:
-    """Whether the folder has a database already."""
-    output_folder = OutputFolder(root)
+def has_database(output_folder: OutputFolder) -> bool:
+    """Tell whether the folder has a database already."""
     return any(output_folder.has_file(name) for name in (DATABASE_SCHEMA_FILE, SQLITE_FILE))
 
 
@@ -277,7 +261,7 @@ def fold_for_search(text: str | None) -> str:
 
 def _build_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
-        f"the index {path} cannot be opened ({_name_driver_error(error)})",
+        f"the index {path} cannot be opened ({name_driver_error(error)})",
         code="STORE-INDEX",
         remedy="Mend the folder's rights; if the file is damaged, put back its backup and run `evalkit reindex`. Without "
         "one, delete it: drafts, what was put off, the paid answers of language models and who opened what go with it.",
@@ -294,7 +278,7 @@ def build_connection_error(url: str, error: Exception) -> StoreError:
         else next((refusal for refusal in _KNOWN_REFUSALS if refusal.message_part in str(driver_error)), None)
     )
     return StoreError(
-        f"the database {postgresql.redact_url(url)} cannot be opened ({refusal.reason if refusal else _name_driver_error(error)})",
+        f"the database {postgresql.redact_url(url)} cannot be opened ({refusal.reason if refusal else name_driver_error(error)})",
         code="STORE-INDEX",
         remedy=refusal.remedy
         if refusal
@@ -332,6 +316,6 @@ _KNOWN_REFUSALS = (
 )
 
 
-def _name_driver_error(error: Exception) -> str:
-    """What went wrong, by the driver's own name for it."""
+def name_driver_error(error: Exception) -> str:
+    """Name what went wrong as the driver does."""
     return type(getattr(error, "orig", None) or error).__name__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Self
 
 import sqlalchemy as sa
@@ -17,6 +16,7 @@ from evalkit.store.database import Database, build_insert, fold_for_search, repl
 from evalkit.store.deferrals import Deferrals
 from evalkit.store.document_erasure import DocumentErasure
 from evalkit.store.drafts import StoredDrafts
+from evalkit.store.output_folder import OutputFolder
 from evalkit.store.review_heads import ReviewHeads
 from evalkit.store.view_log import ViewLog
 
@@ -38,9 +38,9 @@ _FACET_TRANSLATION = {0: "\ufffd", ord(database_tables.FACET_SEPARATOR): " "}
 class OutputIndex:
     """The database of an output folder: which documents and cases there are. Rows are plain dicts by column name."""
 
-    def __init__(self, root: Path | str, database_url: str | None = None) -> None:
-        """``database_url`` is a PostgreSQL URL; None is what is set, and ``evalkit.sqlite`` where nothing is."""
-        self._database = Database(root, database_url)
+    def __init__(self, output_folder: OutputFolder) -> None:
+        """Open the folder's database, or make it. UsageError, StoreError."""
+        self._database = Database(output_folder)
         self.case_list = CaseList(self._database)
         self.claims = CaseClaims(self._database)
         self.drafts = StoredDrafts(self._database)

@@ -10,7 +10,6 @@ import hashlib
 import re
 import secrets
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,10 +25,10 @@ _LOCK_TIMEOUT_SECONDS = 30
 _SCHEMA_NAME_PATTERN = re.compile(r"evalkit_[0-9a-f]{16}")
 
 
-def read_schema_name(root: Path | str) -> str | None:
+def read_schema_name(output_folder: OutputFolder) -> str | None:
     """The folder's schema, once it has one. StoreError where ``database.json`` cannot be read."""
     try:
-        schema = OutputFolder(root).read_json(DATABASE_SCHEMA_FILE).get("schema")
+        schema = output_folder.read_json(DATABASE_SCHEMA_FILE).get("schema")
     except NotFound:
         return None
     if not isinstance(schema, str) or not _SCHEMA_NAME_PATTERN.fullmatch(schema):
@@ -41,26 +40,26 @@ def read_schema_name(root: Path | str) -> str | None:
     return schema
 
 
-def open_engine(root: Path | str, url: str) -> sa.Engine:
+def open_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
     """The folder's schema in the newest version; made where the folder has none.
 
     UsageError where the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
     """
-    return open_schema_engine(ensure_schema(root, url), url)
+    return open_schema_engine(ensure_schema(output_folder, url), url)
 
 
-def ensure_schema(root: Path | str, url: str) -> str:
+def ensure_schema(output_folder: OutputFolder, url: str) -> str:
     """The name of the folder's schema; drawn, and the schema made, where it has none. StoreError, SQLAlchemyError."""
-    schema = read_schema_name(root)
+    schema = read_schema_name(output_folder)
     if schema is None:
         schema = generate_schema_name()
         new_engine = open_schema_engine(
             schema, url, create_missing=True
         )  # before the folder says that it belongs there
         try:
-            if not claim_schema(root, schema):  # another process was a moment earlier
+            if not claim_schema(output_folder, schema):  # another process was a moment earlier
                 drop_schema(new_engine, schema)
-                schema = str(read_schema_name(root))
+                schema = str(read_schema_name(output_folder))
         finally:
             new_engine.dispose()
     return schema
@@ -98,9 +97,9 @@ def generate_schema_name() -> str:
     return f"evalkit_{secrets.token_hex(8)}"
 
 
-def claim_schema(root: Path | str, schema: str) -> bool:
+def claim_schema(output_folder: OutputFolder, schema: str) -> bool:
     """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
-    return OutputFolder(root).create_json(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
+    return output_folder.create_json(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
 def check_server(url: str, schema: str | None) -> str:

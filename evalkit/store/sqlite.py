@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
-from evalkit.store.output_folder import make_private_folder, sync_folder
+from evalkit.store.local_folder import make_private_folder, sync_folder
 from evalkit.store.schema_version import prepare_schema, require_known_schema
 from evalkit.store.temp_files import generate_temp_name
 

@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import sqlalchemy as sa
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import database_tables, postgresql, sqlite
 from evalkit.store.database import build_connection_error
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE, MOVED_SQLITE_FILE, SQLITE_FILE
+from evalkit.store.local_folder import require_local_folder
 from evalkit.store.output_folder import OutputFolder
 
 _ROWS_PER_BATCH = 1000
 
 
-def migrate_sqlite_to_postgresql(root: Path | str, url: str) -> dict[str, int]:
+def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[str, int]:
     """Move the folder's database to the one at ``url``; how many rows of each table.
 
     The caller holds the run's lock and the lock of ``review``. UsageError where the folder has no ``evalkit.sqlite``;
     StoreError where somebody has it open, or the server cannot be reached: everything is as it was then.
     """
-    output_folder = OutputFolder(root)
     if not output_folder.has_file(SQLITE_FILE):
         database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
         raise UsageError(
             f"the database of this output folder is {database_state}", code="DATABASE", remedy="Nothing is to be moved."
         )
-    sqlite_path = output_folder.local_path(SQLITE_FILE)
-    folder = sqlite_path.parent
+    local_folder = require_local_folder(output_folder)
+    sqlite_path = local_folder.local_path(SQLITE_FILE)
     row_counts: dict[str, int] = {}
     if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # else a move ended just before its last step
-        source_engine = sqlite.open_engine(folder)
+        source_engine = sqlite.open_engine(local_folder.root)
         try:
-            row_counts = _copy_database(source_engine, folder, url)
+            row_counts = _copy_database(source_engine, local_folder, url)
         except sa.exc.SQLAlchemyError as error:
             raise build_connection_error(url, error) from None
         finally:
             source_engine.dispose()
-    sqlite_path.rename(folder / MOVED_SQLITE_FILE)
+    sqlite_path.rename(local_folder.local_path(MOVED_SQLITE_FILE))
     return row_counts
 
 
-def _copy_database(source_engine: sa.Engine, folder: Path, url: str) -> dict[str, int]:
+def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: str) -> dict[str, int]:
     with source_engine.connect() as source_connection:
         _lock_sqlite_exclusively(source_connection)
         schema = postgresql.generate_schema_name()
@@ -56,7 +54,7 @@ def _copy_database(source_engine: sa.Engine, folder: Path, url: str) -> dict[str
                 for table in database_tables.AUTONUMBERED_TABLES:
                     _continue_numbering(target_connection, table)
                 target_connection.exec_driver_sql(f"ANALYZE {', '.join(row_counts)}")
-            postgresql.claim_schema(folder, schema)
+            postgresql.claim_schema(output_folder, schema)
         except BaseException:
             postgresql.drop_schema(target_engine, schema)
             raise

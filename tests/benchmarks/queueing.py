@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from benchmarks.label_studio import label_studio
 from benchmarks.measuring import ROUNDS, TIMESTAMP, NotMeasured, Row
+from places import open_folder
 from rich.console import Console
 from rich.table import Table
 
@@ -27,7 +28,7 @@ from evalkit.pipeline import evaluate
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import QueueQuery, ReviewSession, SMEPacketGenerator
 from evalkit.samples import draw_demo_folder
-from evalkit.store import OutputFolder, bundle_file_name, encode_canonical_json, packet_file_name
+from evalkit.store import bundle_file_name, encode_canonical_json, packet_file_name
 
 CASES, SIZE = 10_000, 60_000
 """Packets, and bytes of each."""
@@ -55,7 +56,7 @@ def packets(output: Path, count: int, size: int) -> None:
         supplied = json.loads((Path(folder) / "classifications" / "fabricated_quote.json").read_text())
         result = evaluate(path, classification=supplied)
     sample = _packet(result, bundle)
-    files, text = OutputFolder(output), bundle.model_dump(mode="json")
+    files, text = open_folder(output), bundle.model_dump(mode="json")
     padded = _padded(sample, size)
     now = datetime.now(UTC)
     for folder in ("sme_packets", "document_bundles"):
@@ -64,10 +65,10 @@ def packets(output: Path, count: int, size: int) -> None:
     for number in range(count):
         name = f"case_{number:05d}"
         row = _varied(padded, name, number, now)
-        # Not through OutputFolder.write_json: ten thousand synced files would take minutes, and how they came there is not timed.
+        # Not through LocalOutputFolder.write_json: ten thousand synced files would take minutes, and how they came there is not timed.
         files.local_path(packet_file_name(name)).write_bytes(encode_canonical_json(row))
         files.local_path(bundle_file_name(name)).write_bytes(body.replace(b"DOC-ID", name.encode()))
-    reindex(output)
+    reindex(open_folder(output))
 
 
 def _packet(result: DocumentResult, bundle: object) -> dict:
@@ -123,11 +124,11 @@ def milliseconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 def ours(output: Path) -> OurTimes:
     def opened() -> None:
-        desk = ReviewSession(output, "dr_lee", "tab")
+        desk = ReviewSession(open_folder(output), "dr_lee", "tab")
         desk.load_queue_page()
         desk.close()
 
-    desk = ReviewSession(output, "dr_lee", "tab")
+    desk = ReviewSession(open_folder(output), "dr_lee", "tab")
     filters = QueueQuery(dominant_type="Genomic Report", agent="V3")
     found = desk.load_queue_page(filters).matching
     assert 0 < found < CASES / 2, found

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from places import open_folder
 from rich.table import Table
 
 import evalkit
@@ -56,13 +57,13 @@ def _reviewed(folder: Path) -> Path:
         classifications=folder / "demo" / "classifications",
         production=folder / "demo" / "production.csv",
     )
-    draw_sample(output, 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
-    simulate_reviews(output, folder / "demo" / "truth.csv")
+    draw_sample(open_folder(output), 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
+    simulate_reviews(open_folder(output), folder / "demo" / "truth.csv")
     return output
 
 
 def _multiply(output: Path, to: Path) -> None:
-    files = OutputFolder(output)
+    files = open_folder(output)
     names = [Path(name).stem for name in files.list_json_files(RESULTS_FOLDER)]
     for copy in range(RECORDS // len(names) + 1):
         for doc_id in names:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import psutil
 from demo.outputs import run_samples
+from places import open_folder
 
 import evalkit.serving
 from evalkit.samples import draw_demo_folder
@@ -67,7 +68,7 @@ def decide(output: str) -> Sitting:
 
     from widgets.workbench import Workbench
 
-    workbench, used, alive = Workbench(output, "dr_lee"), {}, 0
+    workbench, used, alive = Workbench(open_folder(output), "dr_lee"), {}, 0
     workbench._dispatch({"action": "hello", "tab": "tab-1"})
     workbench._dispatch({"action": "next"})
     for number in range(1, CASES + 1):

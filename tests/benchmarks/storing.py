@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pymupdf
+from places import open_folder, open_index
 from rich.console import Console
 from rich.table import Table
 from servers.buckets import S3Server
@@ -19,7 +20,6 @@ from servers.postgresql import PostgreSQLServer
 
 import evalkit
 from evalkit.review import ReviewSession, SMEReviewHelper
-from evalkit.store import OutputIndex
 
 DOCUMENTS = 20
 PAGE = "SURGICAL PATHOLOGY REPORT\nAccession 25-{}\nFinal diagnosis: invasive ductal carcinoma, grade 2."
@@ -51,12 +51,12 @@ def measured(pdfs: Path, output: Path | str, server: S3Server | None) -> dict[st
 
     for name in ("run of 20 documents", "the same run again"):
         put(name, lambda: evalkit.run([pdfs], output=output, workers=1))
-    index = OutputIndex(output)
+    index = open_index(output)
     cases = [row["case_id"] for row in index.list_cases("pending")]
     index.close()
     assert len(cases) == DOCUMENTS, cases
     helper = SMEReviewHelper(output, "dr_lee")
-    desk = ReviewSession(output, "dr_lee", "tab")
+    desk = ReviewSession(open_folder(output), "dr_lee", "tab")
     put("first page of the queue", *[desk.load_queue_page] * 5)
     put("packet opened", *[lambda case=case: helper.load_packet(case) for case in cases])
     put("review saved", *[lambda case=case: helper.save_review(case, agrees=True) for case in cases])

@@ -15,6 +15,7 @@ from benchmarks.sitting import CASES, SETTLED, many_cases, sitting
 from builders import NOTE, evidence, one_segment
 from demo.outputs import run_samples
 from PIL import Image
+from places import open_folder, open_index
 from playwright.sync_api import Browser, sync_playwright
 from rich.table import Table
 from statements.drawn import SHAPES
@@ -26,7 +27,6 @@ from system.browser.server import serving
 import evalkit
 from evalkit.samples import draw_demo_folder
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder, OutputIndex
 from widgets.workbench import Workbench
 
 TURNS = 40
@@ -209,9 +209,9 @@ def moved_edges(table: Table) -> None:
     with tempfile.TemporaryDirectory() as folder:
         one = spoilt(Path(folder), "long", "five pages")
         output = Path(folder) / "output"
-        with OutputIndex(output) as index:
-            put(OutputFolder(output), index, one)
-        screen = Workbench(output, "dr_lee")
+        with open_index(output) as index:
+            put(open_folder(output), index, one)
+        screen = Workbench(open_folder(output), "dr_lee")
         screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
         took = []
         for step in range(TURNS):

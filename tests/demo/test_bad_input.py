@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from patience import SECONDS, eventually_beside
+from places import open_index
 
 import evalkit
 from evalkit.documents import DocumentBundle
@@ -17,7 +18,7 @@ from evalkit.pipeline.document_discovery import sanitise_file_stem
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder
+from evalkit.store import LocalOutputFolder, OutputFolder
 
 
 @pytest.fixture
@@ -109,14 +110,14 @@ def test_a_store_that_does_not_say_what_is_there_fails_its_document_alone(
 ) -> None:
     (tmp_path / "torn.pdf").write_bytes(pdf[:200])
     (tmp_path / "torn.pdf").chmod(0)
-    exists = OutputFolder.has_file
+    exists = LocalOutputFolder.has_file
 
     def unsure(files: OutputFolder, name: str) -> bool:
         if "torn" in name:
             raise StoreError("no answer", code="STORE-FAILED", remedy="Try again.")
         return exists(files, name)
 
-    monkeypatch.setattr(OutputFolder, "has_file", unsure)
+    monkeypatch.setattr(LocalOutputFolder, "has_file", unsure)
     monkeypatch.setattr(
         "evalkit.pipeline.document_run._TRANSIENT_ERROR_CODES", frozenset({"READER-DAMAGED", "READER-UNREADABLE"})
     )
@@ -177,7 +178,6 @@ def test_two_files_of_one_stem_and_the_same_file_twice(pdf: bytes, tmp_path: Pat
 
 
 def test_new_bytes_at_an_old_path_are_a_new_document(pdf: bytes, tmp_path: Path) -> None:
-    from evalkit.store import OutputIndex
 
     path, output = tmp_path / "report.pdf", tmp_path / "output"
     path.write_bytes(pdf)
@@ -186,7 +186,7 @@ def test_new_bytes_at_an_old_path_are_a_new_document(pdf: bytes, tmp_path: Path)
     run = evalkit.run([path], output=output)
     new = run.documents[0].doc_id
     assert new.startswith("report-")
-    rows = {row["doc_id"]: row["replaced"] for row in OutputIndex(output).list_documents()}
+    rows = {row["doc_id"]: row["replaced"] for row in open_index(output).list_documents()}
     assert rows == {"report": True, new: False}
 
 

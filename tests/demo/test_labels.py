@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from commands import evalkit_command
+from places import open_folder
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
@@ -18,7 +19,6 @@ from evalkit.pipeline.supplied_labels import (
     report_unused_labels,
     store_production_labels,
 )
-from evalkit.store import OutputFolder
 
 HEAD = "doc_id,dominant_type,segments\n"
 
@@ -187,7 +187,7 @@ def test_rows_that_belong_to_nobody_are_counted_and_five_are_named() -> None:
 
 
 def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
-    files = OutputFolder(tmp_path)
+    files = open_folder(tmp_path)
     store_production_labels(files, {"b": {"dominant_type": "Other", "segments": [{"start_page": 1}]}})
     store_production_labels(files, {"a": {"dominant_type": "LAB", "confidence": "0.4"}})
     assert list(read_stored_labels(files).items()) == [
@@ -198,9 +198,9 @@ def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("labels", [None, [], {"a": 7}, {"a": {"dominant_type": ["x"]}}, {"a": {}}])
 def test_a_damaged_file_of_kept_labels_is_a_store_error(tmp_path: Path, labels: object) -> None:
-    OutputFolder(tmp_path).write_json("production.json", {"schema_version": 1, "labels": labels})
+    open_folder(tmp_path).write_json("production.json", {"schema_version": 1, "labels": labels})
     with pytest.raises(StoreError, match=r"production\.json"):
-        read_stored_labels(OutputFolder(tmp_path))
+        read_stored_labels(open_folder(tmp_path))
 
 
 @pytest.mark.parametrize(("name", "fields"), [("production", {"labels"}), ("draw", {"by", "drawn_at", "strata"})])

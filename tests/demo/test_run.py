@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from demo.outputs import contents, run_samples, stamps
+from places import open_folder
 
 import evalkit
 from evalkit.errors import DocumentError, ReviewConflict, StoreError, UsageError
@@ -187,9 +188,8 @@ def test_the_frame_has_one_row_per_document(finished: RunSummary) -> None:
 
 
 def test_one_output_folder_takes_one_run_at_a_time(samples: Path, tmp_path: Path) -> None:
-    from evalkit.store import OutputFolder
 
-    with OutputFolder(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
+    with open_folder(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output")
 
 
@@ -308,11 +308,11 @@ def test_a_run_that_ended_before_a_case_or_truth_was_written_is_gone_on_with(
         patch.setattr("evalkit.pipeline.document_run.write_silver_ground_truth", away)
         assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
     assert len(list(output.rglob("*.json"))) < len(wanted)
-    reindex(output)
+    reindex(open_folder(output))
     (again,) = evalkit.run([samples / f"{name}.pdf"], **given).documents
     assert again.resumed
     assert {path.relative_to(output) for path in output.rglob("*.json")} == wanted.keys()
-    assert verify_integrity(output).faults == ()
+    assert verify_integrity(open_folder(output)).faults == ()
 
 
 @pytest.mark.parametrize(("name", "fresh"), [("results", False), ("results", True), ("document_bundles", False)])

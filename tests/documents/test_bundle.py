@@ -8,6 +8,7 @@ import pytest
 from builders import document
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_folder
 from pydantic import ValidationError
 
 from evalkit.documents.bundle import DocumentBundle, PackedWords, pack_page_json
@@ -49,7 +50,7 @@ def stored(files: OutputFolder, damaged: Any) -> str:
 
 
 def test_a_bundle_from_a_file_is_the_one_that_was_written(tmp_path: Any) -> None:
-    files, before = OutputFolder(tmp_path), document("Sheet 1: reviewed with the patient")
+    files, before = open_folder(tmp_path), document("Sheet 1: reviewed with the patient")
     files.write_json(bundle_file_name("doc2_6"), before.model_dump(mode="json"), compact=True)
     after = read_bundle(files, "doc2_6")
     assert after == before
@@ -77,7 +78,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_word_is_refused_on_reading(tmp_path: Any, damaged: Any) -> None:
-    files = OutputFolder(tmp_path)
+    files = open_folder(tmp_path)
     doc_id = stored(files, damaged)
     with pytest.raises(StoreError) as refused:
         read_bundle(files, doc_id)

@@ -352,7 +352,7 @@ def test_an_output_folder_is_read_and_not_touched(finished: RunSummary) -> None:
         return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     before = state()
-    made = run_mutation_test([finished.output], kinds=["structural"], limit=1)
+    made = run_mutation_test([finished.output], Settings.load(), kinds=["structural"], limit=1)
     assert state() == before
     accepted = [one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"]
     assert made.clean_document_count == len(accepted)
@@ -366,20 +366,22 @@ def test_what_an_expert_corrected_is_not_right_and_a_record_that_cannot_be_read_
 ) -> None:
     folder = tmp_path / "output"
     shutil.copytree(finished.output, folder)
-    before = run_mutation_test([folder], kinds=["segment-count"], limit=1)
+    before = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], limit=1)
     accepted = [one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"]
     corrected, broken = (folder / "ground_truth" / f"gt_{doc_id}.json" for doc_id in accepted[:2])
     value = json.loads(corrected.read_text())
     value |= {"ground_truth_source": "SME_CORRECTED", "reviewer": "Dr. A", "vouched": ["dominant_type"], "revision": 1}
     corrected.write_text(json.dumps(value))
     broken.write_text("{")
-    made = run_mutation_test([folder], kinds=["segment-count"], limit=1)
+    made = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], limit=1)
     assert made.clean_document_count == before.clean_document_count - 1
     assert [broken.name in problem for problem in made.problems] == [True]
 
 
 def test_a_document_that_is_named_twice_counts_once(finished: RunSummary) -> None:
-    once, twice = (run_mutation_test([finished.output] * n, kinds=["segment-count"], limit=50) for n in (1, 2))
+    once, twice = (
+        run_mutation_test([finished.output] * n, Settings.load(), kinds=["segment-count"], limit=50) for n in (1, 2)
+    )
     assert (once.clean_document_count, len(once.cases)) == (twice.clean_document_count, len(twice.cases))
 
 
@@ -398,7 +400,7 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
     (tmp_path / given.name).write_text(given.read_text())
     words = [samples / "segment_count.pdf", samples / "poor_scan.pdf", tmp_path / "gone"]
     without_ocr = Settings.load(ocr="none")
-    made = run_mutation_test(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
+    made = run_mutation_test(words, without_ocr, classifications=tmp_path, kinds=["merged"], limit=3)
     assert (made.clean_document_count, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
     assert made.unjudged_doc_ids == ("poor_scan",)
     assert ["gone" in problem for problem in made.problems] == [True]
@@ -411,7 +413,7 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
 def test_what_cannot_be_challenged_is_said(tmp_path: Path, words: dict, code: str | None) -> None:
     (tmp_path / "results").mkdir()
     with pytest.raises(UsageError) as refused:
-        run_mutation_test([tmp_path], **words)
+        challenge([tmp_path], **words)
     assert refused.value.remedy
     assert code in (None, refused.value.code)
 
@@ -424,12 +426,12 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     with GeminiServer(lambda call: '{"findings": []}') as server:
         words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
         asked = Settings.load(**words)
-        made = run_mutation_test([finished.output], kinds=["label-all"], limit=20, settings=asked)
+        made = run_mutation_test([finished.output], asked, kinds=["label-all"], limit=20)
         limited = Settings.load(**words, limits={"calls_per_run": 10})
-        few = run_mutation_test([finished.output], kinds=["label-all"], limit=20, settings=limited)
+        few = run_mutation_test([finished.output], limited, kinds=["label-all"], limit=20)
         calls = len(server.calls)
         forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
-        same = run_mutation_test([finished.output], kinds=["label-all"], limit=20, settings=forgiving)
+        same = run_mutation_test([finished.output], forgiving, kinds=["label-all"], limit=20)
     assert made.model == "gemini:gemini-2.5-flash"
     assert (len(made.cases), made.alarms) == (20, ())
     assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything

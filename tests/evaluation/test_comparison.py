@@ -13,6 +13,7 @@ from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels
 from hypothesis import given
 from hypothesis import strategies as st
 from pandas import DataFrame
+from places import open_folder
 from scipy.stats import multinomial
 
 import evalkit
@@ -348,7 +349,7 @@ def test_the_command_says_whose_reviews_tell_the_truth(
 ) -> None:
     a, b, _ = two_runs
     shutil.copytree(a, tmp_path / "a")
-    simulate_reviews(tmp_path / "a", samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0)
+    simulate_reviews(open_folder(tmp_path / "a"), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0)
     shown = evalkit_command("compare", tmp_path / "a", b)
     assert shown.returncode == 0, shown.stderr
     (told,) = (line for line in shown.stdout.splitlines() if line.startswith("Truths: "))

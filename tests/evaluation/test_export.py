@@ -14,12 +14,13 @@ import yaml
 from evaluation.truths import NOTE, OTHER, Output
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_index
 
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
 from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, save_table
 from evalkit.evaluation.ground_truth_table import COLUMNS, load_ground_truth
-from evalkit.store import OutputIndex, result_file_name, review_file_name
+from evalkit.store import result_file_name, review_file_name
 
 SPLIT = {"train": 0.5, "test": 0.5}
 LEVELS = ("document", "segment", "page")
@@ -227,7 +228,7 @@ def test_names_of_documents_and_reviewers_that_are_not_exported_are_hidden_too(
         ("Jones_Peter_CT", "/in/Jones, Peter CT.pdf"),
     ):
         output.files.write_json(result_file_name(doc_id), {"schema_version": 1})
-        index = OutputIndex(output.root)
+        index = open_index(output.root)
         index.upsert_document({"doc_id": doc_id, "sha256": output.sha256(doc_id), "file_path": file_path})
         index.close()
     output.files.write_json(

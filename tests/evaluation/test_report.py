@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from commands import evalkit_command
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
+from places import open_folder
 from sklearn.metrics import f1_score
 from statements.reviewing import broken, embedded, statement, wrong_dates
 
@@ -26,7 +27,7 @@ from evalkit.evaluation.segmentation_metrics import count_pages_to_move, estimat
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.samples.simulated_experts import simulate_reviews
-from evalkit.store import OutputFolder, template_review_file_name
+from evalkit.store import template_review_file_name
 
 NOW = "2026-01-01T00:00:00Z"
 KEYS = [
@@ -47,15 +48,15 @@ KEYS = [
 def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     output = tmp_path_factory.mktemp("reviewed") / "output"
     shutil.copytree(finished.output, output)
-    draw_sample(output, 30, "type", seed="one", drawn_at=NOW)
-    simulate_reviews(output, samples / "truth.csv")
+    draw_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
+    simulate_reviews(open_folder(output), samples / "truth.csv")
     return read_study(output)
 
 
 def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study, tmp_path: Path) -> None:
     bundle = statement()
     for number, cycle in enumerate(embedded(broken(bundle, wrong_dates), bundle).cycles, 1):
-        OutputFolder(tmp_path).write_json(template_review_file_name("bank", number), cycle.model_dump(mode="json"))
+        open_folder(tmp_path).write_json(template_review_file_name("bank", number), cycle.model_dump(mode="json"))
     made = build(replace(reviewed, output=tmp_path), made_at=NOW)
     assert [one.key for one in made.sections] == [*KEYS, "templates"]
     section = made["templates"]

@@ -10,11 +10,11 @@ import pytest
 from evaluation.studies import NOTE, OTHER, document, escalated, labels, study
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_folder
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.sampling import plan_draw
 from evalkit.pipeline.sample_draws import read_sampled_probabilities
-from evalkit.store import OutputFolder
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -95,7 +95,7 @@ def test_each_document_is_drawn_as_often_as_its_probability_says() -> None:
 )
 def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probability: dict, drawn: list) -> None:
     stratum = {"value": NOTE, "probability": probability, "drawn": drawn}
-    files = OutputFolder(tmp_path)
+    files = open_folder(tmp_path)
     files.write_json("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
     with pytest.raises(StoreError, match=r"draws/0001\.json does not have the shape"):
         read_sampled_probabilities(files)
@@ -105,7 +105,7 @@ def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probabil
     ("lost", "found"), [("draws/0001.json", "draws/0002.json"), ("draws/0002.json", "draws/copy.json")]
 )
 def test_a_lost_draw_is_missed_and_a_stray_file_is_none(tmp_path: Path, lost: str, found: str) -> None:
-    files = OutputFolder(tmp_path)
+    files = open_folder(tmp_path)
     for name in {"draws/0001.json", "draws/0002.json", found} - {lost}:
         files.write_json(name, {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": []})
     with pytest.raises(StoreError, match=f"{lost} is not there, and {found} is"):

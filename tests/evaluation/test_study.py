@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER
+from places import open_folder
 
 import evalkit
 from evalkit.errors import UsageError
@@ -146,7 +147,7 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
 def test_a_document_that_was_not_read_is_known_without_its_path_after_a_reindex(output: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.pdf").write_bytes(b"")
     evalkit.run([tmp_path / "empty.pdf"], output=output)
-    reindex(output)
+    reindex(open_folder(output))
     study = read_study(output)
     assert known(study)["empty"].truth_status == "unreadable"
     assert len(study.documents) == 18
@@ -162,7 +163,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(output: Path, samples: Path) -> None:
-    draw = draw_sample(output, 3, "production", seed="one", drawn_at=NOW)
+    draw = draw_sample(open_folder(output), 3, "production", seed="one", drawn_at=NOW)
     drawn = {name for one in draw.strata for name in one.drawn}
     assert len(drawn) == 3
     evalkit.run(
@@ -178,16 +179,16 @@ def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(ou
 
 
 def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Path) -> None:
-    first = draw_sample(output, 2, "type", seed="one", drawn_at=NOW)
+    first = draw_sample(open_folder(output), 2, "type", seed="one", drawn_at=NOW)
     lost = first.strata[0].drawn[0]
     (output / "sme_packets" / f"sme_packet_{lost}.json").unlink()
-    draw_sample(output, 1, "type", seed="one", drawn_at=NOW)
+    draw_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
     assert (output / "sme_packets" / f"sme_packet_{lost}.json").exists()
 
 
 def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(output: Path, samples: Path) -> None:
-    draw_sample(output, 30, "type", seed="one", drawn_at=NOW)
-    assert simulate_reviews(output, samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0) == 16
+    draw_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
+    assert simulate_reviews(open_folder(output), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0) == 16
     study = read_study(output)
     assert study.count_truth_statuses() == {"reviewed": 16, "pending": 1}
     assert study.simulated_review_count == len(study.reviews) == 16

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import builders
+from places import open_folder
 
 from evalkit.documents.bundle import Block, DocumentBundle, Identifier, LayoutMetadata, Page, PageStatus
 from evalkit.review.ground_truth import GroundTruth
-from evalkit.store import OutputFolder, bundle_file_name, ground_truth_file_name
+from evalkit.store import bundle_file_name, ground_truth_file_name
 
 NOTE, OTHER = "Clinical Note", "Other"
 BOX = (0.1, 0.1, 0.9, 0.2)
@@ -47,7 +48,7 @@ class Output:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.files = OutputFolder(root)
+        self.files = open_folder(root)
 
     def sha256(self, doc_id: str) -> str:
         return hashlib.sha256(doc_id.encode()).hexdigest()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pymupdf
 from benchmarks.tax_forms import draw, form_w2
 from pipeline.patient import DOC, OTHER
+from places import open_folder, open_index
 from statements.spoilt import put, spoilt
 from statements.test_template import TEXT
 from tables import Table
@@ -48,7 +49,7 @@ from evalkit.review.roster import Roster
 from evalkit.review.seeded_cases import read_seeded_case
 from evalkit.settings import Settings
 from evalkit.statements.statement_template import parse_template_toml
-from evalkit.store import OutputFolder, OutputIndex, StoredDraft
+from evalkit.store import OutputFolder, StoredDraft
 from evalkit.store.postgresql import read_schema_name
 
 from .mutation import MARK, damaged_json, damaged_text
@@ -70,11 +71,11 @@ class Kind(NamedTuple):
 
 def _draft(folder: Path) -> None:
     """The workbench reads drafts from the database: what is damaged lies in a file here, and is put there."""
-    index = OutputIndex(folder / "output")
+    index = open_index(folder / "output")
     text = (folder / "draft.json").read_bytes().decode(errors="replace")
     index.drafts.save_draft(StoredDraft("requisition", "dr_lee", "tab", "0" * 64, text, "2027-01-01T00:00:00+00:00"))
     index.close()
-    desk = ReviewSession(folder / "output", "dr_lee", "tab")
+    desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
     try:
         desk.open_case("requisition")
     finally:
@@ -94,7 +95,7 @@ def _opened(case_id: str) -> Load:
     """The case as the workbench opens it."""
 
     def load(folder: Path) -> None:
-        desk = ReviewSession(folder / "output", "dr_lee", "tab")
+        desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
         try:
             desk.open_case(case_id)
         finally:
@@ -104,10 +105,10 @@ def _opened(case_id: str) -> Load:
 
 
 def _purging(folder: Path) -> None:
-    files = OutputFolder(folder / "output")
+    files = open_folder(folder / "output")
     exclude_purged(files, discover_documents([folder / "records"], {}), ())
-    if is_purge_unfinished(folder / "output"):
-        purge(folder / "output", [], purged_at="2027-01-01T00:00:00+00:00")
+    if is_purge_unfinished(open_folder(folder / "output")):
+        purge(open_folder(folder / "output"), [], purged_at="2027-01-01T00:00:00+00:00")
 
 
 def _seeded_name(folder: Path) -> str:
@@ -116,7 +117,7 @@ def _seeded_name(folder: Path) -> str:
 
 
 def _f(load: Callable[[OutputFolder], Any]) -> Load:
-    return lambda folder: load(OutputFolder(folder / "output"))
+    return lambda folder: load(open_folder(folder / "output"))
 
 
 KINDS: dict[str, Kind] = {
@@ -134,12 +135,12 @@ KINDS: dict[str, Kind] = {
     "case of fields": Kind("output/sme_packets/sme_packet_w2.extraction.json", _opened("w2.extraction"), shows=" "),
     "case of a template": Kind("output/sme_packets/sme_packet_bank_bank.statement_template.json", _opened("bank_bank.statement_template"), shows=" "),
     "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_review_cycles)),
-    "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(folder / "moved")),
+    "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(open_folder(folder / "moved"))),
     "decisions of before": Kind(
-        "decisions.json", lambda folder: verify_integrity(folder / "output", export_path=folder / "decisions.json"), is_own=True
+        "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), export_path=folder / "decisions.json"), is_own=True
     ),
-    "where the seconds went": Kind(f"output/results/{OTHER}.json", lambda folder: summarise_last_run(folder / "output"), shows=" "),
-    "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(folder / "output")),
+    "where the seconds went": Kind(f"output/results/{OTHER}.json", lambda folder: summarise_last_run(open_folder(folder / "output")), shows=" "),
+    "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(open_folder(folder / "output"))),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_names(), Roster(f).find_reviewer_by_code("abcd")))),
     "production": Kind("output/production.json", _f(read_stored_labels)),
     "draw": Kind("output/draws/0001.json", _f(read_all_draws)),
@@ -167,7 +168,10 @@ for _where in (
     )
     KINDS[f"audit of {_where.partition('/')[0]}"] = Kind(
         f"output/{_where.format(DOC)}",
-        lambda folder: (verify_integrity(folder / "output"), list_audit_events(folder / "output")),
+        lambda folder: (
+            verify_integrity(open_folder(folder / "output")),
+            list_audit_events(open_folder(folder / "output")),
+        ),
         shows=" ",
     )
 
@@ -176,9 +180,9 @@ def prepare(made: Path, folder: Path) -> None:
     """The patient's folder with one file of each kind beside it."""
     shutil.copytree(made, folder / "output")
     shutil.copytree(made.parent / "records", folder / "records")
-    purge(folder / "output", ["quest_cbc"], purged_at="2026-02-02T00:00:00+00:00")
-    Roster(OutputFolder(folder / "output")).add_reviewer("dr_lee")
-    desk = ReviewSession(folder / "output", "dr_lee", "tab")
+    purge(open_folder(folder / "output"), ["quest_cbc"], purged_at="2026-02-02T00:00:00+00:00")
+    Roster(open_folder(folder / "output")).add_reviewer("dr_lee")
+    desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
     case = desk.open_case("requisition")
     (folder / "draft.json").write_text(case.draft.model_dump_json())
     desk.close()
@@ -197,8 +201,8 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copy(folder / f"records/answers/{OTHER}.json", folder / "answers/x.json")
     shutil.copy(root / "evalkit/extraction/templates/tax/1099-div.toml", folder / "form.toml")
     (folder / "bank.toml").write_text(TEXT)
-    OutputFolder(folder / "moved").write_json("database.json", {"schema_version": 1, "schema": f"evalkit_{0:016x}"})
-    events, _ = list_audit_events(folder / "output")
+    open_folder(folder / "moved").write_json("database.json", {"schema_version": 1, "schema": f"evalkit_{0:016x}"})
+    events, _ = list_audit_events(open_folder(folder / "output"))
     (folder / "decisions.json").write_text(json.dumps({"events": events}))
     form = pymupdf.open()
     draw(form_w2(random.Random(1)), random.Random(4), form.new_page(width=612, height=792))
@@ -206,8 +210,8 @@ def prepare(made: Path, folder: Path) -> None:
     extract([folder / "w2.pdf"], output=folder / "output", tax_year=2099)  # of which the form is none
     bank = spoilt(folder, "bank")
     review_template(bank.case.template, "bank.toml", folder / "bank.pdf", output=folder / "output")
-    index = OutputIndex(folder / "output")
-    put(OutputFolder(folder / "output"), index, bank)  # as if no builder had found a better one
+    index = open_index(folder / "output")
+    put(open_folder(folder / "output"), index, bank)  # as if no builder had found a better one
     index.close()
 
 

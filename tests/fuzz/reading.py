@@ -12,13 +12,13 @@ from typing import Any
 
 from documents.bombs import BOMBS
 from pipeline.patient import OTHER
+from places import open_folder
 from tables import Table
 
 import evalkit
 from evalkit.errors import EvalkitError
 from evalkit.pipeline import DocumentSummary
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder
 
 from .mutation import damaged_json, damaged_text
 
@@ -167,5 +167,5 @@ def _run_again(records: Path, output: Path, told: str, table: Table) -> str:
     if any("unexpectedly" in (one.error or "") for one in run.documents):
         table.faults.append(f"{told}: {run.documents[0].error}")
         return "crashes"
-    assert OutputFolder(output).list_json_files("results")
+    assert open_folder(output).list_json_files("results")
     return "refused" if run.failed else "valid"

@@ -6,11 +6,13 @@ import os
 import shutil
 from pathlib import Path
 
+from places import open_folder, open_index
+
 import evalkit
 from evalkit.evaluation.sampling import draw_sample
 from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.review import ReviewSession, SMEReviewHelper
-from evalkit.store import Deferral, ModelCall, OutputFolder, OutputIndex, result_file_name, sample_draw_file_name
+from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
 from evalkit.store.temp_files import generate_temp_name
 
@@ -35,12 +37,12 @@ def worked_on(samples: Path, folder: Path) -> Path:
     labels.write_text(f"doc_id,dominant_type\n{DOC},Zebulonic Report\n{OTHER},Clinical Note\n")
     evalkit.run([records], output=output, workers=1, classifications=answers, production=labels, extract=True)
     _review(output)
-    draw_sample(output, 1, "type", seed="one", drawn_at=NOW)
-    sample_seeded_cases(output, 4, seed="one", drawn_at=NOW)
+    draw_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
+    sample_seeded_cases(open_folder(output), 4, seed="one", drawn_at=NOW)
     _leave_traces(output)
     others = [records / f"{name}.pdf" for name in (OTHER, "quest_cbc", "requisition")]
     evalkit.run(others, output=folder / "control", workers=1, extract=True)
-    draw_sample(folder / "control", 1, "type", seed="one", drawn_at=NOW)
+    draw_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
     return output
 
 
@@ -53,16 +55,16 @@ def _review(output: Path) -> None:
         first.save_review(case_id, agrees=False, correction_notes=words if case_id == DOC else "a note", **said)
     first.reopen(DOC, "I was wrong about Quagmire")
     first.close()
-    desk = ReviewSession(output, "dr_first", "tab")
+    desk = ReviewSession(open_folder(output), "dr_first", "tab")
     case = desk.open_case(DOC)
     draft = case.draft.set_notes(words)
     desk.request_second_opinion(DOC, seen(case, draft), "what is Zebulon's?")
     desk.close()
-    second = ReviewSession(output, "dr_second", "tab")
+    second = ReviewSession(open_folder(output), "dr_second", "tab")
     case = second.open_case(f"{DOC}.second")
     second.submit(f"{DOC}.second", seen(case, case.draft.set_notes(words)), undeterminable=words)
     second.close()
-    third = ReviewSession(output, "dr_third", "tab")
+    third = ReviewSession(open_folder(output), "dr_third", "tab")
     case = third.open_case(f"{DOC}.adjudication")
     answer = case.opinions[0].draft.set_notes(words)
     third.save_draft(f"{DOC}.adjudication", answer)
@@ -81,9 +83,9 @@ def seen(case, draft):
 
 
 def _leave_traces(output: Path) -> None:
-    files = OutputFolder(output)
+    files = open_folder(output)
     sha256 = files.read_json(result_file_name(DOC))["sha256"]
-    index = OutputIndex(output)
+    index = open_index(output)
     for document, answer in ((sha256, "Zebulon Quagmire"), ("ff" * 32, "somebody else")):
         index.call_journal.add_call(
             ModelCall("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01")

@@ -16,6 +16,7 @@ import pymupdf
 import pytest
 from commands import evalkit_command
 from pipeline.patient import DOC, FILE, NOW, OTHER
+from places import open_folder
 
 import evalkit
 from evalkit.errors import StoreError, UsageError
@@ -25,7 +26,6 @@ from evalkit.pipeline.audit_verify import verify_integrity
 from evalkit.pipeline.purge import find_expired_documents, purge
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
-from evalkit.store import OutputFolder
 
 REVIEWED = f"reviews/{DOC}"
 SECOND, ADJUDICATION = f"{REVIEWED}.second", f"{REVIEWED}.adjudication"
@@ -37,8 +37,8 @@ Tamper = Callable[[Path], Any]
 
 def changed(name: str, **values: Any) -> Tamper:
     def tamper(output: Path) -> None:
-        stored = OutputFolder(output).read_json(name, schema_version=9)
-        OutputFolder(output).write_json(name, stored | values)
+        stored = open_folder(output).read_json(name, schema_version=9)
+        open_folder(output).write_json(name, stored | values)
 
     return tamper
 
@@ -131,13 +131,13 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
 
 
 def named(output: Path, **given: Any) -> dict[str, str]:
-    return {one.file: f"{one.what}. {one.remedy}" for one in verify_integrity(output, **given).faults}
+    return {one.file: f"{one.what}. {one.remedy}" for one in verify_integrity(open_folder(output), **given).faults}
 
 
 def test_what_nobody_touched_has_no_fault(output: Path, finished: RunSummary) -> None:
     assert named(output) == {}
     assert named(Path(finished.output)) == {}
-    counts = verify_integrity(output).count_by_kind
+    counts = verify_integrity(open_folder(output)).count_by_kind
     assert (counts["reviews"], counts["chains"], counts["seeded"], counts["draws"]) == (6, 4, 1, 2)
 
 
@@ -187,17 +187,17 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
     else:
         (output / name).write_text("{}")
     assert named(output).keys() == {name}
-    assert reindex(output)[0] == 4
-    assert find_expired_documents(output, expired_before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
-    purge(output, [DOC], purged_at=NOW)
+    assert reindex(open_folder(output))[0] == 4
+    assert find_expired_documents(open_folder(output), expired_before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
+    purge(open_folder(output), [DOC], purged_at=NOW)
 
 
 def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path: Path) -> None:
     export = tmp_path / "decisions.json"
-    purge(output, [DOC], purged_at=NOW)
-    export.write_text(json.dumps({"events": list_audit_events(output)[0]}))
+    purge(open_folder(output), [DOC], purged_at=NOW)
+    export.write_text(json.dumps({"events": list_audit_events(open_folder(output))[0]}))
     assert named(output, export_path=export) == {}
-    purge(output, [OTHER], purged_at=NOW)
+    purge(open_folder(output), [OTHER], purged_at=NOW)
     assert named(output, export_path=export) == {}
     database(output, "DELETE FROM views WHERE reviewer = 'dr_first'")
     assert named(output, export_path=export).keys() == {"the view log"}
@@ -207,24 +207,24 @@ def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path:
 
 
 def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
-    assert verify_integrity(output).count_by_kind["chains_without_head"] == 0
+    assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 0
     database(output, f"DELETE FROM heads WHERE case_id = '{OTHER}'")
-    assert verify_integrity(output).count_by_kind["chains_without_head"] == 1
+    assert verify_integrity(open_folder(output)).count_by_kind["chains_without_head"] == 1
 
 
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
-    purge(output, [DOC, OTHER], purged_at=NOW)
+    purge(open_folder(output), [DOC, OTHER], purged_at=NOW)
     assert named(output) == {}
-    record = OutputFolder(output).read_json("purged/0001.json", schema_version=9)
+    record = open_folder(output).read_json("purged/0001.json", schema_version=9)
     record["chains"][0]["reviews"][1]["sha256"] = "0" * 64
-    OutputFolder(output).write_json("purged/0001.json", record)
+    open_folder(output).write_json("purged/0001.json", record)
     faults = named(output)
     assert set(faults) == {"purged/0001.json", "purged/0002.json"}
     assert "did not verify" in faults["purged/0001.json"]
 
 
 def test_a_record_of_a_purge_that_is_taken_out_is_noticed(output: Path) -> None:
-    purge(output, [DOC, OTHER], purged_at=NOW)
+    purge(open_folder(output), [DOC, OTHER], purged_at=NOW)
     (output / "purged/0001.json").unlink()
     assert "purged" in named(output)
 
@@ -242,22 +242,22 @@ def test_a_chain_whose_end_is_cut_off_with_all_traces_is_noticed_against_an_expo
     helper = SMEReviewHelper(output, "dr_nine")
     helper.save_review("requisition", undeterminable="illegible")
     helper.close()
-    events, problems = list_audit_events(output)
+    events, problems = list_audit_events(open_folder(output))
     assert problems == []
     export = tmp_path / "decisions.json"
     export.write_text(json.dumps({"events": events}))
     assert named(output, export_path=export) == {}
     (output / "reviews/requisition/0001.json").unlink()
-    reindex(output)
-    result = OutputFolder(output).read_json("results/requisition.json")
-    silver = OutputFolder(output).read_json("ground_truth/gt_quest_cbc.json") | {
+    reindex(open_folder(output))
+    result = open_folder(output).read_json("results/requisition.json")
+    silver = open_folder(output).read_json("ground_truth/gt_quest_cbc.json") | {
         "doc_id": "requisition", "ground_truth_classification": result["classification"],
     }  # fmt: skip
-    OutputFolder(output).write_json("ground_truth/gt_requisition.json", silver)
+    open_folder(output).write_json("ground_truth/gt_requisition.json", silver)
     database(output, "DELETE FROM heads WHERE case_id = 'requisition'")
     assert named(output) == {}  # whoever may write in the folder can do that …
     assert "reviews/requisition" in named(output, export_path=export)  # … but not to what lies elsewhere
-    purge(output, [DOC], purged_at=NOW)
+    purge(open_folder(output), [DOC], purged_at=NOW)
     assert set(named(output, export_path=export)) == {"reviews/requisition"}
 
 
@@ -266,14 +266,14 @@ def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"events": 3}', '{"events": [{"event": "reviewed"}]}', f'{{"events": [{row}]}}'):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(UsageError, match=r"x\.json"):
-            verify_integrity(output, export_path=tmp_path / "x.json")
+            verify_integrity(open_folder(output), export_path=tmp_path / "x.json")
 
 
 # ------------------------------------------------------------------------------------------------- decisions
 
 
 def test_the_export_says_who_decided_what_when_and_with_which_versions(output: Path) -> None:
-    events, problems = list_audit_events(output)
+    events, problems = list_audit_events(open_folder(output))
     assert problems == []
     assert all(tuple(one) == EVENT_COLUMNS for one in events)
     by = [one for one in events if one["case_id"] == DOC and one["event"] == "reviewed"]
@@ -291,9 +291,9 @@ def test_the_export_says_who_decided_what_when_and_with_which_versions(output: P
 
 
 def test_a_purge_leaves_who_decided_when_and_no_name(output: Path) -> None:
-    before, _ = list_audit_events(output)
-    purge(output, [DOC], purged_at=NOW)
-    after, problems = list_audit_events(output)
+    before, _ = list_audit_events(open_folder(output))
+    purge(open_folder(output), [DOC], purged_at=NOW)
+    after, problems = list_audit_events(open_folder(output))
     assert problems == []
     for word in (DOC, FILE, "Quagmire"):
         assert word not in json.dumps(after)

@@ -11,6 +11,7 @@ import pytest
 import typer
 from distributed.cli import dask_scheduler, dask_worker
 from pipeline.operations import SETUP, TWO_COMMANDS
+from places import open_folder
 
 from evalkit.cli import app
 from evalkit.pipeline.executor.dask import parse_scheduler_address
@@ -29,7 +30,7 @@ def test_the_two_commands_are_understood(monkeypatch: pytest.MonkeyPatch) -> Non
     given = Settings.load(executor=options["executor"])
     assert (program, name) == (".venv/bin/evalkit", "run")
     assert set(said.values()) == {given.output, given.database}
-    assert resolve_database_url(given.output) == given.database
+    assert resolve_database_url(open_folder(given.output)) == given.database
     assert parse_scheduler_address(given.executor).startswith("tcp://")
 
 

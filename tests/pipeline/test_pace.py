@@ -11,6 +11,7 @@ import pytest
 from commands import evalkit_command, evalkit_process
 from documents.drawing import lines
 from documents.scanning import NOTE, needs_tesseract, printed, scan
+from places import open_folder
 
 import evalkit
 from evalkit.core.log_events import EventFormatter, log_event
@@ -19,7 +20,6 @@ from evalkit.pipeline.executor import reader_pool
 from evalkit.pipeline.extract import extract
 from evalkit.pipeline.timings_report import STEP_EXPLANATIONS, RunTimings, summarise_last_run
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
-from evalkit.store import OutputFolder
 
 
 @needs_tesseract
@@ -27,7 +27,7 @@ def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_pat
     page = printed(lines(NOTE + NOTE + NOTE))
     (tmp_path / "scan.pdf").write_bytes(scan(page, page, page))  # longer than starting the process that reads them
     evalkit.run([tmp_path / "scan.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output", workers=2)
-    found = summarise_last_run(tmp_path / "output")
+    found = summarise_last_run(open_folder(tmp_path / "output"))
     assert found.documents == 2
     assert found.slowest[0].doc_id == "scan"
     assert found.slowest[0].step == "recognising"
@@ -39,11 +39,11 @@ def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_pat
 def test_reading_fields_is_a_step_of_its_own_with_a_run_and_without(samples: Path, tmp_path: Path) -> None:
     evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "run", extract=True)
     extract([samples / "quest_cbc.pdf"], output=tmp_path / "fields")
-    made = read_result(OutputFolder(tmp_path / "run"), "quest_cbc").times["seconds"]
+    made = read_result(open_folder(tmp_path / "run"), "quest_cbc").times["seconds"]
     for name, before in (("run", made), ("fields", {})):
-        found = summarise_last_run(tmp_path / name)
+        found = summarise_last_run(open_folder(tmp_path / name))
         assert found.documents == 1
-        fields = read_extractions(OutputFolder(tmp_path / name), "quest_cbc").times["seconds"]
+        fields = read_extractions(open_folder(tmp_path / name), "quest_cbc").times["seconds"]
         whole = {step: before.get(step, 0) + fields.get(step, 0) for step in ("waiting", *STEP_EXPLANATIONS)}
         assert {"waiting": found.waiting, **found.steps} == whole
         assert found.steps["extracting"] > 0
@@ -72,9 +72,9 @@ def test_what_took_a_large_part_is_why(seconds: dict[str, float], reasons: list[
 def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
     evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path)
     evalkit.run([samples / "quest_cbc.pdf", samples / "requisition.pdf"], output=tmp_path)
-    found = summarise_last_run(tmp_path)
+    found = summarise_last_run(open_folder(tmp_path))
     assert [one.doc_id for one in found.slowest] == ["requisition"]
-    seconds = read_result(OutputFolder(tmp_path), "requisition").times["seconds"]
+    seconds = read_result(open_folder(tmp_path), "requisition").times["seconds"]
     assert seconds.keys() == {"waiting", *STEP_EXPLANATIONS} - {"extracting", "failing"}
     assert all(took >= 0 for took in seconds.values())
 
@@ -88,7 +88,7 @@ def test_a_document_that_could_not_be_read_in_its_time_is_why(
 
     monkeypatch.setattr(reader_pool, "read_with_limits", slow)
     evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path)
-    found = summarise_last_run(tmp_path)
+    found = summarise_last_run(open_folder(tmp_path))
     assert (found.documents, found.slowest[0].doc_id, found.slowest[0].step) == (1, "quest_cbc", "failing")
     assert found.slowest[0].seconds >= 1
     assert [why.partition(": ")[2] for why, _ in found.reasons] == ["documents that could not be read in the end"]
@@ -96,7 +96,7 @@ def test_a_document_that_could_not_be_read_in_its_time_is_why(
 
 def test_a_folder_without_times_says_so(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="has left its times"):
-        summarise_last_run(tmp_path)
+        summarise_last_run(open_folder(tmp_path))
     assert evalkit_command("doctor", "--run", tmp_path).returncode == 2
 
 
@@ -108,14 +108,14 @@ def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples:
     options = ("--verbose", "--log-format", "json")
     ended = evalkit_process(*options, "run", folder, "--output", tmp_path / "output", "--json")
     told = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
-    sha256 = read_result(OutputFolder(tmp_path / "output"), "Zacharias_Quillfeather").sha256
+    sha256 = read_result(open_folder(tmp_path / "output"), "Zacharias_Quillfeather").sha256
     by_step = {one["message"]: one for one in told if one.get("document") == sha256[:12]}
     assert by_step.keys() >= {"read", "decided"}
     assert [one["code"] for one in told if one["message"] == "failed"] == ["READER-DAMAGED"]
     assert by_step["read"]["reading"] > 0
     assert by_step["read"]["pages"] == 2
     assert all(one.keys() >= {"at", "level", "logger", "message"} for one in told)
-    bundle = read_bundle(OutputFolder(tmp_path / "output"), "Zacharias_Quillfeather")
+    bundle = read_bundle(open_folder(tmp_path / "output"), "Zacharias_Quillfeather")
     words = {word for page in bundle.pages for word in page.text.split() if len(word) > 6 and word.isalpha()}
     logged = "\n".join(line for line in ended.stderr.splitlines() if line.startswith("{"))
     assert not [word for word in {*words, "Quillfeather"} if word in logged]

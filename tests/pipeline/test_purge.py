@@ -24,7 +24,7 @@ from click.testing import Result
 from demo.outputs import contents, without_clocks
 from patience import SECONDS
 from pipeline.patient import DOC, FILE, NOW, OTHER, seen
-from places import in_bucket
+from places import in_bucket, open_folder, open_index
 from statements.spoilt import put, spoilt
 from tables import trying
 from typer.testing import CliRunner
@@ -52,8 +52,8 @@ from evalkit.review.packet import withdraw_packet
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,
+    LocalOutputFolder,
     OutputFolder,
-    OutputIndex,
     StoredDraft,
     extraction_file_name,
     result_file_name,
@@ -107,10 +107,10 @@ def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> 
     shutil.copy(output / "evalkit.sqlite", output / MOVED_SQLITE_FILE)  # as after a move to PostgreSQL
     assert {"evalkit.sqlite", MOVED_SQLITE_FILE} <= remembering(output, words).keys()
     screen = ReviewSession(
-        output, "dr_lee", "a tab that is open meanwhile"
+        open_folder(output), "dr_lee", "a tab that is open meanwhile"
     )  # its connection keeps the write-ahead log alive
     screen.load_queue_page()
-    (done,) = purge(output, [DOC], purged_at=LATER)
+    (done,) = purge(open_folder(output), [DOC], purged_at=LATER)
     assert (output / "evalkit.sqlite-wal").exists()
     assert remembering(output, words) == {}
     screen.close()
@@ -143,7 +143,7 @@ def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> 
 
 def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
     before = contents(output)
-    purge(output, [DOC], purged_at=LATER)
+    purge(open_folder(output), [DOC], purged_at=LATER)
     after = contents(output)
     shared = {"production.json", "draws/0002.json"}
     gone = before.keys() - after.keys()
@@ -151,18 +151,18 @@ def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert {name for name in after.keys() & before.keys() if after[name] != before[name]} == shared
     assert after["production.json"]["labels"].keys() == {OTHER}
-    assert read_draw_probabilities(OutputFolder(output))["quest_cbc"] == 0.75
-    index = OutputIndex(output)
+    assert read_draw_probabilities(open_folder(output))["quest_cbc"] == 0.75
+    index = open_index(output)
     assert [call.answer for call in index.call_journal.find_calls("q" + "ff" * 32)] == ["somebody else"]
     index.close()
     assert {one.doc_id for one in read_study(output).documents} == {OTHER, "quest_cbc", "requisition"}
 
 
 def test_the_record_has_the_digests_of_every_review_and_no_name(output: Path) -> None:
-    files = OutputFolder(output)
+    files = open_folder(output)
     digests = {path.read_bytes() for path in (output / "reviews").rglob("*.json") if DOC in str(path)}
     sha256 = files.read_json(f"results/{DOC}.json")["sha256"]
-    purge(output, [DOC], purged_at=LATER)
+    purge(open_folder(output), [DOC], purged_at=LATER)
     (record,) = read_purge_records(files)
     kept = {review.sha256 for chain in record.chains for review in chain.reviews}
     assert kept == {hashlib.sha256(one).hexdigest() for one in digests}
@@ -170,7 +170,7 @@ def test_the_record_has_the_digests_of_every_review_and_no_name(output: Path) ->
     assert [one.reviewer for one in record.chains[0].reviews] == ["dr_first"] * 3
     assert (record.sha256, record.purged_at) == (sha256, LATER)
     assert [(one.draw, one.probability, one.was_drawn) for one in record.draws] == [(2, 0.5, True)]
-    index = OutputIndex(output)
+    index = open_index(output)
     assert {one.case_id for one in index.view_log.list_views()} == {
         f"{sha256}{end}" for end in ("", ".second", ".adjudication")
     }
@@ -178,17 +178,17 @@ def test_the_record_has_the_digests_of_every_review_and_no_name(output: Path) ->
 
 
 def test_records_are_chained(output: Path) -> None:
-    purge(output, [DOC, OTHER], purged_at=LATER)
-    first, second = read_purge_records(OutputFolder(output))
+    purge(open_folder(output), [DOC, OTHER], purged_at=LATER)
+    first, second = read_purge_records(open_folder(output))
     assert first.prev_sha256 is None
     assert second.prev_sha256 == hashlib.sha256((output / "purged/0001.json").read_bytes()).hexdigest()
 
 
 def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
     before = contents(output)
-    would = list_removable_files(output, [DOC])
+    would = list_removable_files(open_folder(output), [DOC])
     assert contents(output) == before
-    (done,) = purge(output, [DOC], purged_at=LATER)
+    (done,) = purge(open_folder(output), [DOC], purged_at=LATER)
     assert would == {DOC: list(done.removed_files)}
 
 
@@ -196,16 +196,16 @@ def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
 def test_what_is_not_there_is_told_before_anything_goes(output: Path, doc_id: str) -> None:
     before = contents(output)
     with pytest.raises(NotFound):
-        purge(output, [DOC, doc_id], purged_at=LATER)
+        purge(open_folder(output), [DOC, doc_id], purged_at=LATER)
     assert contents(output) == before
 
 
 def test_another_document_whose_name_begins_alike_stays(output: Path) -> None:
-    files = OutputFolder(output)
+    files = open_folder(output)
     for folder in ("results", "document_bundles"):
         stored = files.read_json(f"{folder}/quest_cbc.json") | {"doc_id": f"{DOC}-1a2b3c4d", "sha256": "ab" * 32}
         files.write_json(f"{folder}/{DOC}-1a2b3c4d.json", stored)
-    purge(output, [DOC], purged_at=LATER)
+    purge(open_folder(output), [DOC], purged_at=LATER)
     assert files.has_file(f"results/{DOC}-1a2b3c4d.json")
 
 
@@ -214,7 +214,7 @@ def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: s
     helper = SMEReviewHelper(output, "dr_nine")
     helper.save_review("requisition", agrees=True, correction_notes=notes)
     helper.close()
-    named, other = purge(output, [DOC, OTHER], purged_at=LATER)
+    named, other = purge(open_folder(output), [DOC, OTHER], purged_at=LATER)
     assert any("reviews/requisition/0001.json" in line for line in named.remaining_traces)
     assert not any("names the document" in line for line in other.remaining_traces)
 
@@ -224,9 +224,9 @@ def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: s
 
 def test_who_has_the_case_open_is_named_and_can_bring_nothing_back(output: Path) -> None:
     case_id = "requisition"
-    desk = ReviewSession(output, "dr_lee", "tab")
+    desk = ReviewSession(open_folder(output), "dr_lee", "tab")
     case = desk.open_case(case_id)
-    (done,) = purge(output, [case_id], purged_at=NOW)
+    (done,) = purge(open_folder(output), [case_id], purged_at=NOW)
     assert done.open_cases == (f"dr_lee had {case_id} open",)
     for act in (
         lambda: desk.save_draft(case_id, case.draft.set_notes("unpurgeable")),
@@ -241,10 +241,10 @@ def test_who_has_the_case_open_is_named_and_can_bring_nothing_back(output: Path)
 
 
 def test_an_undo_brings_no_draft_back(output: Path) -> None:
-    desk = ReviewSession(output, "dr_lee", "tab")
+    desk = ReviewSession(open_folder(output), "dr_lee", "tab")
     case = desk.open_case("requisition")
     desk.submit("requisition", case.draft.set_notes("unpurgeable"), undeterminable="unpurgeable")
-    purge(output, ["requisition"], purged_at=NOW)
+    purge(open_folder(output), ["requisition"], purged_at=NOW)
     with pytest.raises(NotFound):
         desk.undo_last_submission()
     desk.close()
@@ -270,10 +270,10 @@ def killed_at(number: int, output: Path) -> bool:
 
         os.unlink, os.rename = counted(os.unlink), counted(os.rename)
         os.replace, os.link, os.rmdir = counted(os.replace), counted(os.link), counted(os.rmdir)
-        index = OutputIndex(output)
+        index = open_index(output)
         kind = type(index.document_erasure)
         kind.erase_document, kind.vacuum = counted(kind.erase_document), counted(kind.vacuum)
-        purge(output, [DOC], purged_at=LATER)
+        purge(open_folder(output), [DOC], purged_at=LATER)
         os._exit(0)
     return os.waitpid(child, 0)[1] == signal.SIGKILL
 
@@ -283,7 +283,7 @@ def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) 
     words = own_words(made, made.parent / "control") | NAMES
     whole = tmp_path / "whole"
     shutil.copytree(made, whole)
-    purge(whole, [DOC], purged_at=LATER)
+    purge(open_folder(whole), [DOC], purged_at=LATER)
     with trying("a purge, killed") as tried:
         for number in range(200):
             output = tmp_path / f"killed{number}"
@@ -293,7 +293,7 @@ def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) 
             tried.times += 1
             # Nobody has to know what it was that was killed: once its intent is written, any purge finishes it.
             begun = (output / "purging.json").exists()
-            purge(output, [] if begun else [DOC], purged_at=LATER)
+            purge(open_folder(output), [] if begun else [DOC], purged_at=LATER)
             assert contents(output) == contents(whole), number
             assert remembering(output, words) == {}, number
             shutil.rmtree(output)
@@ -302,15 +302,15 @@ def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) 
 
 def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A review that is saved between a purge that was killed and the next would be erased without a trace."""
-    create, packets = OutputFolder.create_json, []
+    create, packets = LocalOutputFolder.create_json, []
 
     def noting(files: OutputFolder, name: str, value: Any) -> bool:
         packets.append([*(output / "sme_packets").glob(f"*{DOC}*")])
         return create(files, name, value)
 
     assert list((output / "sme_packets").glob(f"*{DOC}*"))
-    monkeypatch.setattr(OutputFolder, "create_json", noting)
-    purge(output, [DOC], purged_at=LATER)
+    monkeypatch.setattr(LocalOutputFolder, "create_json", noting)
+    purge(open_folder(output), [DOC], purged_at=LATER)
     assert packets == [[]]
 
 
@@ -321,19 +321,19 @@ def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_k
         with monkeypatch.context() as patch:
             patch.setattr(f"evalkit.pipeline.purge.{before}", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                purge(output, named, purged_at=LATER)
+                purge(open_folder(output), named, purged_at=LATER)
 
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again")
     helper.close()
     killed("_execute_purge", [OTHER])
-    desk = ReviewSession(output, "dr_first", "tab")
+    desk = ReviewSession(open_folder(output), "dr_first", "tab")
     case = desk.open_case(OTHER)
     desk.request_second_opinion(OTHER, seen(case, case.draft), "is it unpurgeable?")
     desk.close()
     killed("DocumentRegistries.count_entries", [])
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
-    purge(output, [], purged_at=LATER)
+    purge(open_folder(output), [], purged_at=LATER)
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
 
 
@@ -341,10 +341,10 @@ def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(outp
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again")
     helper.close()
-    first = ReviewSession(output, "dr_first", "tab")
+    first = ReviewSession(open_folder(output), "dr_first", "tab")
     case = first.open_case(OTHER)
     first.request_second_opinion(OTHER, seen(case, case.draft), "is it?")
-    second = ReviewSession(output, "dr_second", "tab 2")
+    second = ReviewSession(open_folder(output), "dr_second", "tab 2")
     case = second.open_case(f"{OTHER}.second")
     second.save_draft(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
     second.release_case(f"{OTHER}.second")
@@ -353,7 +353,7 @@ def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(outp
     first.close()
     assert not (output / f"sme_packets/sme_packet_{OTHER}.second.json").exists()
     assert remembering(output, {b"unpurgeable words"})
-    purge(output, [OTHER], purged_at=LATER)
+    purge(open_folder(output), [OTHER], purged_at=LATER)
     assert remembering(output, {b"unpurgeable words", OTHER.encode()}) == {}
 
 
@@ -361,7 +361,7 @@ def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(outp
 def test_drafts_go_with_the_statement_that_a_template_was_tried_on(tmp_path: Path, is_withdrawn: bool) -> None:
     """The case bears the template's name: who purges the statement later would not find them."""
     output, one = tmp_path / "output", spoilt(tmp_path, "first_patient", template_id="bank")
-    files, index = OutputFolder(output), OutputIndex(output)
+    files, index = open_folder(output), open_index(output)
     put(files, index, one)
     index.drafts.save_draft(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
     assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab")
@@ -383,7 +383,7 @@ def interrupted(*_: object) -> None:
 def test_several_that_were_purged_are_out_of_the_lists_though_it_was_killed_before(
     output: Path, killed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = OutputFolder(output)
+    files = open_folder(output)
     store_production_labels(files, {one: {"dominant_type": "Other"} for one in (DOC, OTHER, "a_third")})
     shares = {DOC: 0.5, OTHER: 0.25, "a_third": 0.125}
     stratum = Stratum(value="x", probability=shares, drawn=(OTHER,))
@@ -393,8 +393,8 @@ def test_several_that_were_purged_are_out_of_the_lists_though_it_was_killed_befo
     with monkeypatch.context() as patch:
         patch.setattr(f"evalkit.pipeline.purge.{killed}", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            purge(output, [DOC, OTHER], purged_at=LATER)
-    purge(output, [], purged_at=LATER)
+            purge(open_folder(output), [DOC, OTHER], purged_at=LATER)
+    purge(open_folder(output), [], purged_at=LATER)
     assert not {DOC, OTHER} & read_stored_labels(files).keys()
     assert "a_third" in read_stored_labels(files)
     (left,) = read_all_draws(files)[number - 1].strata
@@ -422,7 +422,7 @@ def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made:
 
 def test_a_later_run_says_that_it_was_purged_and_takes_it_in_only_when_told(output: Path, made: Path) -> None:
     pdf = made.parent / "records" / FILE
-    purge(output, [DOC], purged_at=LATER)
+    purge(open_folder(output), [DOC], purged_at=LATER)
     copy = output.parent / "another name.pdf"
     shutil.copy(pdf, copy)
     for run in (evalkit.run([copy], output=output), extract([copy], output=output)):
@@ -433,84 +433,86 @@ def test_a_later_run_says_that_it_was_purged_and_takes_it_in_only_when_told(outp
     again = evalkit.run([copy], output=output, even_purged=True)
     assert [one.doc_id for one in again.documents] == ["another_name"]
     assert evalkit.run([copy], output=output).documents[0].resumed  # it was let in: nobody asks twice
-    assert find_restored_documents(output) == ["another_name"]  # the test's purge lies in the future
+    assert find_restored_documents(open_folder(output)) == ["another_name"]  # the test's purge lies in the future
 
 
 def test_a_restored_backup_is_purged_again(output: Path, made: Path, tmp_path: Path) -> None:
-    purge(output, [DOC], purged_at=LATER)
+    purge(open_folder(output), [DOC], purged_at=LATER)
     restored = tmp_path / "restored"
     shutil.copytree(made, restored)
     shutil.copytree(output / "purged", restored / "purged")
-    assert find_restored_documents(restored) == [DOC]
-    purge(restored, find_restored_documents(restored), purged_at=LATER)
+    assert find_restored_documents(open_folder(restored)) == [DOC]
+    purge(open_folder(restored), find_restored_documents(open_folder(restored)), purged_at=LATER)
     assert remembering(restored, own_words(made, made.parent / "control") | NAMES) == {}
-    assert find_restored_documents(restored) == []
+    assert find_restored_documents(open_folder(restored)) == []
 
 
 def test_what_a_restored_backup_has_of_a_document_that_could_not_be_read_is_purged_again(tmp_path: Path) -> None:
-    files = OutputFolder(tmp_path / "output")
+    files = open_folder(tmp_path / "output")
     failed = {"code": "READER-DAMAGED", "message": "Zebulon.pdf is damaged", "remedy": "Print it."}
     result = {"schema_version": 1, "doc_id": "Zebulon", "sha256": "ab" * 32, "error": failed}
     files.write_json(result_file_name("Zebulon"), result)
-    purge(files.root, ["Zebulon"], purged_at=LATER)
+    purge(files, ["Zebulon"], purged_at=LATER)
     files.write_json(result_file_name("Zebulon"), result)  # of an evalkit that noted no times there
-    assert find_restored_documents(files.root) == ["Zebulon"]
+    assert find_restored_documents(files) == ["Zebulon"]
     files.write_json(
         result_file_name("Zebulon"), result | {"times": {"finished_at": "2027-02-02T00:00:00Z"}}
     )  # let in again
-    assert find_restored_documents(files.root) == []
+    assert find_restored_documents(files) == []
 
 
 def test_who_reviewed_a_restored_document_does_not_keep_it_from_being_purged_again(output: Path, made: Path) -> None:
-    purge(output, [OTHER], purged_at="2027-01-01T00:00:00+00:00")
+    purge(open_folder(output), [OTHER], purged_at="2027-01-01T00:00:00+00:00")
     shutil.copytree(made, output, dirs_exist_ok=True)
     helper = SMEReviewHelper(output, "dr_first", clock=lambda: "2027-02-02T00:00:00+00:00")
     helper.reopen(OTHER, "to look again")
     helper.close()
-    assert find_restored_documents(output) == [OTHER]
+    assert find_restored_documents(open_folder(output)) == [OTHER]
 
 
 def test_what_an_expert_said_after_a_document_was_let_in_again_is_not_purged_with_an_old_record(output: Path) -> None:
-    purge(output, [DOC], purged_at="2026-02-02T00:00:00+00:00")
-    sha256 = read_purge_records(OutputFolder(output))[0].sha256
-    files = OutputFolder(output)
+    purge(open_folder(output), [DOC], purged_at="2026-02-02T00:00:00+00:00")
+    sha256 = read_purge_records(open_folder(output))[0].sha256
+    files = open_folder(output)
     for name in (
         result_file_name(OTHER),
         extraction_file_name(OTHER),
     ):  # as if its bytes were the purged ones, and no clock stood there
         files.write_json(name, files.read_json(name) | {"sha256": sha256, "times": {}})
-    reindex(output)
+    reindex(open_folder(output))
     (output / f"document_bundles/{OTHER}.json").unlink()
-    assert find_restored_documents(output) == []  # for its review is newer
+    assert find_restored_documents(open_folder(output)) == []  # for its review is newer
     shutil.rmtree(output / f"reviews/{OTHER}")
-    assert find_restored_documents(output) == [OTHER]
+    assert find_restored_documents(open_folder(output)) == [OTHER]
 
 
 def aged(output: Path, doc_id: str, at: datetime) -> None:
     """What was made of the document says that it was made then; the files are as young as a restored backup's."""
-    files, said = OutputFolder(output), {"times": {"started_at": at.isoformat(), "finished_at": at.isoformat()}}
+    files, said = open_folder(output), {"times": {"started_at": at.isoformat(), "finished_at": at.isoformat()}}
     for name in (result_file_name(doc_id), extraction_file_name(doc_id)):
         files.write_json(name, files.read_json(name) | said)
-    reindex(output)
+    reindex(open_folder(output))
 
 
 def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = datetime.now(UTC)
-    assert find_expired_documents(output, expired_before=now - timedelta(days=1)) == ExpiredDocuments((), ())
+    assert find_expired_documents(open_folder(output), expired_before=now - timedelta(days=1)) == ExpiredDocuments(
+        (), ()
+    )
     # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
-    listed, names = [], OutputFolder.list_json_files
+    listed, names = [], LocalOutputFolder.list_json_files
     with monkeypatch.context() as counted:
         counted.setattr(
-            OutputFolder, "list_json_files", lambda files, folder: listed.append(folder) or names(files, folder)
+            LocalOutputFolder, "list_json_files", lambda files, folder: listed.append(folder) or names(files, folder)
         )
-        found = find_expired_documents(output, expired_before=now + timedelta(days=1))
+        found = find_expired_documents(open_folder(output), expired_before=now + timedelta(days=1))
     assert found.finished == ("quest_cbc", OTHER)
     assert DOC in found.waiting
     assert listed.count("sme_packets") == 1, "once, however many documents there are"
     aged(output, "quest_cbc", now - timedelta(days=400))
-    assert find_expired_documents(output, expired_before=now - timedelta(days=365)) == ExpiredDocuments(
+    assert find_expired_documents(open_folder(output), expired_before=now - timedelta(days=365)) == ExpiredDocuments(
         ("quest_cbc",), ()
     )
     aged(output, DOC, now - timedelta(days=400))
@@ -551,18 +553,20 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
 
 def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: Path) -> None:
     before = datetime.now(UTC) + timedelta(days=1)
-    old = find_expired_documents(output, expired_before=before).finished
+    old = find_expired_documents(open_folder(output), expired_before=before).finished
     assert old == ("quest_cbc", OTHER)
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again", base_revision=1)
     helper.close()
-    (gone,) = purge(output, ["quest_cbc"], purged_at=LATER, expired_ids=old, expired_before=before)
+    (gone,) = purge(open_folder(output), ["quest_cbc"], purged_at=LATER, expired_ids=old, expired_before=before)
     assert gone.doc_id == "quest_cbc"
     assert (output / f"reviews/{OTHER}/0002.json").exists()
     helper = SMEReviewHelper(output, "dr_first")
     helper.save_review(OTHER, agrees=False, corrected_dominant_type="Clinical Note")
     helper.close()
-    assert [one.doc_id for one in purge(output, [], purged_at=LATER, expired_ids=old, expired_before=before)] == [OTHER]
+    assert [
+        one.doc_id for one in purge(open_folder(output), [], purged_at=LATER, expired_ids=old, expired_before=before)
+    ] == [OTHER]
 
 
 def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
@@ -589,7 +593,7 @@ def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
     with ThreadPoolExecutor(1) as thread:
         expert = thread.submit(come_back)
         assert has_turn.wait(SECONDS)
-        assert purge(output, [], purged_at=LATER, expired_ids=[OTHER], expired_before=before) == []
+        assert purge(open_folder(output), [], purged_at=LATER, expired_ids=[OTHER], expired_before=before) == []
         expert.result()
     assert (output / f"reviews/{OTHER}/0002.json").exists()
     assert not (output / "purging.json").exists()
@@ -600,7 +604,7 @@ def test_an_opinion_that_was_asked_for_after_the_folder_was_read_goes_too(
 ) -> None:
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
         monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", hold_write_lock)
-        desk = ReviewSession(output, "dr_first", "tab")
+        desk = ReviewSession(open_folder(output), "dr_first", "tab")
         case = desk.open_case(OTHER)
         desk.request_second_opinion(OTHER, seen(case, case.draft), "is it unpurgeable?")
         desk.close()
@@ -610,28 +614,28 @@ def test_an_opinion_that_was_asked_for_after_the_folder_was_read_goes_too(
     helper.reopen(OTHER, "I must look again")
     helper.close()
     monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", asking)
-    (done,) = purge(output, [OTHER], purged_at=LATER)
+    (done,) = purge(open_folder(output), [OTHER], purged_at=LATER)
     assert f"sme_packets/sme_packet_{OTHER}.second.json" in done.removed_files
     assert remembering(output, {b"unpurgeable"}) == {}
-    assert {one.case for one in read_purge_records(OutputFolder(output))[0].chains} == {""}
+    assert {one.case for one in read_purge_records(open_folder(output))[0].chains} == {""}
 
 
 def test_what_names_no_document_is_not_about_one_that_is_called_none(output: Path) -> None:
-    files = OutputFolder(output)
+    files = open_folder(output)
     for folder in ("results", "document_bundles"):
         files.write_json(
             f"{folder}/None.json", files.read_json(f"{folder}/quest_cbc.json") | {"doc_id": "None", "sha256": "ab" * 32}
         )
     torn = output / "sme_packets/sme_packet_some_bank.statement_template.json"
     torn.write_text('{"schema_version": 1, "doc_')
-    (done,) = purge(output, ["None"], purged_at=LATER)
+    (done,) = purge(open_folder(output), ["None"], purged_at=LATER)
     assert torn.exists()
     assert done.removed_files == ("document_bundles/None.json", "results/None.json")
 
 
 def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     doc_ids = [DOC, OTHER, "quest_cbc", "requisition"]
-    listed, names, contents_of = [], OutputFolder.list_json_files, OutputFolder.iterate_file_bytes
+    listed, names, contents_of = [], LocalOutputFolder.list_json_files, LocalOutputFolder.iterate_file_bytes
 
     def listing(files: OutputFolder, folder: str) -> list[str]:
         listed.append(folder)
@@ -641,24 +645,24 @@ def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pyte
         listed.append(f"all of {folder}")
         return contents_of(files, folder)
 
-    monkeypatch.setattr(OutputFolder, "list_json_files", listing)
-    monkeypatch.setattr(OutputFolder, "iterate_file_bytes", reading)
-    assert list(list_removable_files(output, doc_ids)) == doc_ids
+    monkeypatch.setattr(LocalOutputFolder, "list_json_files", listing)
+    monkeypatch.setattr(LocalOutputFolder, "iterate_file_bytes", reading)
+    assert list(list_removable_files(open_folder(output), doc_ids)) == doc_ids
     assert listed.count("sme_packets") == 1
-    purge(output, doc_ids, purged_at=LATER)
+    purge(open_folder(output), doc_ids, purged_at=LATER)
     assert (listed.count("sme_packets"), listed.count("ground_truth"), listed.count("all of reviews")) == (2, 2, 1)
 
 
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
-    with OutputFolder(output).run_lock(), pytest.raises(UsageError, match="another run"):
-        purge(output, [DOC], purged_at=LATER)
+    with open_folder(output).run_lock(), pytest.raises(UsageError, match="another run"):
+        purge(open_folder(output), [DOC], purged_at=LATER)
 
 
 def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Path) -> None:
     """The walk of the README: the database by SQLite's own copy, then the files, then restore and reindex."""
     import sqlite3
 
-    index = OutputIndex(output)
+    index = open_index(output)
     index.drafts.save_draft(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
     backup = tmp_path / "backup"
     backup.mkdir(mode=0o700)
@@ -669,9 +673,9 @@ def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Pa
     helper.close()
     shutil.copytree(output, backup, dirs_exist_ok=True, ignore=shutil.ignore_patterns("evalkit.sqlite*"))
     index.close()
-    reindex(backup)
+    reindex(open_folder(backup))
     assert contents(backup) == contents(output)
-    restored = OutputIndex(backup)
+    restored = open_index(backup)
     assert restored.drafts.find_newest_draft(OTHER, "dr_lee", "tab").draft == '{"notes": "kept"}'
     assert {row["case_id"]: row["review_status"] for row in restored.list_cases()}["requisition"] == "completed"
     restored.close()
@@ -680,7 +684,7 @@ def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Pa
 def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: Path) -> None:
     """A template's case bears the template's name; the template itself, which has a bank's words only, stays."""
     output, one = tmp_path / "output", spoilt(tmp_path, "secret_name")
-    files, index = OutputFolder(output), OutputIndex(output)
+    files, index = open_folder(output), open_index(output)
     put(files, index, one)
     files.write_json(
         template_review_file_name(one.case.template_id, 1),
@@ -691,7 +695,7 @@ def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: 
     )
     index.close()
     SMEReviewHelper(output, reviewer="dr_lee").save_review(one.case_id, undeterminable="another bank's")
-    purge(output, [one.bundle.doc_id], purged_at=LATER)
+    purge(open_folder(output), [one.bundle.doc_id], purged_at=LATER)
     left = {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
     assert not {
         name for name in left if name.startswith(("document_bundles/", "sme_packets/", "reviews/", "ground_truth/"))
@@ -722,7 +726,7 @@ def comparable(objects: dict[str, bytes]) -> dict[str, Any]:
 
 def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
     """All rows of the folder's schema, as text."""
-    schema = OutputFolder(bucket).read_json("database.json")["schema"]
+    schema = open_folder(bucket).read_json("database.json")["schema"]
     with psycopg.connect(postgresql.url) as connection:
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
         rows = [str(connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()) for (table,) in tables]
@@ -739,8 +743,8 @@ def put_into(bucket: str, made: Path, s3: S3Server) -> None:
     client = s3.client
     for key, content in {**given, STRAY: b"Zebulon"}.items():
         client.put_object(Bucket="hospital", Key=f"{prefix}/{key}", Body=content)
-    reindex(bucket)
-    index = OutputIndex(bucket)
+    reindex(open_folder(bucket))
+    index = open_index(bucket)
     index.drafts.save_draft(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
     index.close()
 
@@ -758,10 +762,10 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     words = own_words(made, made.parent / "control") | NAMES
     sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
     assert sought.search(rows_of(postgresql, bucket))
-    assert [one.file for one in verify_integrity(bucket).faults] == [STRAY]
+    assert [one.file for one in verify_integrity(open_folder(bucket)).faults] == [STRAY]
     before = objects_of(s3, bucket)
 
-    (done,) = purge(bucket, [DOC], purged_at=LATER)
+    (done,) = purge(open_folder(bucket), [DOC], purged_at=LATER)
 
     after = objects_of(s3, bucket)
     named = {"reviews/requisition/0001.json", "ground_truth/gt_requisition.json"}
@@ -773,20 +777,24 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert all(DOC in key for key in done.removed_files)
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert not sought.search(rows_of(postgresql, bucket))
-    assert verify_integrity(bucket).faults == ()
-    assert find_expired_documents(bucket, expired_before=datetime.now(UTC) - timedelta(days=1)) == ExpiredDocuments(
-        (), ()
+    assert verify_integrity(open_folder(bucket)).faults == ()
+    assert find_expired_documents(
+        open_folder(bucket), expired_before=datetime.now(UTC) - timedelta(days=1)
+    ) == ExpiredDocuments((), ())
+    assert (
+        "quest_cbc"
+        in find_expired_documents(open_folder(bucket), expired_before=datetime.now(UTC) + timedelta(days=1)).finished
     )
-    assert "quest_cbc" in find_expired_documents(bucket, expired_before=datetime.now(UTC) + timedelta(days=1)).finished
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
-    assert any("requisition" in fault.file for fault in verify_integrity(bucket).faults)
+    assert any("requisition" in fault.file for fault in verify_integrity(open_folder(bucket)).faults)
 
 
 _PURGING = f"""
 import os, signal, sys
 from evalkit.pipeline.purge import purge
-from evalkit.store.bucket import BucketFiles
-from evalkit.store.document_erasure import Erasure
+from evalkit.store import open_output_folder
+from evalkit.store.bucket import BucketOutputFolder
+from evalkit.store.document_erasure import DocumentErasure
 
 steps = iter(range(int(sys.argv[2])))
 
@@ -794,12 +802,12 @@ def step():
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-asked, erase, scrub = BucketFiles._asked_at, Erasure.erase, Erasure.scrub
-BucketFiles._asked_at = lambda *args, **given: (
-    step() if args[2] in ("_pipe_file", "_rm_file") else None, asked(*args, **given))[1]
-Erasure.erase = lambda *args: (step(), erase(*args))[1]
-Erasure.scrub = lambda *args: (step(), scrub(*args))[1]
-purge(sys.argv[1], [{DOC!r}], purged_at={LATER!r})
+request, erase, vacuum = BucketOutputFolder._request_object, DocumentErasure.erase_document, DocumentErasure.vacuum
+BucketOutputFolder._request_object = lambda *args, **given: (
+    step() if args[2] in ("_pipe_file", "_rm_file") else None, request(*args, **given))[1]
+DocumentErasure.erase_document = lambda *args: (step(), erase(*args))[1]
+DocumentErasure.vacuum = lambda *args: (step(), vacuum(*args))[1]
+purge(open_output_folder(sys.argv[1], os.environ["EVALKIT_DATABASE"]), [{DOC!r}], purged_at={LATER!r})
 """
 """A purge in a process that kills itself at that change of an object or of rows."""
 
@@ -834,14 +842,14 @@ def test_killed_at_any_step_in_a_bucket_the_next_purge_finishes(
             if ended == 0:
                 break
             assert ended == -signal.SIGKILL
-            begun = OutputFolder(bucket).has_file("purging.json")
+            begun = open_folder(bucket).has_file("purging.json")
             unfinished += begun
-            purge(bucket, [] if begun else [DOC], purged_at=LATER)
+            purge(open_folder(bucket), [] if begun else [DOC], purged_at=LATER)
             after = comparable(objects_of(s3, bucket))
             assert after == whole, tried
             assert not [key for key, content in after.items() if sought.search(f"{key} {content}".encode())], tried
             assert not sought.search(rows_of(postgresql, bucket)), tried
-            assert verify_integrity(bucket).faults == (), tried
+            assert verify_integrity(open_folder(bucket)).faults == (), tried
             others = {key for key in before if OTHER in key or "quest_cbc" in key or "requisition" in key}
             assert {key: before[key] for key in others} == {key: after[key] for key in others}, tried
             tried.times += 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import open_folder, open_index
 from review.conftest import Build, Desk
 
 from evalkit.errors import StoreError
@@ -17,7 +18,6 @@ from evalkit.pipeline import reindex as rebuilding
 from evalkit.pipeline.audit_verify import verify_integrity
 from evalkit.review.loaders import read_document_path
 from evalkit.store import (
-    OutputFolder,
     OutputIndex,
     ReviewHead,
     StoredDraft,
@@ -48,12 +48,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 def test_several_processes_read_what_one_does(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = desk.truth(CASES[0])
     desk.files.remove_file(f"ground_truth/gt_{CASES[0]}.json")
-    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
     read = desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()
     assert [row["case_id"] for row in read[0] if row["review_status"] == "completed"] == CASES[:1]
     assert desk.truth(CASES[0]) == truth
     monkeypatch.undo()
-    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
     assert (desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()) == read
 
 
@@ -61,12 +61,12 @@ def test_what_vouches_for_the_newest_review_is_made_again_and_never_taken_back(d
     noted = desk.index.review_heads.list_heads()
     assert [(one.case_id, one.revision) for one in noted] == [(CASES[0], 1)]
     desk.index.review_heads.save_head(ReviewHead(CASES[0], 0, "of the review before"))
-    rebuilding.reindex(desk.root)
+    rebuilding.reindex(open_folder(desk.root))
     assert desk.index.review_heads.list_heads() == noted
     (desk.root / f"reviews/{CASES[0]}/0001.json").unlink()
-    rebuilding.reindex(desk.root)
+    rebuilding.reindex(open_folder(desk.root))
     assert desk.index.review_heads.list_heads() == noted
-    assert f"reviews/{CASES[0]}/0001.json" in [one.file for one in verify_integrity(desk.root).faults]
+    assert f"reviews/{CASES[0]}/0001.json" in [one.file for one in verify_integrity(open_folder(desk.root)).faults]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_torn_file_is_named_and_no_row_is_lost(desk: Desk, name: str, monkeypa
     path = desk.root / name
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(StoreError, match=name) as refused:
-        rebuilding.reindex(desk.root)
+        rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "STORE-TORN"
     assert desk.index.list_cases() == before
 
@@ -93,7 +93,7 @@ def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch
 
     monkeypatch.setattr(OutputIndex, "rebuild", full)
     with pytest.raises(StoreError) as refused:
-        rebuilding.reindex(desk.root)
+        rebuilding.reindex(open_folder(desk.root))
     assert multiprocessing.active_children() == []
     assert refused.value.code == "STORE-INDEX"
 
@@ -105,7 +105,7 @@ def test_drafts_are_saved_while_the_folder_is_read(desk: Desk, monkeypatch: pyte
 
     def reading(read: Callable[..., Any]) -> Callable[..., Any]:
         def also_writing(*given: Any) -> Any:
-            other = OutputIndex(desk.root)
+            other = open_index(desk.root)
             other.drafts.save_draft(
                 StoredDraft(CASES[1], "dr_lee", "tab", "0" * 64, f"{len(written)}", "2025-01-02T00:00:00")
             )
@@ -117,7 +117,7 @@ def test_drafts_are_saved_while_the_folder_is_read(desk: Desk, monkeypatch: pyte
 
     for read in (rebuilding._read_document_rows, rebuilding._reproject_cases, rebuilding.read_result):
         monkeypatch.setattr(rebuilding, read.__name__, reading(read))
-    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
     assert {"_read_document_rows", "_reproject_cases"} <= set(written)
     assert desk.index.drafts.find_newest_draft(CASES[1], "dr_lee", "tab").draft == f"{len(written) - 1}"
 
@@ -145,7 +145,7 @@ def test_a_process_that_is_ended_from_outside_is_told_and_no_row_is_lost(
     before = desk.index.list_cases()
     monkeypatch.setattr(rebuilding, "_reproject_cases", ended)
     with pytest.raises(StoreError, match="the index is as it was") as refused:
-        rebuilding.reindex(desk.root)
+        rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "REINDEX-ENDED"
     assert desk.index.list_cases() == before
 
@@ -155,7 +155,7 @@ def test_a_process_that_is_ended_from_outside_is_told_and_no_row_is_lost(
 )
 def test_where_a_document_was_read_from_stands_at_its_beginning(tmp_path: Path, path: str) -> None:
     """Or behind what is looked at first, which may end within a sign of it."""
-    files, name = OutputFolder(tmp_path), bundle_file_name("a")
+    files, name = open_folder(tmp_path), bundle_file_name("a")
     files.write_json(name, Build.bundle().model_copy(update={"file_path": path}).model_dump(mode="json"))
     assert read_document_path(files, "a") == path
     files.local_path(name).write_bytes(files.read_bytes(name).partition(b'"pages"')[0])
@@ -168,7 +168,7 @@ def test_where_a_document_was_read_from_stands_at_its_beginning(tmp_path: Path, 
 
 @pytest.mark.parametrize("head", [b"", b"[]", b'{"file_path": 3}', b'{"doc_id": "a", "file_path": "/in/a.p'])
 def test_a_bundle_that_does_not_say_it_is_named(tmp_path: Path, head: bytes) -> None:
-    files, name = OutputFolder(tmp_path), bundle_file_name("a")
+    files, name = open_folder(tmp_path), bundle_file_name("a")
     files.write_json(name, {})
     files.local_path(name).write_bytes(head)
     with pytest.raises(StoreError, match=name):

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from patience import SECONDS
+from places import open_folder
 
 from evalkit.errors import ExecutorError
 from evalkit.pipeline.batch_execution import process_documents, run_storage_io
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.selection import choose_worker_count
-from evalkit.store import OutputFolder
 
 
 class Roomy:
@@ -105,7 +105,7 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
     is_cancelled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALKIT_DATABASE", "postgresql://db/evalkit")
-    bucket, asked, answered, done = OutputFolder("s3://bucket/a"), threading.Event(), threading.Event(), []
+    bucket, asked, answered, done = open_folder("s3://bucket/a"), threading.Event(), threading.Event(), []
 
     def asking(what: str) -> str:
         asked.set()
@@ -131,4 +131,4 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
 
 
 def test_a_folder_is_written_to_at_once(tmp_path: Path) -> None:
-    assert asyncio.run(run_storage_io(OutputFolder(tmp_path), threading.get_ident)) == threading.get_ident()
+    assert asyncio.run(run_storage_io(open_folder(tmp_path), threading.get_ident)) == threading.get_ident()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import open_folder, open_index
 
 from evalkit.classification.document_result import DocumentResult, UsageReport
 from evalkit.classification.schema import (
@@ -24,7 +25,7 @@ from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review import ReviewSession as Tab
 from evalkit.review import SMEPacket, SMEPacketGenerator, SMEReviewHelper, publish_packet
-from evalkit.store import OutputFolder, OutputIndex, bundle_file_name
+from evalkit.store import bundle_file_name
 
 BOX = (0.1, 0.1, 0.9, 0.2)
 
@@ -177,8 +178,8 @@ class Desk:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.files = OutputFolder(root)
-        self.index = OutputIndex(root)
+        self.files = open_folder(root)
+        self.index = open_index(root)
 
     def helper(self, reviewer: str = "dr_lee") -> SMEReviewHelper:
         """An expert whose clock says 2025-02-01, then one second more at each look."""
@@ -241,7 +242,7 @@ def tab(desk: Desk, clock: Clock) -> Iterator[Callable[..., Tab]]:
     opened: list[Tab] = []
 
     def made(reviewer: str = "dr_lee", session: str | None = None) -> Tab:
-        opened.append(Tab(desk.root, reviewer, session or f"tab of {reviewer}", clock=clock))
+        opened.append(Tab(desk.files, reviewer, session or f"tab of {reviewer}", clock=clock))
         return opened[-1]
 
     yield made

@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from places import open_folder, open_index
+
 from evalkit.errors import EvalkitError
 from evalkit.review.ground_truth import Review, append_review
-from evalkit.store import CaseClaim, OutputFolder, OutputIndex
+from evalkit.store import CaseClaim
 
 NOW = "2025-02-01T10:40:00+00:00"
 _REVISIONS = 100
@@ -39,14 +41,14 @@ def race_for_reviews(root: Path, review: Review, turns: int) -> None:
     """Two append to one revision at a time, without the lock: exactly one of them does, each time."""
     for turn in range(turns):
         case, base = divmod(turn, _REVISIONS)
-        call = partial(append_review, OutputFolder(root), f"case_{case}", review, base_revision=base)
+        call = partial(append_review, open_folder(root), f"case_{case}", review, base_revision=base)
         outcomes = together(call, call)
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
 
 
 def claims_won(root: Path, me: str, turns: int, wait: Callable[[], Any]) -> list[bool]:
     """Which of the turns' cases this one got; the other one wants them at the same moments."""
-    index = OutputIndex(root)
+    index = open_index(root)
     won = []
     for turn in range(turns):
         wait()
@@ -58,7 +60,7 @@ def claims_won(root: Path, me: str, turns: int, wait: Callable[[], Any]) -> list
 
 def race_for_claims(root: Path, turns: int) -> None:
     """Two take one claim at a time: exactly one of them gets it, each time; one claim in ten was somebody's until now."""
-    index = OutputIndex(root)
+    index = open_index(root)
     for turn in range(0, turns, 10):
         index.claims.acquire_claim(CaseClaim(f"case_{turn}", "dr_old", "tab", "2025", NOW), now="2025")
     barrier = threading.Barrier(2)

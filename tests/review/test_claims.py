@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import open_folder, open_index
 from review.racing import claims_won, race_for_claims, together
 
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError
@@ -331,7 +332,7 @@ def test_an_equal_packet_is_not_rewritten_for_a_claim_that_ran_out(case: str, ta
 def test_a_rebuilt_index_leaves_claims_and_drafts_alone(case: str, tab: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     lee.save_draft(case, lee.open_case(case).draft.set_notes("mine"))
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     with pytest.raises(CaseTaken):
         kim.open_case(case)
     assert kim.load_queue_page().rows[0].holder == "dr_lee"
@@ -399,7 +400,7 @@ def test_races_for_a_claim_over_processes_have_one_winner_each(tmp_path: Path) -
         futures = [pool.submit(claims_won, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")]
         lee, kim = (future.result() for future in futures)
     assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
-    assert Counter(claim.reviewer for claim in OutputIndex(tmp_path).claims.list_live_claims(SINCE).values())[
+    assert Counter(claim.reviewer for claim in open_index(tmp_path).claims.list_live_claims(SINCE).values())[
         "dr_lee"
     ] == sum(lee)
 
@@ -440,7 +441,7 @@ def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, desk: Any, 
 @pytest.mark.both_databases
 def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
     for turn in range(10):
-        opened = together(*(partial(OutputIndex, tmp_path / str(turn)) for _ in range(4)))
+        opened = together(*(partial(open_index, tmp_path / str(turn)) for _ in range(4)))
         assert [type(one) for one in opened] == [OutputIndex] * 4
         for one in opened:
             one.close()
@@ -453,7 +454,8 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: 
     program = """if True:
         import os, sys
         from evalkit.review import ReviewSession
-        desk = ReviewSession(sys.argv[1], "dr_lee", "tab")
+        from evalkit.store import open_output_folder
+        desk = ReviewSession(open_output_folder(sys.argv[1]), "dr_lee", "tab")
         draft = desk.open_case("doc2_6").draft
         for number in range(30):
             draft = draft.set_notes(f"note {number}")
@@ -463,14 +465,14 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: 
     """
     done = subprocess.run([sys.executable, "-c", program, desk.root], capture_output=True, text=True, check=False)
     assert done.returncode == 9, done.stderr
-    again = ReviewSession(desk.root, "dr_lee", "tab")
+    again = ReviewSession(open_folder(desk.root), "dr_lee", "tab")
     found = again.open_case(case)
     assert (found.draft.notes, found.draft_saved_at) == ("note 29", done.stdout)
     again.close()
 
 
 def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
-    index = OutputIndex(tmp_path)
+    index = open_index(tmp_path)
     with index.claims._database._engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE drafts")
     draft = StoredDraft("a", "dr_lee", "tab", "0" * 64, json.dumps({"notes": "John Doe"}), SINCE)
@@ -482,7 +484,7 @@ def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
 
 def test_moments_are_stored_in_utc(case: str, desk: Any) -> None:
     zone = datetime.fromisoformat("2025-02-01T10:40:00-05:00")
-    lee = ReviewSession(desk.root, "dr_lee", "tab", clock=lambda: zone)
+    lee = ReviewSession(open_folder(desk.root), "dr_lee", "tab", clock=lambda: zone)
     lee.open_case(case)
     assert lee.load_queue_page().rows[0].since == zone.astimezone(UTC).isoformat()
     lee.close()

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from places import open_folder
 from review.racing import together
 
 from evalkit.classification.schema import DocumentType
@@ -112,7 +113,7 @@ def test_a_claim_that_ran_out_leaves_it_put_off(case: str, desk: Any, tab: Any, 
 
 def test_a_rebuilt_index_still_says_so(case: str, desk: Any, tab: Any) -> None:
     put_off(tab("dr_lee"), case)
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     assert (status(desk), desk.index.deferrals.find_deferral(case).reason) == ("deferred", WHY)
 
 
@@ -138,7 +139,7 @@ def test_a_withdrawn_second_opinion_is_nobodys(build: Any, desk: Any, tab: Any) 
     )
     put_off(kim, "doc2_6.second")
     assert status(desk, "doc2_6.second") == "deferred"
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     assert status(desk, "doc2_6.second") == "deferred"
     desk.index.deferrals.remove_deferral("doc2_6.second")
     desk.helper("dr_lee").reopen("doc2_6", "hm")

@@ -7,6 +7,7 @@ import stat
 from typing import Any
 
 import pytest
+from places import open_folder
 
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.v5_arbiter import DECISION_TABLE, V5DecisionMaker
@@ -244,7 +245,7 @@ def test_a_case_whose_files_are_torn_is_not_claimed(two: Any, desk: Any, tab: An
 def test_a_desk_needs_a_name_a_tab_and_a_folder(desk: Any, tmp_path: Any) -> None:
     for reviewer, session, root in ((" ", "tab", desk.root), ("dr_lee", "", desk.root), ("dr_lee", "tab", "nowhere")):
         with pytest.raises(UsageError):
-            ReviewSession(root, reviewer, session)
+            ReviewSession(open_folder(root), reviewer, session)
 
 
 # --- what must be seen --------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_folder
 from typer.testing import CliRunner
 
 from evalkit.cli import app
@@ -283,7 +284,7 @@ def test_the_index_is_made_again_from_the_files(office: Office) -> None:
     office.extracted(w2(issue()))
     before = office.index.list_cases()
     office.index.remove_cases(CASE)
-    reindex(office.desk.root)
+    reindex(open_folder(office.desk.root))
     assert office.index.list_cases() == before
 
 

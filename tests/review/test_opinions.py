@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import open_folder
 from review.racing import together
 
 from evalkit.classification.schema import DocumentType
@@ -36,7 +37,7 @@ from evalkit.review import (
 from evalkit.review.ground_truth import find_newest_revision, read_review
 from evalkit.review.packet import read_packet
 from evalkit.review.queue import QueueQuery
-from evalkit.store import OutputFolder
+from evalkit.store import LocalOutputFolder, OutputFolder
 from evalkit.store.database import Database
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
@@ -535,7 +536,7 @@ class Place:
         self.desk, self.clock = desk, clock
 
     def tab(self, reviewer: str) -> ReviewSession:
-        return ReviewSession(self.desk.root, reviewer, f"tab of {reviewer}", clock=self.clock)
+        return ReviewSession(open_folder(self.desk.root), reviewer, f"tab of {reviewer}", clock=self.clock)
 
     def facts(self) -> Any:
         """Everything that must be the same, whether or not the power was cut."""
@@ -586,7 +587,7 @@ def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | 
     begun = Database.transaction
     patched.setattr(Database, "transaction", transaction)
     for name in ("write_json", "create_json", "remove_file"):
-        patched.setattr(OutputFolder, name, noting(getattr(OutputFolder, name)))
+        patched.setattr(LocalOutputFolder, name, noting(getattr(LocalOutputFolder, name)))
     call()
     return made
 
@@ -617,7 +618,7 @@ def test_a_crash_at_any_write_heals(
         if last:  # the review was written, so all of it happened
             rebuild_case_files(place.desk.files, BASE)
             assert tree(place.desk.root) == after[0], made[last]
-        reindex(place.desk.root)
+        reindex(open_folder(place.desk.root))
         if last:
             assert place.facts() == after, made[last]
         else:
@@ -632,7 +633,7 @@ def test_lost_packets_are_made_again_to_the_byte(base: Any, desk: Any, tab: Any)
     (desk.root / "sme_packets/sme_packet_doc2_6.second.json").unlink()
     (desk.root / "sme_packets/sme_packet_doc2_6.adjudication.json").write_text("{")
     (desk.root / "ground_truth/gt_doc2_6.json").unlink()
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     assert tree(desk.root) == before
 
 
@@ -642,7 +643,7 @@ def test_a_packet_that_was_answered_is_not_reworded(base: Any, desk: Any, tab: A
     name = "sme_packets/sme_packet_doc2_6.second.json"
     stored = json.loads((desk.root / name).read_bytes())
     desk.files.write_json(name, stored | {"decision_reason": "as an older evalkit said it"})
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     assert desk.files.read_json(name)["decision_reason"] == "as an older evalkit said it"
 
 
@@ -685,7 +686,7 @@ def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, desk
     assert len(told) == 3
     assert len(cases(desk)) == 80 + told["0 asked"] + told["1 asked"]
     reindexed = tree(desk.root)
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     assert tree(desk.root) == reindexed
 
 

@@ -13,6 +13,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_index
 
 from evalkit.core.clocks import format_timestamp
 from evalkit.review import QueuePage, QueueQuery, SMEPacket, publish_packet, rebuild_case_files, withdraw_packet
@@ -370,7 +371,7 @@ _VIEWS = _JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS, _JSON))
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[OutputIndex]:
-    made = OutputIndex(tmp_path)
+    made = open_index(tmp_path)
     yield made
     made.close()
 

@@ -32,7 +32,7 @@ from evalkit.review.ground_truth import (
     withdraw_unconfirmed_fields,
 )
 from evalkit.review.packet import read_packet
-from evalkit.store import CASE_COLUMNS, OutputFolder, ground_truth_file_name
+from evalkit.store import CASE_COLUMNS, LocalOutputFolder, OutputFolder, ground_truth_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -283,7 +283,7 @@ def test_a_crash_after_the_review_is_healed(genomic: Any, desk: Any, monkeypatch
         def full(self: OutputFolder, name: str, value: Any, *, compact: bool = False) -> None:
             raise StoreError("full", code="STORE-FULL", remedy="")
 
-        patched.setattr(OutputFolder, "write_json", full)
+        patched.setattr(LocalOutputFolder, "write_json", full)
         with pytest.raises(StoreError):
             helper.save_review("doc2_6", corrected_dominant_type="Other")
     assert find_newest_revision(desk.files, "doc2_6") == 1

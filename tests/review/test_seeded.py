@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import open_folder
 from review.conftest import Build, Clock, Desk
 from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_files
 from typer.testing import CliRunner
@@ -154,7 +155,7 @@ def test_where_everybody_knows_the_documents_it_is_said(desk: Desk, build: type[
     Roster(desk.files).add_reviewer("dr_first")  # dr_second has left
     assert [one.status for one in read_study(desk.root).seeded_cases] == ["nobody"]
     decided(desk, build, "another", reviewer="dr_third")
-    made = sample_seeded_cases(desk.root, 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
+    made = sample_seeded_cases(open_folder(desk.root), 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
     assert made.unassignable_case_ids == (case_id,)
     assert [one.doc_id for one in made.cases] == ["another"], "a document serves once"
 
@@ -254,13 +255,13 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
         case_id = seeded.packet.case_id
         files = other_files(desk.root, case_id)
         if second:
-            mine = Tab(desk.root, "dr_second", "tab", clock=Clock())
+            mine = Tab(desk.files, "dr_second", "tab", clock=Clock())
             mine.request_second_opinion(case_id, otherwise(mine.open_case(case_id).draft), "whatever")
             mine.close()
         else:
             desk.helper("dr_second").save_review(case_id, **said)
         if heals:
-            reindex(desk.root)
+            reindex(open_folder(desk.root))
         assert other_files(desk.root, case_id) == files
         assert not desk.files.has_file(f"ground_truth/gt_{case_id}.json")
         assert _known(desk.root) == before
@@ -293,7 +294,7 @@ def test_a_damaged_seeded_case_is_named_and_never_becomes_an_ordinary_one(desk: 
     desk.files.write_json(seed_record_file_name(case_id), stored)
     desk.files.remove_file(packet_file_name(case_id))
     with pytest.raises(StoreError, match=case_id):
-        reindex(desk.root)
+        reindex(open_folder(desk.root))
     assert not desk.files.has_file(packet_file_name(case_id))
 
 
@@ -305,7 +306,7 @@ def test_a_seeded_case_under_an_ordinary_ones_name_takes_nothing_away(
         seed_record_file_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
     )
     with pytest.raises(StoreError, match="plain-12345678"):
-        reindex(desk.root)
+        reindex(open_folder(desk.root))
     assert desk.files.has_file(packet_file_name("plain-12345678"))
 
 
@@ -334,7 +335,7 @@ def test_a_draw_that_was_broken_off_is_finished_by_reindex(desk: Desk, seeded: A
     stored = (desk.root / f"sme_packets/sme_packet_{case_id}.json").read_bytes()
     (desk.root / f"sme_packets/sme_packet_{case_id}.json").unlink()
     for _ in range(2):
-        reindex(desk.root)
+        reindex(open_folder(desk.root))
         assert (desk.root / f"sme_packets/sme_packet_{case_id}.json").read_bytes() == stored
     assert tab("dr_second").choose_next_case() == case_id
     assert tab("dr_first").choose_next_case() is None, "the rebuilt index knows who must not do it"
@@ -344,7 +345,7 @@ def test_where_the_truth_changes_a_waiting_case_is_taken_back(desk: Desk, seeded
     desk.helper("dr_first").reopen("doc2_6", "it was wrong")
     assert [row.case_id for row in tab("dr_second").load_queue_page().rows] == ["doc2_6"]
     desk.helper("dr_first").save_review("doc2_6", corrected_segments=[(1, 4, NOTE)])
-    reindex(desk.root)
+    reindex(open_folder(desk.root))
     assert [row.case_id for row in tab("dr_second").load_queue_page().rows] == []
     assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
 
@@ -383,7 +384,7 @@ def test_what_cannot_be_drawn_is_said(desk: Desk, build: type[Build]) -> None:
     decided(desk, build, undeterminable="illegible")
     for number, code in ((0, "SAMPLE-NUMBER"), (1, "SAMPLE-NOTHING-LEFT")):
         with pytest.raises(EvalkitError) as refused:
-            sample_seeded_cases(desk.root, number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
+            sample_seeded_cases(open_folder(desk.root), number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
         assert refused.value.code == code
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_folder
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
 from typer.testing import CliRunner
@@ -42,7 +43,7 @@ from evalkit.statements.review_cycles import TemplateCase, ToldIssue
 from evalkit.statements.reviewer_report import TemplateIssue
 from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml, render_template_toml
-from evalkit.store import OutputFolder, packet_file_name, seed_record_file_name
+from evalkit.store import LocalOutputFolder, OutputFolder, packet_file_name, seed_record_file_name
 
 AT = "2026-11-20T10:00:00+00:00"
 
@@ -542,7 +543,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Die before the write of that number, from 0, whatever it writes."""
     left = [count]
     for name in ("write_json", "write_text", "remove_file", "create_json"):
-        real: Callable[..., Any] = getattr(OutputFolder, name)
+        real: Callable[..., Any] = getattr(LocalOutputFolder, name)
 
         def dying(self: OutputFolder, *words: Any, _real: Callable[..., Any] = real, **more: Any) -> Any:
             if left[0] == 0:
@@ -550,7 +551,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
             left[0] -= 1
             return _real(self, *words, **more)
 
-        monkeypatch.setattr(OutputFolder, name, dying)
+        monkeypatch.setattr(LocalOutputFolder, name, dying)
 
 
 def state(bank: Bank) -> dict[str, Any]:
@@ -596,9 +597,9 @@ def test_reindex_heals_a_crash_at_any_write(
                 ends += 1
             except Killed:
                 pass
-        reindex(bank.desk.root)
+        reindex(open_folder(bank.desk.root))
         assert state(bank) == (before if count == 0 else wanted), f"killed at write {count}"
-        reindex(bank.desk.root)
+        reindex(open_folder(bank.desk.root))
         assert state(bank) == (before if count == 0 else wanted)
     assert 1 <= ends < 6, "the kills reached every write"
 
@@ -609,12 +610,12 @@ def test_reindex_leaves_what_was_made_since_alone(bank: Bank) -> None:
     newer = bank.stored().model_copy(update={"version": 3, "status": Status.DRAFT})
     name = f"templates/{bank.one.case.template_id}.toml"
     bank.files.write_text(name, render_template_toml(newer))
-    reindex(bank.desk.root)
+    reindex(open_folder(bank.desk.root))
     assert bank.stored() == newer
     helper.reopen(bank.case_id, "another look")
     assert bank.stored() == newer
     bank.files.write_text(name, "torn")
-    reindex(bank.desk.root)
+    reindex(open_folder(bank.desk.root))
     assert bank.stored() == bank.draft
 
 
@@ -622,7 +623,7 @@ def test_without_a_review_nothing_is_written(bank: Bank) -> None:
     name = f"templates/{bank.one.case.template_id}.toml"
     by_hand = bank.one.case.template + "# a remark\n"
     bank.files.write_text(name, by_hand)
-    reindex(bank.desk.root)
+    reindex(open_folder(bank.desk.root))
     assert bank.files.read_bytes(name).decode() == by_hand
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from places import open_folder
 
 from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.evaluation.study import read_study
@@ -87,10 +88,10 @@ def test_a_folder_without_results_is_one_line_and_stays_empty(
 def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attention: float) -> None:
     truth = output.parent / "truth.csv"
     truth.write_bytes((files("evalkit.samples") / "content" / "truth.csv").read_bytes())
-    simulate_reviews(output, truth, error_rate=0.0, second_opinion_rate=0.0)
+    simulate_reviews(open_folder(output), truth, error_rate=0.0, second_opinion_rate=0.0)
     documents = read_study(output).documents
-    drawn = sample_seeded_cases(output, 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
-    assert simulate_reviews(output, truth, attention_rate=attention) == len(drawn) >= 2
+    drawn = sample_seeded_cases(open_folder(output), 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    assert simulate_reviews(open_folder(output), truth, attention_rate=attention) == len(drawn) >= 2
     study = read_study(output)
     assert {(one.reviewer, one.is_fault_noticed, one.is_wrongly_validated) for one in study.seeded_cases} == {
         (UNEXPOSED_REVIEWER, attention == 1.0, attention == 0.0)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from places import open_folder
 from tornado.httputil import HTTPHeaders
 from tornado.web import HTTPError
 from traitlets.config import LoggingConfigurable
@@ -28,7 +29,6 @@ from evalkit.serving.login_throttle import MAX_FAILURES, WINDOW_SECONDS, LoginTh
 from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, log_to_server
 from evalkit.serving.server_log import RedactingFormatter
 from evalkit.settings import ReviewSettings
-from evalkit.store import OutputFolder
 from widgets.workbench import show
 
 
@@ -87,7 +87,7 @@ def test_attempts_are_counted_in_a_sliding_window() -> None:
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
-    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock)
     code = roster.add_reviewer("dr_lee")
     assert sessions.create_for_code("nonsense") is None
@@ -118,14 +118,14 @@ def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, mea
             getattr(super(), meanwhile)("dr_lee")
             return found
 
-    sessions = LoginSessions(Slow(OutputFolder(tmp_path)))
-    session = sessions.create_for_code(Roster(OutputFolder(tmp_path)).add_reviewer("dr_lee"))
+    sessions = LoginSessions(Slow(open_folder(tmp_path)))
+    session = sessions.create_for_code(Roster(open_folder(tmp_path)).add_reviewer("dr_lee"))
     assert session is not None
     assert sessions.find_valid_session(session.session_id) is None
 
 
 def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
-    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     first = sessions.create_for_code(roster.add_reviewer("dr_lee"))
     assert sessions.find_valid_session(first.session_id) == first
@@ -137,7 +137,7 @@ def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) ->
 
 
 def test_who_was_not_on_the_roster_a_moment_ago_is_let_in_at_once(tmp_path: Path) -> None:
-    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     assert sessions.renew_for_proxy("dr_lee") is None
     roster.add_reviewer("dr_lee")
@@ -153,7 +153,7 @@ def test_the_roster_is_not_read_for_each_request_that_a_proxy_vouches_for(tmp_pa
             self.looks += 1
             return super().get_code_digest(name)
 
-    roster, clock = Counted(OutputFolder(tmp_path)), Clock()
+    roster, clock = Counted(open_folder(tmp_path)), Clock()
     roster.add_reviewer("dr_lee")
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     for _ in range(9):
@@ -163,7 +163,7 @@ def test_the_roster_is_not_read_for_each_request_that_a_proxy_vouches_for(tmp_pa
 
 
 def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_path: Path) -> None:
-    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock)
     assert sessions.renew_for_proxy("dr_lee") is None
     code = roster.add_reviewer("dr_lee")
@@ -184,7 +184,7 @@ def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_pa
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, review_settings = LoginSessions(Roster(OutputFolder(tmp_path))), ReviewSettings()
+        sessions, review_settings = LoginSessions(Roster(open_folder(tmp_path))), ReviewSettings()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})

@@ -5,15 +5,16 @@ import json
 from pathlib import Path
 
 import pytest
+from places import open_folder
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.review.roster import Roster
-from evalkit.store import ROSTER_FILE, OutputFolder
+from evalkit.store import ROSTER_FILE
 
 
 @pytest.fixture
 def roster(tmp_path: Path) -> Roster:
-    return Roster(OutputFolder(tmp_path))
+    return Roster(open_folder(tmp_path))
 
 
 def test_a_code_is_its_reviewers_only(roster: Roster) -> None:

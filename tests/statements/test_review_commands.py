@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from places import in_bucket
+from places import in_bucket, open_folder, open_index
 from servers import gemini
 from servers.gemini import Call
 from statements.drawn import draw
@@ -34,7 +34,7 @@ from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.review_cycles import Cycle
 from evalkit.statements.statement_template import Status, parse_template_toml
 from evalkit.statements.template_review_loop import ReviewLoopConfig
-from evalkit.store import CaseClaim, OutputFolder, OutputIndex, template_review_file_name
+from evalkit.store import CaseClaim, template_review_file_name
 
 TEMPLATE_ID = "first_meadow_bank_draft_v1"
 
@@ -136,7 +136,7 @@ def test_what_a_person_has_to_decide_is_in_the_queue_with_the_statements_pages(f
 def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
     case_id = review("signs.toml", "statement.pdf")["case_id"]
     packet = Path(f"output/sme_packets/sme_packet_{case_id}.json")
-    index = OutputIndex("output")
+    index = open_index("output")
     since, until = "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
     index.claims.acquire_claim(CaseClaim(case_id, "dr_lee", "tab", since, until), now=since)
     index.close()
@@ -169,7 +169,7 @@ def test_a_draft_takes_no_place_where_somebody_has_vouched_for_a_template(folder
     assert stored() == before
     with pytest.raises(UsageError, match="was approved"):
         CliRunner().invoke(app, ["build-template", "statement.pdf"], catch_exceptions=False)
-    assert [name.rpartition("_")[2] for name in OutputFolder("output").list_json_files(f"template_reviews/{TEMPLATE_ID}")] == [
+    assert [name.rpartition("_")[2] for name in open_folder("output").list_json_files(f"template_reviews/{TEMPLATE_ID}")] == [
         "1.json", "2.json",
     ]  # fmt: skip
 
@@ -197,7 +197,7 @@ def test_a_template_may_lie_in_a_bucket(
     assert json.loads(done.stdout)["template"] == f"{bucket}/templates/{TEMPLATE_ID}.toml"
     made = review(TEMPLATE_ID, "statement.pdf", "--output", bucket)
     assert (made["outcome"], made["cycles"]) == ("approved", [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"])
-    kept = parse_template_toml(OutputFolder(bucket).read_bytes(f"templates/{TEMPLATE_ID}.toml").decode(), "kept")
+    kept = parse_template_toml(open_folder(bucket).read_bytes(f"templates/{TEMPLATE_ID}.toml").decode(), "kept")
     assert kept.status is Status.STABLE
     assert isinstance(CliRunner().invoke(app, build).exception, UsageError)
     done = CliRunner().invoke(app, ["apply-template", f"{TEMPLATE_ID}.toml", "statement.pdf", "--output", bucket])
@@ -208,20 +208,22 @@ def test_a_template_may_lie_in_a_bucket(
 def test_a_purged_statement_is_taken_in_again_only_when_that_is_said(folder: Path) -> None:
     review("bank.toml", "statement.pdf")
     now = datetime.now(UTC)
-    assert find_expired_documents("output", expired_before=now - timedelta(days=1)).finished == ()
-    assert find_expired_documents("output", expired_before=now + timedelta(days=1)).finished == ("statement",)
+    assert find_expired_documents(open_folder("output"), expired_before=now - timedelta(days=1)).finished == ()
+    assert find_expired_documents(open_folder("output"), expired_before=now + timedelta(days=1)).finished == (
+        "statement",
+    )
     backup = Path("output/document_bundles/statement.json").read_bytes()
-    (done,) = purge("output", ["statement"], purged_at=now.isoformat())
+    (done,) = purge(open_folder("output"), ["statement"], purged_at=now.isoformat())
     assert any("cycle_1" in name for name in done.removed_files)
     with pytest.raises(UsageError, match=r"statement\.pdf was purged"):
         review("bank.toml", "statement.pdf")
-    assert find_restored_documents("output") == []
+    assert find_restored_documents(open_folder("output")) == []
     Path("output/document_bundles/statement.json").write_bytes(backup)  # restored
-    assert find_restored_documents("output") == ["statement"]
-    purge("output", ["statement"], purged_at=now.isoformat())
+    assert find_restored_documents(open_folder("output")) == ["statement"]
+    purge(open_folder("output"), ["statement"], purged_at=now.isoformat())
     assert review("bank.toml", "statement.pdf", "--even-purged")["status"] == "stable"
     assert review("bank.toml", "statement.pdf")["status"] == "stable"  # it was let in: nobody asks twice
-    assert find_restored_documents("output") == []
+    assert find_restored_documents(open_folder("output")) == []
 
 
 def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) -> None:
@@ -230,7 +232,7 @@ def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) 
     Path("more/statement.pdf").write_bytes(draw("CR and DR", 1, month=1).pdf)
     review("bank.toml", "more/statement.pdf")
     review("bank.toml", "statement.pdf")
-    purge("output", ["statement"], purged_at=datetime.now(UTC).isoformat())
+    purge(open_folder("output"), ["statement"], purged_at=datetime.now(UTC).isoformat())
     review("bank.toml", "more/statement.pdf")  # keeps its name though the other is free now
     review("bank.toml", "statement.pdf", "--even-purged")
     names = sorted(path.stem for path in Path("output/document_bundles").iterdir())
@@ -424,7 +426,7 @@ def test_the_schemas_fit_what_is_written(folder: Path) -> None:
 
 
 def test_metrics_of_reviews(tmp_path: Path) -> None:
-    files, number = OutputFolder(tmp_path), 0
+    files, number = open_folder(tmp_path), 0
     unsound = statement(closing="999.99")
     for template, bundle in (
         (sound(statement()), statement()),
@@ -447,7 +449,7 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
 
 
 def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    files = OutputFolder(tmp_path)
+    files = open_folder(tmp_path)
     (cycle,) = embedded(sound(statement()), statement()).cycles
     for number in range(1, 12):
         files.write_json(

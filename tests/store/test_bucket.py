@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from commands import evalkit_command
 from patience import eventually
-from places import in_bucket
+from places import in_bucket, open_folder, open_index
 from review.conftest import Build, Desk
 from review.racing import together
 from servers.postgresql import PostgreSQLServer
@@ -38,9 +38,10 @@ from evalkit.review.roster import Roster
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.serving.launch import build_server_environment
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder, OutputIndex, parse_output_location
+from evalkit.store import OutputFolder, parse_output_location, require_output_folder
 from evalkit.store import bucket as buckets
 from evalkit.store import postgresql as postgresql_store
+from evalkit.store.local_folder import require_local_folder
 
 if TYPE_CHECKING:
     from servers.buckets import Faults, S3Server
@@ -119,15 +120,15 @@ def test_a_place_is_a_folder_or_a_url(given: Path | str, meant: Path | str) -> N
 )
 def test_any_other_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as refused:
-        OutputFolder(url)
+        open_folder(url)
     assert refused.value.code == "OUTPUT-URL"
     assert "secret" not in str(refused.value)
 
 
 def test_a_folder_on_this_machine_loads_no_store(tmp_path: Path) -> None:
     code = (
-        "import sys; from evalkit.review import SMEReviewHelper; from evalkit.store import OutputFolder, OutputIndex\n"
-        f"OutputFolder({str(tmp_path)!r}).write_json('a.json', {{'schema_version': 1}}); OutputIndex({str(tmp_path)!r}).close()\n"
+        "import sys; from evalkit.review import SMEReviewHelper; from evalkit.store import OutputIndex, open_output_folder\n"
+        f"files = open_output_folder({str(tmp_path)!r}); files.write_json('a.json', {{'schema_version': 1}}); OutputIndex(files).close()\n"
         "print(sorted({'fsspec', 's3fs', 'gcsfs', 'botocore', 'aiohttp', 'psycopg'} & set(sys.modules)))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -145,10 +146,10 @@ def test_a_folder_that_was_made_at_the_console_is_an_output_folder(
     for name in names:
         s3.client.put_object(Bucket=bucket, Key=f"{prefix}/{name}", Body=b"")
     if is_ours:
-        OutputFolder(url).require_output_folder()
+        require_output_folder(open_folder(url))
     else:
         with pytest.raises(UsageError, match="no output folder of evalkit"):
-            OutputFolder(url).require_output_folder()
+            require_output_folder(open_folder(url))
 
 
 def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
@@ -158,9 +159,9 @@ def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
     monkeypatch.chdir(tmp_path)
     for use in (
         lambda: evalkit.run([tmp_path], output=bucket),
-        lambda: reindex(bucket),
-        lambda: OutputIndex(bucket),
-        lambda: Roster(OutputFolder(bucket)).add_reviewer("dr_lee"),
+        lambda: reindex(open_folder(bucket)),
+        lambda: open_index(bucket),
+        lambda: Roster(open_folder(bucket)).add_reviewer("dr_lee"),
     ):
         with pytest.raises(UsageError, match="PostgreSQL") as refused:
             use()
@@ -174,15 +175,15 @@ def test_a_package_that_is_missing_is_named(bucket: str, monkeypatch: pytest.Mon
     for package in ("s3fs", "gcsfs", "gcsfs.core"):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError, match=r'editable ".\[(s3|gcs)\]"'):
-        OutputFolder(bucket).has_folder()
+        open_folder(bucket).has_folder()
 
 
 # --- who creates ---------------------------------------------------------------------------------------------------
 
 
 _CREATING = (
-    "import sys; from evalkit.store import OutputFolder\n"
-    "files = OutputFolder(sys.argv[1])\n"
+    "import sys; from evalkit.store import open_output_folder\n"
+    "files = open_output_folder(sys.argv[1])\n"
     "files.has_folder(); print('ready', flush=True); sys.stdin.readline()\n"
     "for number in range(20): print(files.create_json(f'reviews/a/{number}.json', {'schema_version': 1, 'by': sys.argv[2]}))"
 )
@@ -202,11 +203,11 @@ def test_of_several_processes_exactly_one_creates(
     won = [process.communicate()[0].split() for process in processes]
     for number, outcomes in enumerate(zip(*won, strict=True)):
         assert outcomes.count("True") == 1
-        assert OutputFolder(bucket).read_json(f"reviews/a/{number}.json")["by"] == str(outcomes.index("True"))
+        assert open_folder(bucket).read_json(f"reviews/a/{number}.json")["by"] == str(outcomes.index("True"))
 
 
 def test_the_condition_is_the_stores_own(bucket: str, faults: Faults) -> None:
-    OutputFolder(bucket).create_json(REVIEW, ONE)
+    open_folder(bucket).create_json(REVIEW, ONE)
     assert len(faults.seen) == 1, "one request: nothing is looked up before"
     assert faults.seen[0].endswith(("ifGenerationMatch=0", "If-None-Match: *"))
 
@@ -215,18 +216,18 @@ def test_whose_answer_was_lost_has_won_all_the_same(bucket: str, faults: Faults)
     from servers.buckets import PERFORMED
 
     faults.next = [PERFORMED]
-    assert OutputFolder(bucket).create_json(REVIEW, ONE) is True
-    assert OutputFolder(bucket).create_json(REVIEW, ONE) is False
+    assert open_folder(bucket).create_json(REVIEW, ONE) is True
+    assert open_folder(bucket).create_json(REVIEW, ONE) is False
 
 
 def test_who_came_second_and_has_lost_the_answer_has_lost(bucket: str, faults: Faults) -> None:
-    OutputFolder(bucket).create_json(REVIEW, ONE)
+    open_folder(bucket).create_json(REVIEW, ONE)
     faults.next = [500]
-    assert OutputFolder(bucket).create_json(REVIEW, ONE) is False
+    assert open_folder(bucket).create_json(REVIEW, ONE) is False
 
 
 def test_s3_may_ask_to_try_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> None:
-    files = OutputFolder(in_bucket("s3", request, monkeypatch))
+    files = open_folder(in_bucket("s3", request, monkeypatch))
     s3.faults.next = [409, 409]
     assert files.create_json(REVIEW, ONE) is True
     s3.faults.next = [409] * 3
@@ -259,7 +260,7 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
     inside: list[str] = []
 
     def change(who: str) -> None:
-        with hold_write_lock(OutputFolder(bucket)):
+        with hold_write_lock(open_folder(bucket)):
             inside.append(who)
             time.sleep(0.05)
             inside.append(who)
@@ -267,9 +268,9 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
     together(*(partial(change, who) for who in "abcd"))
     assert inside[::2] == inside[1::2]
     assert sorted(inside[::2]) == list("abcd")
-    with hold_write_lock(OutputFolder(bucket)), hold_write_lock(OutputFolder(f"{bucket}_other")):
+    with hold_write_lock(open_folder(bucket)), hold_write_lock(open_folder(f"{bucket}_other")):
         pass
-    with hold_write_lock(OutputFolder(bucket), "scan"), hold_write_lock(OutputFolder(bucket), "fax"):
+    with hold_write_lock(open_folder(bucket), "scan"), hold_write_lock(open_folder(bucket), "fax"):
         pass
 
 
@@ -282,9 +283,9 @@ def test_who_waits_too_long_for_the_turn_is_told(
     try:
         for held, wanted in ((None, None), (None, "scan"), ("scan", None), ("scan", "scan.second")):
             with (
-                hold_write_lock(OutputFolder(bucket), held),
+                hold_write_lock(open_folder(bucket), held),
                 pytest.raises(StoreError) as refused,
-                hold_write_lock(OutputFolder(bucket), wanted),
+                hold_write_lock(open_folder(bucket), wanted),
             ):
                 pass
             assert refused.value.code == "STORE-BUSY"
@@ -293,8 +294,8 @@ def test_who_waits_too_long_for_the_turn_is_told(
 
 
 _HOLDING = (
-    "import sys, time; from evalkit.store import OutputFolder\n"
-    "with getattr(OutputFolder(sys.argv[1]), sys.argv[2])():\n"
+    "import os, sys, time; from evalkit.store import open_output_folder\n"
+    "with getattr(open_output_folder(sys.argv[1], os.environ['EVALKIT_DATABASE']), sys.argv[2])():\n"
     "    print('held', flush=True); time.sleep(600)"
 )
 
@@ -308,14 +309,14 @@ def test_what_a_dead_process_held_is_free(
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     if lock == "run_lock":
-        with pytest.raises(UsageError, match="another run"), OutputFolder(bucket).run_lock():
+        with pytest.raises(UsageError, match="another run"), open_folder(bucket).run_lock():
             pass
     process.kill()
     process.wait()
     process.stdout.close()
 
     def is_free() -> bool:
-        with suppress(UsageError), getattr(OutputFolder(bucket), lock)():
+        with suppress(UsageError), getattr(open_folder(bucket), lock)():
             return True
         return False  # the server has not noticed yet
 
@@ -325,7 +326,7 @@ def test_what_a_dead_process_held_is_free(
 def test_a_run_says_so_when_it_has_lost_its_hold(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING), OutputFolder(bucket).run_lock():
+    with caplog.at_level(logging.WARNING), open_folder(bucket).run_lock():
         postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
     assert "no other run" in caplog.text
 
@@ -333,30 +334,30 @@ def test_a_run_says_so_when_it_has_lost_its_hold(
 def test_who_loses_a_turn_is_told_how_to_mend_what_others_may_have_done(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING), OutputFolder(bucket).write_lock("a"):
+    with caplog.at_level(logging.WARNING), open_folder(bucket).write_lock("a"):
         postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
     assert "evalkit reindex" in caplog.text
     caplog.clear()
-    with caplog.at_level(logging.WARNING), OutputFolder(bucket).write_lock("a"):
+    with caplog.at_level(logging.WARNING), open_folder(bucket).write_lock("a"):
         pass
     assert caplog.text == ""
 
 
 def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
     """Its store refuses to give a part of it."""
-    files = OutputFolder(bucket)
+    files = open_folder(bucket)
     files._request_file("results/a.json", "_pipe_file", b"")
     assert files.read_bytes("results/a.json", 100) == b""
 
 
 def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
-    outcomes = together(*[partial(OutputIndex, bucket)] * 4)
+    outcomes = together(*[partial(open_index, bucket)] * 4)
     for index in outcomes:
         index.close()
-    name = postgresql_store.read_schema_name(bucket)
-    assert name == postgresql_store.read_schema_name(f"{bucket}/")
-    assert name != postgresql_store.read_schema_name(f"{bucket}_other")
-    assert json.loads(OutputFolder(bucket).read_bytes("database.json")) == {"schema_version": 1, "schema": name}
+    name = postgresql_store.read_schema_name(open_folder(bucket))
+    assert name == postgresql_store.read_schema_name(open_folder(f"{bucket}/"))
+    assert name != postgresql_store.read_schema_name(open_folder(f"{bucket}_other"))
+    assert json.loads(open_folder(bucket).read_bytes("database.json")) == {"schema_version": 1, "schema": name}
 
 
 # --- faults --------------------------------------------------------------------------------------------------------
@@ -367,7 +368,7 @@ def test_no_access_is_told_without_a_key_or_a_patients_name_in_the_log(
 ) -> None:
     faults.all = 403
     with caplog.at_level(logging.DEBUG):
-        for use in kinds_of_use(OutputFolder(bucket)):
+        for use in kinds_of_use(open_folder(bucket)):
             with pytest.raises(StoreError) as refused:
                 use()
             assert refused.value.code == "STORE-DENIED"
@@ -380,7 +381,7 @@ def test_no_access_is_told_without_a_key_or_a_patients_name_in_the_log(
 
 
 def test_no_bucket_is_told(bucket: str) -> None:
-    files = OutputFolder(bucket.replace("hospital", "nobodys"))
+    files = open_folder(bucket.replace("hospital", "nobodys"))
     for use in (partial(files.write_json, REVIEW, ONE), partial(files.create_json, REVIEW, ONE)):
         with pytest.raises(StoreError, match="there is no bucket of") as refused:
             use()
@@ -394,7 +395,7 @@ def test_no_bucket_is_told(bucket: str) -> None:
 
 @pytest.mark.parametrize("fault", [500, "slow"])
 def test_a_store_that_stumbles_is_asked_again_or_waited_for(bucket: str, faults: Faults, fault: int | str) -> None:
-    files = OutputFolder(bucket)
+    files = open_folder(bucket)
     files.create_json(REVIEW, ONE)
     faults.next = [fault]
     assert files.read_json(REVIEW) == ONE
@@ -407,7 +408,7 @@ def test_a_store_that_stumbles_is_asked_again_or_waited_for(bucket: str, faults:
 def test_a_store_that_does_not_recover_is_an_error_in_time(
     bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, fault: int | str
 ) -> None:
-    files = OutputFolder(bucket)
+    files = open_folder(bucket)
     files.create_json(REVIEW, ONE)
     monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.5)
     faults.all = fault
@@ -433,7 +434,7 @@ def nobody(bucket: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_store_that_is_gone_is_told(nobody: str, tmp_path: Path) -> None:
-    files = OutputFolder(nobody)
+    files = open_folder(nobody)
     for use in (files.has_folder, partial(files.create_json, REVIEW, ONE)):
         with pytest.raises(StoreError) as refused:
             use()
@@ -459,7 +460,7 @@ def test_no_credentials_are_told(scheme: str, monkeypatch: pytest.MonkeyPatch, t
     S3FileSystem.clear_instance_cache()
     try:
         with pytest.raises(StoreError) as refused:
-            OutputFolder(f"{scheme}://hospital/output").write_json("a.json", ONE)
+            open_folder(f"{scheme}://hospital/output").write_json("a.json", ONE)
     finally:
         S3FileSystem.clear_instance_cache()
     assert refused.value.code == "STORE-CREDENTIALS"
@@ -469,7 +470,7 @@ def test_no_credentials_are_told(scheme: str, monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_files_of_a_bucket_can_be_sent_to_another_process(bucket: str, tmp_path: Path) -> None:
-    for files in (OutputFolder(bucket, "postgresql://elsewhere/evalkit"), OutputFolder(tmp_path)):
+    for files in (open_folder(bucket, "postgresql://elsewhere/evalkit"), open_folder(tmp_path)):
         copy = pickle.loads(pickle.dumps(files))
         assert type(copy) is type(files)
         assert vars(copy) == vars(files)
@@ -477,10 +478,10 @@ def test_files_of_a_bucket_can_be_sent_to_another_process(bucket: str, tmp_path:
 
 def test_what_is_not_built_for_a_bucket_says_so(bucket: str) -> None:
     with pytest.raises(UsageError, match="on this machine") as refused:
-        OutputFolder(bucket).local_path(REVIEW)
+        require_local_folder(open_folder(bucket))
     assert refused.value.code == "OUTPUT-REMOTE"
     with pytest.raises(UsageError, match="in PostgreSQL already"):
-        move_database(bucket, os.environ["EVALKIT_DATABASE"])
+        move_database(open_folder(bucket), os.environ["EVALKIT_DATABASE"])
 
 
 def test_a_case_is_reviewed(place: Path | str) -> None:
@@ -520,7 +521,7 @@ def test_a_run_its_queue_its_review_and_its_export(
     assert export_ground_truth(bucket, tmp_path / "truth.csv", file_format="csv") == 1
     with (tmp_path / "truth.csv").open() as file:
         assert [row["doc_id"] for row in csv.DictReader(file)] == ["segment_count"]
-    assert reindex(bucket)[0] == 3
+    assert reindex(open_folder(bucket))[0] == 3
 
 
 def test_a_kernel_gets_what_the_providers_clients_look_for_and_no_more() -> None:

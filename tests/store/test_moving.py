@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from commands import evalkit_command
+from places import open_folder, open_index
 from review.conftest import Build, Desk
 from servers.postgresql import PASSWORD, PostgreSQLServer
 
@@ -55,13 +56,13 @@ def everything(index: OutputIndex) -> Any:
 
 
 def seen(folder: Path, url: str | None = None) -> Any:
-    with OutputIndex(folder, url) as index:
+    with open_index(folder, url) as index:
         return everything(index)
 
 
 def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQLServer) -> None:
     before = seen(worked_on)
-    moved = move_database(worked_on, postgresql.url)
+    moved = move_database(open_folder(worked_on), postgresql.url)
     assert moved == {
         **dict.fromkeys(("documents", "closings", "claims", "drafts", "deferrals", "fresh", "heads"), 1),
         "cases": 2,
@@ -71,7 +72,7 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     assert seen(worked_on, postgresql.url) == before
     assert not list(worked_on.glob("evalkit.sqlite"))
     assert (worked_on / "evalkit.sqlite.moved").stat().st_mode & 0o077 == 0
-    index = OutputIndex(worked_on, postgresql.url)
+    index = open_index(worked_on, postgresql.url)
     index.call_journal.add_call(CALL)  # its number is the next one
     assert len(index.call_journal.find_calls("q", after_number=3)) == 1
     index.view_log.add_view(CaseView("a", "dr_kim", LATER))
@@ -80,9 +81,9 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
 
 
 def test_where_nothing_was_numbered_counting_begins_at_one(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
-    OutputIndex(tmp_path).close()
-    move_database(tmp_path, postgresql.url)
-    index = OutputIndex(tmp_path, postgresql.url)
+    open_index(tmp_path).close()
+    move_database(open_folder(tmp_path), postgresql.url)
+    index = open_index(tmp_path, postgresql.url)
     index.call_journal.add_call(CALL)
     assert (
         len(index.call_journal.find_calls("q", after_number=0)),
@@ -110,15 +111,15 @@ def test_by_the_command_line_and_back_to_work(
 
 
 def test_nothing_moves_while_somebody_has_it_open(worked_on: Path, postgresql: PostgreSQLServer) -> None:
-    reader = OutputIndex(worked_on)
+    reader = open_index(worked_on)
     before = everything(reader)
     with pytest.raises(StoreError, match="somebody has") as refused:
-        move_database(worked_on, postgresql.url)
+        move_database(open_folder(worked_on), postgresql.url)
     assert refused.value.code == "STORE-BUSY"
     assert everything(reader) == before
     reader.close()
     assert not (worked_on / "database.json").exists()
-    move_database(worked_on, postgresql.url)
+    move_database(open_folder(worked_on), postgresql.url)
 
 
 def test_a_server_that_breaks_off_leaves_everything_as_it_was(
@@ -132,7 +133,7 @@ def test_a_server_that_breaks_off_leaves_everything_as_it_was(
     with monkeypatch.context() as broken:
         broken.setattr("evalkit.store.postgresql.claim_schema", fails)
         with pytest.raises(KeyboardInterrupt):
-            move_database(worked_on, postgresql.url)
+            move_database(open_folder(worked_on), postgresql.url)
     assert _schemas(postgresql) == schemas
     assert seen(worked_on) == before
 
@@ -148,16 +149,16 @@ def test_a_move_that_was_killed_before_its_last_step_is_ended(
     with monkeypatch.context() as broken:
         broken.setattr(Path, "rename", killed)
         with pytest.raises(KeyboardInterrupt):
-            move_database(worked_on, postgresql.url)
-    move_database(worked_on, postgresql.url)
+            move_database(open_folder(worked_on), postgresql.url)
+    move_database(open_folder(worked_on), postgresql.url)
     assert seen(worked_on, postgresql.url) == before
     monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
-    assert reindex(worked_on)[1] == 2
+    assert reindex(open_folder(worked_on))[1] == 2
 
 
 def test_there_must_be_something_to_move(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
     with pytest.raises(UsageError, match="not there yet"):
-        move_database(tmp_path, postgresql.url)
+        move_database(open_folder(tmp_path), postgresql.url)
 
 
 def _schemas(server: PostgreSQLServer) -> list[str]:

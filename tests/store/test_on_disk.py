@@ -3,13 +3,12 @@
 from pathlib import Path
 
 import pytest
+from places import open_index
 from servers.postgresql import PostgreSQLServer, programs
-
-from evalkit.store import OutputIndex
 
 
 def test_sqlite_syncs_every_write(tmp_path: Path) -> None:
-    index = OutputIndex(tmp_path)
+    index = open_index(tmp_path)
     with index.claims._database._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -21,7 +20,7 @@ def test_sqlite_syncs_every_write(tmp_path: Path) -> None:
 def test_postgresql_syncs_every_write_whatever_its_default_is(tmp_path: Path) -> None:
     server = PostgreSQLServer()
     server.execute("ALTER DATABASE evalkit SET synchronous_commit = off")
-    index = OutputIndex(tmp_path, server.url)
+    index = open_index(tmp_path, server.url)
     for database in (index.claims._database._engine, index.claims._database._autocommit_engine):
         with database.connect() as connection:
             assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"

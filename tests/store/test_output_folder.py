@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import open_folder, open_index
 from pydantic import BaseModel
 
 from evalkit.errors import NotFound, StoreError, UsageError
@@ -26,13 +27,16 @@ from evalkit.pipeline import RunSummary
 from evalkit.store import (
     CASE_COLUMNS,
     SAMPLE_DRAWS_FOLDER,
+    LocalOutputFolder,
     OutputFolder,
     OutputIndex,
     bundle_file_name,
     encode_canonical_json,
     ground_truth_file_name,
     hash_canonical_json,
+    list_sequence_files,
     packet_file_name,
+    require_output_folder,
     result_file_name,
     review_file_name,
     sample_draw_file_name,
@@ -45,12 +49,12 @@ REVIEW = "reviews/doc2_6/0001.json"
 
 @pytest.fixture
 def files(tmp_path: Path) -> OutputFolder:
-    return OutputFolder(tmp_path / "output")
+    return open_folder(tmp_path / "output")
 
 
 @pytest.fixture
 def anywhere(place: Path | str) -> OutputFolder:
-    return OutputFolder(place)
+    return open_folder(place)
 
 
 @pytest.fixture
@@ -126,10 +130,10 @@ def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: OutputFo
     for name in names:
         files.local_path(name).parent.mkdir(parents=True, exist_ok=True)
         files.local_path(name).touch()
-    assert files.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
+    assert list_sequence_files(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
     files.remove_file(sample_draw_file_name(1001))
     with pytest.raises(StoreError, match=r"1001\.json is not there"):
-        files.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+        list_sequence_files(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
 
 
 def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: OutputFolder) -> None:
@@ -143,7 +147,8 @@ def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: Ou
     assert anywhere.remove_folder("reviews/doc") == ["reviews/doc/0001.json", "reviews/doc/0002.json"]
     left = [(name, json.loads(content)) for name, content in anywhere.iterate_file_bytes("reviews")]
     assert left == [(name, {"schema_version": 1}) for name in ("reviews/doc.json", "reviews/doc2/0001.json")]
-    assert anywhere.list_links() == []
+    if isinstance(anywhere, LocalOutputFolder):
+        assert anywhere.list_links() == []
 
 
 def test_a_file_says_when_it_was_written(anywhere: OutputFolder) -> None:
@@ -311,7 +316,7 @@ def test_no_name_leaves_the_folder(files: OutputFolder, name: str) -> None:
 @given(st.text(alphabet="a.-_/\\ \x00~é0", max_size=12))
 def test_whatever_a_name_is_it_is_refused_or_inside(name: str) -> None:
     try:
-        path = OutputFolder("/srv/output").local_path(name)
+        path = LocalOutputFolder(Path("/srv/output")).local_path(name)
     except StoreError:
         return
     assert Path(os.path.normpath(path)).is_relative_to("/srv/output")
@@ -388,10 +393,10 @@ def test_removing_and_listing(anywhere: OutputFolder) -> None:
 
 def test_two_runs_cannot_hold_one_folder(anywhere: OutputFolder) -> None:
     files = anywhere
-    with files.run_lock(), pytest.raises(UsageError) as refused, OutputFolder(files.root).run_lock():
+    with files.run_lock(), pytest.raises(UsageError) as refused, open_folder(files.root).run_lock():
         pass
     assert refused.value.code == "OUTPUT-BUSY"
-    with OutputFolder(files.root).run_lock():
+    with open_folder(files.root).run_lock():
         files.write_json("results/a.json", {"schema_version": 1})
 
 
@@ -442,8 +447,8 @@ def test_what_another_machine_writes_is_swept_only_when_it_is_old(files: OutputF
 @pytest.mark.parametrize(
     "look",
     [
-        OutputFolder.list_json_files,
-        OutputFolder.list_subfolders,
+        LocalOutputFolder.list_json_files,
+        LocalOutputFolder.list_subfolders,
         lambda files, name: files.get_modification_time(f"{name}/a.json"),
     ],
 )
@@ -466,7 +471,7 @@ def test_a_stray_file_among_the_leftovers_stops_no_run(files: OutputFolder, scra
 
 def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UsageError) as refused, OutputFolder(tmp_path / "file" / "output").run_lock():
+    with pytest.raises(UsageError) as refused, open_folder(tmp_path / "file" / "output").run_lock():
         pass
     assert refused.value.code == "OUTPUT-FOLDER"
 
@@ -493,10 +498,10 @@ def test_an_output_folder_is_told_from_somebody_elses(tmp_path: Path, names: lis
     for name in names:
         (tmp_path / name).mkdir() if "." not in name.strip(".") else (tmp_path / name).touch()
     if is_ours:
-        OutputFolder(tmp_path).require_output_folder()
+        require_output_folder(open_folder(tmp_path))
     else:
         with pytest.raises(UsageError, match="no output folder of evalkit"):
-            OutputFolder(tmp_path).require_output_folder()
+            require_output_folder(open_folder(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
@@ -504,7 +509,7 @@ def test_what_a_run_leaves_is_an_output_folder(finished: RunSummary, tmp_path: P
     """Also where the database was lost, and whatever lies beside."""
     left = shutil.copytree(finished.output, tmp_path / "left", ignore=shutil.ignore_patterns("evalkit.sqlite*"))
     (left / "notes.txt").touch()
-    OutputFolder(left).require_output_folder()
+    require_output_folder(open_folder(left))
 
 
 # ------------------------------------------------------------------------------------------------- canonical JSON
@@ -532,7 +537,7 @@ def test_canonical_json_has_no_nan() -> None:
 
 @pytest.fixture
 def index(database: str, tmp_path: Path) -> Iterator[OutputIndex]:
-    made = OutputIndex(tmp_path / "output")
+    made = open_index(tmp_path / "output")
     yield made
     made.close()
 
@@ -602,10 +607,10 @@ def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: OutputIndex) -> 
 
 
 def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
-    first = OutputIndex(tmp_path / "output")
+    first = open_index(tmp_path / "output")
     first.upsert_case(case("a"))
     first.close()
-    second = OutputIndex(tmp_path / "output")
+    second = open_index(tmp_path / "output")
     assert [row["case_id"] for row in second.list_cases()] == ["a"]
     second.close()
     assert mode(tmp_path / "output" / "evalkit.sqlite") == 0o600
@@ -614,7 +619,7 @@ def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
 def test_a_damaged_index_says_how_to_mend_it(tmp_path: Path) -> None:
     (tmp_path / "evalkit.sqlite").write_bytes(b"this is no database, whatever it is called" * 100)
     with pytest.raises(StoreError, match="reindex") as refused:
-        OutputIndex(tmp_path)
+        open_index(tmp_path)
     assert refused.value.code == "STORE-INDEX"
 
 
@@ -716,7 +721,7 @@ def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(
             with hold_write_lock(files):
                 pass
         else:
-            OutputIndex(files.root)
+            open_index(files.root)
 
     with pytest.raises(EvalkitError):
         act()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from commands import evalkit_command
 from patience import SECONDS, eventually
+from places import open_folder, open_index
 from review.racing import together
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
@@ -26,7 +27,7 @@ from evalkit.doctor import run_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.reindex import reindex
 from evalkit.settings import Settings
-from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueMoments, StoredDraft, postgresql
+from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueMoments, StoredDraft, open_output_folder, postgresql
 from evalkit.store.database import describe_database, resolve_database_url
 
 PATIENT = "John Doe, born 1950"
@@ -43,7 +44,7 @@ def url(postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def index(url: str, tmp_path: Path) -> Iterator[OutputIndex]:
-    made = OutputIndex(tmp_path / "output")
+    made = open_index(tmp_path / "output")
     yield made
     made.close()
 
@@ -59,7 +60,7 @@ def own() -> Iterator[PostgreSQLServer]:
 
 
 def schema(folder: Path) -> str:
-    found = postgresql.read_schema_name(folder)
+    found = postgresql.read_schema_name(open_folder(folder))
     assert found is not None
     return found
 
@@ -76,7 +77,7 @@ def told(error: BaseException) -> str:
 
 
 def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
-    one, other = OutputIndex(tmp_path / "one"), OutputIndex(tmp_path / "other")
+    one, other = open_index(tmp_path / "one"), open_index(tmp_path / "other")
     one.upsert_case({"case_id": "a", "review_status": "pending"})
     one.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
     assert other.list_cases() == []
@@ -86,18 +87,18 @@ def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_may_be_renamed(url: str, tmp_path: Path) -> None:
-    index = OutputIndex(tmp_path / "one")
+    index = open_index(tmp_path / "one")
     index.upsert_case({"case_id": "a", "review_status": "pending"})
     index.close()
     (tmp_path / "one").rename(tmp_path / "other")
-    index = OutputIndex(tmp_path / "other")
+    index = open_index(tmp_path / "other")
     assert [row["case_id"] for row in index.list_cases()] == ["a"]
     index.close()
 
 
 def test_threads_that_open_a_new_folder_at_once_share_one_schema(url: str, tmp_path: Path) -> None:
     for turn in range(5):
-        opened = together(*(lambda turn=turn: OutputIndex(tmp_path / str(turn)) for _ in range(4)))
+        opened = together(*(lambda turn=turn: open_index(tmp_path / str(turn)) for _ in range(4)))
         assert [type(one) for one in opened] == [OutputIndex] * 4
         opened[0].upsert_case({"case_id": "a", "review_status": "pending"})
         for one in opened:
@@ -116,14 +117,14 @@ def test_a_folder_in_postgresql_is_not_opened_without_it(
 ) -> None:
     monkeypatch.delenv("EVALKIT_DATABASE")
     with pytest.raises(UsageError, match="Set EVALKIT_DATABASE"):
-        OutputIndex(tmp_path / "output")
+        open_index(tmp_path / "output")
     assert not (tmp_path / "output" / "evalkit.sqlite").exists()
 
 
 def test_a_folder_with_a_file_is_not_opened_in_postgresql(postgresql: PostgreSQLServer, tmp_path: Path) -> None:
-    OutputIndex(tmp_path).close()
+    open_index(tmp_path).close()
     with pytest.raises(UsageError, match="move-database"):
-        OutputIndex(tmp_path, postgresql.url)
+        open_index(tmp_path, postgresql.url)
     assert not (tmp_path / "database.json").exists()
 
 
@@ -131,7 +132,7 @@ def test_a_torn_name_is_not_taken_for_a_schema(index: OutputIndex, tmp_path: Pat
     path = tmp_path / "output" / "database.json"
     path.write_text(json.dumps({"schema_version": 1, "schema": "public -cfsync=off"}))
     with pytest.raises(StoreError, match=r"database\.json names no schema"):
-        OutputIndex(tmp_path / "output")
+        open_index(tmp_path / "output")
 
 
 @pytest.mark.parametrize("wrong", ["sqlite:///x", "mysql://u:hidden@h/d", "hidden", ""])
@@ -148,12 +149,12 @@ def test_a_database_is_found_wherever_it_is_set(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EVALKIT_DATABASE", raising=False)
-    assert resolve_database_url("output") is None
+    assert Settings.load().database is None
     if name:
         monkeypatch.setenv(name, "postgresql://db/evalkit")
     else:
         Path("evalkit.toml").write_text('database = "postgresql://db/evalkit"')
-    assert resolve_database_url("output") == "postgresql://db/evalkit"
+    assert Settings.load().database == "postgresql://db/evalkit"
 
 
 def test_the_password_is_not_shown(url: str) -> None:
@@ -169,7 +170,7 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
     own.stop()
     began = time.monotonic()
     with pytest.raises(StoreError, match="cannot be opened") as refused:
-        OutputIndex(tmp_path, own.url)
+        open_index(tmp_path, own.url)
     assert time.monotonic() - began < SECONDS
     assert refused.value.code == "STORE-INDEX"
     assert not any(secret in told(refused.value) for secret in SECRETS)
@@ -180,15 +181,15 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
 def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, tmp_path: Path) -> None:
     """Two queues, in each of which a case could be claimed; and a mere look must not make the second one."""
     output = tmp_path / "output"
-    OutputIndex(output, own.url).close()
+    open_index(output, own.url).close()
     own.execute("CREATE DATABASE elsewhere OWNER evalkit")
     other = own.url.removesuffix("/evalkit") + "/elsewhere"
     for look in (OutputIndex, describe_database):
         with pytest.raises(UsageError, match="is not in the database that is set") as refused:
-            look(output, other)
+            look(open_folder(output, other))
         assert not any(secret in told(refused.value) for secret in SECRETS)
     assert "evalkit_" not in own.execute("SELECT string_agg(nspname, ' ') FROM pg_namespace", "elsewhere")
-    OutputIndex(output, own.url).close()
+    open_index(output, own.url).close()
 
 
 def test_a_folder_does_not_belong_to_a_database_that_lets_nobody_make_a_schema(
@@ -197,18 +198,18 @@ def test_a_folder_does_not_belong_to_a_database_that_lets_nobody_make_a_schema(
     own.execute("CREATE DATABASE locked")
     locked = own.url.removesuffix("/evalkit") + "/locked"
     with pytest.raises(StoreError):
-        OutputIndex(tmp_path, locked)
+        open_index(tmp_path, locked)
     assert not (tmp_path / "database.json").exists()
     with pytest.raises(StoreError, match="lets this user make no schema"):
-        describe_database(tmp_path, locked)
-    OutputIndex(tmp_path).close()
+        describe_database(open_folder(tmp_path, locked))
+    open_index(tmp_path).close()
 
 
 def test_of_two_that_make_the_schema_at_once_one_is_left(own: PostgreSQLServer, tmp_path: Path) -> None:
     schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'evalkit_%'"
     before = int(own.execute(schemas, "evalkit"))
     with ThreadPoolExecutor(4) as pool:
-        names = {*pool.map(lambda _: postgresql.ensure_schema(tmp_path, own.url), range(4))}
+        names = {*pool.map(lambda _: postgresql.ensure_schema(open_folder(tmp_path), own.url), range(4))}
     assert len(names) == 1
     assert int(own.execute(schemas, "evalkit")) == before + 1
 
@@ -228,13 +229,13 @@ def test_an_address_that_would_be_read_as_another_is_refused_and_not_repeated(
 def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r'editable ".\[postgresql\]"'):
-        OutputIndex(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
+        open_index(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
     assert not (tmp_path / "database.json").exists()
 
 
 def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as refused:
-        OutputIndex(tmp_path, url.replace(PASSWORD, OTHER))
+        open_index(tmp_path, url.replace(PASSWORD, OTHER))
     assert OTHER not in told(refused.value)
 
 
@@ -254,13 +255,13 @@ def test_what_is_missing_is_said_with_what_mends_it(
     monkeypatch.setenv("PGPASSFILE", "/nonexistent")
     given = address.format(port=postgresql.port, password=PASSWORD)
     with pytest.raises(StoreError, match=why) as refused:
-        describe_database(tmp_path, given)
+        describe_database(open_folder(tmp_path, given))
     assert remedy in refused.value.remedy
     assert not any(secret in told(refused.value) for secret in SECRETS)
 
 
 def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer, tmp_path: Path) -> None:
-    index = OutputIndex(tmp_path, own.url)
+    index = open_index(tmp_path, own.url)
     index.drafts.save_draft(draft())
     own.stop()
     with pytest.raises(StoreError, match="could not be read or written") as refused:
@@ -294,7 +295,7 @@ def test_another_s_lock_is_not_waited_for_for_ever(
     index: OutputIndex, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgresql, "_LOCK_TIMEOUT_SECONDS", 1)
-    impatient = OutputIndex(tmp_path / "output")
+    impatient = open_index(tmp_path / "output")
     holds, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -333,7 +334,7 @@ def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(
     index: OutputIndex, postgresql: PostgreSQLServer, tmp_path: Path
 ) -> None:
     """Compared with what stands when the other has committed, not with what stood when the statement began."""
-    other = OutputIndex(tmp_path / "output")
+    other = open_index(tmp_path / "output")
     old = CaseClaim("a", "dr_old", "tab", "2025-01-01T00:00:00+00:00", NOW)
     index.claims.acquire_claim(old, now="2025-01-01T00:00:00+00:00")
     holds = threading.Event()
@@ -358,7 +359,7 @@ def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(
 def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
     index: OutputIndex, postgresql: PostgreSQLServer, tmp_path: Path
 ) -> None:
-    other = OutputIndex(tmp_path / "output")
+    other = open_index(tmp_path / "output")
     row = {"case_id": "a", "review_status": "pending"}
     outcomes: list[Any] = []
     rebuilding = threading.Thread(target=lambda: outcomes.extend(together(lambda: index.rebuild([], [row], []))))
@@ -407,7 +408,7 @@ def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_p
     assert line().is_fine
     assert "once there is a run" in line().found
     assert not list(tmp_path.iterdir())  # it only looks
-    OutputIndex(tmp_path).close()
+    open_index(tmp_path).close()
     assert schema(tmp_path) in line().found
     own.stop()
     gone = line(database=own.url)
@@ -417,14 +418,14 @@ def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_p
 
 
 def test_doctor_says_that_it_is_the_file(tmp_path: Path) -> None:
-    OutputIndex(tmp_path).close()
+    open_index(tmp_path).close()
     (found,) = (one for one in run_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert (found.is_fine, found.found) == (True, "evalkit.sqlite in the output folder")
 
 
 @pytest.mark.parametrize("is_newer", [True, False])
 def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_newer: bool) -> None:
-    OutputIndex(tmp_path).close()
+    open_index(tmp_path).close()
     path = tmp_path / "evalkit.sqlite"
     if is_newer:
         with closing(sqlite3.connect(path)) as connection, connection:
@@ -444,22 +445,22 @@ def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: 
     done = evalkit_command("run", path, "--output", output)
     assert done.returncode in (0, 1), done.stderr
     assert not (output / "evalkit.sqlite").exists()
-    index = OutputIndex(output)
+    index = open_index(output)
     (document,), cases = index.list_documents(), index.list_cases()
     assert document["file_path"] == str(path)
-    assert reindex(output) == (1, len(cases))
+    assert reindex(open_folder(output)) == (1, len(cases))
     assert index.list_cases() == cases
     index.close()
 
 
 def test_nothing_of_the_address_is_logged(url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        index = OutputIndex(tmp_path)
+        index = open_index(tmp_path)
         index.drafts.save_draft(draft())
         index.close()
     assert not any(text in caplog.text for text in (*SECRETS, PATIENT))
 
 
-def test_the_argument_counts_before_what_is_set(url: str, tmp_path: Path) -> None:
-    assert resolve_database_url(tmp_path, "postgresql://else/where") == "postgresql://else/where"
-    assert resolve_database_url(tmp_path) == url
+def test_the_store_reads_no_setting(url: str, tmp_path: Path) -> None:
+    assert resolve_database_url(open_output_folder(tmp_path)) is None
+    assert resolve_database_url(open_output_folder(tmp_path, url)) == url

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from places import open_index
 from review.racing import together
 from servers.postgresql import PostgreSQLServer
 
@@ -24,7 +25,7 @@ PROCESSES = 4
 
 
 def open_and_close(folder: Path) -> int:
-    OutputIndex(folder).close()
+    open_index(folder).close()
     return stored_number(folder)
 
 
@@ -42,19 +43,19 @@ def test_processes_that_open_at_once_make_the_tables_once(tmp_path: Path) -> Non
 
 
 def test_threads_that_open_at_once_make_the_tables_once(tmp_path: Path) -> None:
-    indexes = together(*(partial(OutputIndex, tmp_path) for _ in range(4)))
+    indexes = together(*(partial(open_index, tmp_path) for _ in range(4)))
     assert [type(index) for index in indexes] == [OutputIndex] * 4
     for index in indexes:
         index.close()
 
 
 def test_another_evalkits_file_is_left_alone(tmp_path: Path) -> None:
-    OutputIndex(tmp_path).close()
+    open_index(tmp_path).close()
     with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
         connection.execute("UPDATE schema_number SET number = 999")
     connection.close()
     with pytest.raises(StoreError, match="schema 999") as refused:
-        OutputIndex(tmp_path)
+        open_index(tmp_path)
     assert refused.value.code == "STORE-NEWER"
     assert stored_number(tmp_path) == 999
 
@@ -73,6 +74,6 @@ def test_both_databases_have_every_table(tmp_path: Path, postgresql: PostgreSQLS
 
 
 def test_opening_sqlite_loads_nothing_of_a_server(tmp_path: Path) -> None:
-    program = "import sys; from evalkit.store import OutputIndex; OutputIndex(sys.argv[1]).close(); print(*sys.modules)"
+    program = "import sys; from evalkit.store import OutputIndex, open_output_folder; OutputIndex(open_output_folder(sys.argv[1])).close(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
     assert {"psycopg", "sqlalchemy.dialects.postgresql"}.isdisjoint(done.stdout.split())

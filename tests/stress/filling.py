@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from places import open_folder
 from review.conftest import Build
 
 from evalkit.classification.document_result import UsageReport
@@ -23,7 +24,6 @@ from evalkit.review import SMEPacket
 from evalkit.review.ground_truth import Review, project_ground_truth
 from evalkit.review.packet import compute_packet_digest, serialise_packet
 from evalkit.store import (
-    OutputFolder,
     bundle_file_name,
     encode_canonical_json,
     ground_truth_file_name,
@@ -117,7 +117,7 @@ class _Texts:
 def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
     """Write so many cases, each with its document's bundle and result, and of some a review and its ground truth."""
     chance = random.Random(seed)
-    files = OutputFolder(output)
+    files = open_folder(output)
     for folder in ("sme_packets", "results", "document_bundles", "ground_truth", "reviews"):
         (output / folder).mkdir(parents=True, mode=0o700, exist_ok=True)
     sorts = [
@@ -137,7 +137,7 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
             path = files.local_path(name)
             if one.is_closed and not path.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
-            # Not through OutputFolder.write_json: a hundred thousand synced files would take an hour.
+            # Not through LocalOutputFolder.write_json: a hundred thousand synced files would take an hour.
             path.write_text(text)
         yield one
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from places import open_folder
 from stress.saving import looked_at, reviewed, tell
 
 from evalkit.errors import CaseTaken, ReviewConflict, ReviewRefused
@@ -29,7 +30,7 @@ class Reviewer:
     """One process at one desk."""
 
     def __init__(self, output: str, name: str, seed: int) -> None:
-        self._desk = ReviewSession(output, name, f"tab of {name}")
+        self._desk = ReviewSession(open_folder(output), name, f"tab of {name}")
         self._chance = random.Random(seed)
         self._name = name
 

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
+from places import open_folder
+
 from evalkit.classification.schema import DocumentType
 from evalkit.review import Draft, ReviewCase, ReviewSession, SMEReviewHelper
 from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, read_review
-from evalkit.store import OutputFolder, hash_canonical_json
+from evalkit.store import hash_canonical_json
 
 REVIEWER, TAB = "dr_lee", "tab"
 
@@ -32,8 +34,8 @@ class Saver:
     def __init__(self, output: str, seed: int) -> None:
         self._chance = random.Random(seed)
         self._seed = seed
-        self._files = OutputFolder(output)
-        self._desk = ReviewSession(output, REVIEWER, TAB)
+        self._files = open_folder(output)
+        self._desk = ReviewSession(open_folder(output), REVIEWER, TAB)
         self._helper = SMEReviewHelper(output, REVIEWER)
 
     def go_on(self) -> None:

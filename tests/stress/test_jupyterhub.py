@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from patience import eventually
+from places import open_folder
 from playwright.sync_api import Browser
 from system.browser.conftest import CHROMIUM, chromium
 from system.browser.screen import Screen
@@ -15,7 +16,6 @@ from system.browser.small_cases import run_small
 from system.serving.hub import PASSWORD, PROXY, Hub, hub
 
 from evalkit.review.roster import Roster
-from evalkit.store import OutputFolder
 
 __all__ = ["chromium"]
 
@@ -44,7 +44,7 @@ def at_work(chromium: Browser, running: Hub, name: str) -> Screen:
 def test_a_review_is_written_under_the_name_that_the_hub_knows(chromium: Browser, tmp_path: Path) -> None:
     output = run_small(tmp_path)
     for name in ("dr_lee", "dr_kim"):
-        Roster(OutputFolder(output)).add_reviewer(name)
+        Roster(open_folder(output)).add_reviewer(name)
     with hub(tmp_path / "hub", output) as running:
         lee, kim = at_work(chromium, running, "dr_lee"), at_work(chromium, running, "dr_kim")
         lee.open("one_document")

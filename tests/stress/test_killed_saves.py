@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import open_folder, open_index
 from review.conftest import Build
 from review.conftest import Desk as Folder
 from stress import saving
@@ -29,7 +30,7 @@ from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, rebuild_closing_rows
 from evalkit.review.ground_truth import list_revisions, project_ground_truth, read_review
 from evalkit.review.packet import read_packet
-from evalkit.store import OutputFolder, OutputIndex, ground_truth_file_name, hash_canonical_json, review_file_name
+from evalkit.store import OutputFolder, ground_truth_file_name, hash_canonical_json, review_file_name
 
 CASES = [f"{where}_{number:02d}" for where in ("screen", "notebook") for number in range(20)]
 LONGEST = 0.6
@@ -79,7 +80,7 @@ def killed_while_saving(output: Path, seed: int) -> Iterator[dict[str, str]]:
 
 def check(output: Path, acknowledged: Acknowledged) -> None:
     """That nothing acknowledged is lost or torn, before anybody mends anything and after the index was rebuilt."""
-    files = OutputFolder(output)
+    files = open_folder(output)
     whole = {path: json.loads(path.read_bytes()) for path in output.rglob("*.json")}
     assert all(isinstance(value["schema_version"], int) for value in whole.values())
     for case_id in CASES:
@@ -88,12 +89,12 @@ def check(output: Path, acknowledged: Acknowledged) -> None:
             assert _truth(files, case_id) == _projected(files, case_id)
     before = _rows(output)
     assert abs(_closed(output) - len(list(rebuild_closing_rows(files)))) <= (acknowledged.in_flight is not None)
-    reindex(output)
+    reindex(open_folder(output))
     after = _rows(output)
     assert {case_id for case_id in CASES if before[case_id] != after[case_id]} <= {acknowledged.in_flight}
     assert _closed(output) == len(list(rebuild_closing_rows(files)))
     assert all(_truth(files, case_id) == _projected(files, case_id) for case_id in CASES)
-    reindex(output)
+    reindex(open_folder(output))
     assert _rows(output) == after
     assert not list((output / ".tmp").glob("*"))
     _check_drafts(output, acknowledged)
@@ -117,7 +118,7 @@ def _check_chain(files: OutputFolder, case_id: str, acknowledged: Acknowledged) 
 
 def _check_drafts(output: Path, acknowledged: Acknowledged) -> None:
     """Every acknowledged draft, unless the call that was under way has just replaced it or submitted it."""
-    index = OutputIndex(output)
+    index = open_index(output)
     for case_id in CASES:
         stored = index.drafts.find_newest_draft(case_id, saving.REVIEWER, saving.TAB)
         found = stored and hash_canonical_json(json.loads(stored.draft))
@@ -144,7 +145,7 @@ def _projected(files: OutputFolder, case_id: str) -> dict[str, Any] | None:
 
 def _rows(output: Path) -> dict[str, dict[str, Any]]:
     """What the index says of each case, once the queue has seen to the claims."""
-    desk, index = ReviewSession(output, saving.REVIEWER, saving.TAB), OutputIndex(output)
+    desk, index = ReviewSession(open_folder(output), saving.REVIEWER, saving.TAB), open_index(output)
     desk.load_queue_page()
     rows = {row["case_id"]: dict(row) for row in index.list_cases()}
     desk.close()
@@ -153,7 +154,7 @@ def _rows(output: Path) -> dict[str, dict[str, Any]]:
 
 
 def _closed(output: Path) -> int:
-    index = OutputIndex(output)
+    index = open_index(output)
     closed = index.count_closings()
     index.close()
     return closed

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from places import open_folder
 from stress.filling import NOW, Filled, fill
 from stress.test_many_reviewers import in_earnest
 
@@ -38,8 +39,9 @@ _REBUILD = """
 import json, resource, sys, time
 from memory import peak
 from evalkit.pipeline.reindex import reindex
+from evalkit.store import open_output_folder
 began = time.perf_counter()
-counts = reindex(sys.argv[1])
+counts = reindex(open_output_folder(sys.argv[1]))
 seconds = time.perf_counter() - began
 most = max(peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 print(json.dumps({"counts": counts, "seconds": seconds, "megabytes": most / 2**20}))
@@ -88,7 +90,7 @@ def looked(output: Path) -> dict[str, float]:
     """Milliseconds that each view takes at one desk: the median of five rounds, so that a machine which is slow for half
     a second is not one view's fault.
     """
-    desk = ReviewSession(output, "dr_kim", "tab", clock=lambda: NOW)
+    desk = ReviewSession(open_folder(output), "dr_kim", "tab", clock=lambda: NOW)
     works = {name: partial(desk.load_queue_page, view) for name, view in VIEWS.items()} | {
         "the next case": desk.choose_next_case
     }
@@ -115,11 +117,11 @@ def test_the_index_of_three_hundred_cases_says_what_the_files_say(tmp_path: Path
     output = tmp_path / "output"
     cases = list(fill(output, 300, seed=7))
     before = {path: path.read_bytes() for path in output.rglob("*.json")}
-    assert rebuilding.reindex(output) == (300, 300)
+    assert rebuilding.reindex(open_folder(output)) == (300, 300)
     # What is there already is what would be written: nothing is written anew.
     after = {path: path.read_bytes() for path in output.rglob("*.json") if path.name != "database.json"}
     assert after == before
-    desk = ReviewSession(output, "dr_kim", "tab", clock=lambda: NOW)
+    desk = ReviewSession(open_folder(output), "dr_kim", "tab", clock=lambda: NOW)
     for view in VIEWS.values():
         queue = desk.load_queue_page(view)
         wanted = [one for one in cases if _is_in(one, view)]

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from places import open_folder, open_index
 from review.conftest import Build
 from review.conftest import Desk as Folder
 from servers.postgresql import PostgreSQLServer, programs
 from stress import reviewing
 
 from evalkit.review.ground_truth import list_revisions, read_review
-from evalkit.store import OutputFolder, OutputIndex, hash_canonical_json
+from evalkit.store import hash_canonical_json
 
 SECONDS = float(os.environ.get("EVALKIT_STRESS_SECONDS", "600"))
 PROCESSES = 20
@@ -112,7 +113,7 @@ def _at_work(root: Path, processes: int, seconds: float, pause: float) -> Told:
 
 
 def _check(folder: Folder, told: Told, count: int) -> None:
-    files, index = OutputFolder(folder.root), OutputIndex(folder.root)
+    files, index = open_folder(folder.root), open_index(folder.root)
     for case_id in (f"case_{number:05d}" for number in range(count)):
         found = list_revisions(files, case_id)
         reviews = [read_review(files, case_id, revision) for revision in found]

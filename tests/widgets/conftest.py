@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ipywidgets import Widget
+from places import open_folder
 
 from evalkit.pipeline import RunSummary
 from widgets.workbench import Workbench
@@ -16,7 +17,7 @@ from widgets.workbench import Workbench
 def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
     """The queue of the demo's output, of which this is a copy."""
     shutil.copytree(finished.output, tmp_path / "output")
-    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 

@@ -13,6 +13,7 @@ import pymupdf
 import pytest
 from benchmarks.tax_forms import draw, form_1099, form_w2
 from ipywidgets import Widget
+from places import open_folder
 
 from evalkit.pipeline.extract import extract
 from evalkit.review import SMEReviewHelper
@@ -44,7 +45,7 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def screen(forms: Path, tmp_path: Path) -> Workbench:
     """That case, opened, in a copy."""
     shutil.copytree(forms, tmp_path / "output")
-    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     workbench._dispatch({"action": "next"})
     return workbench
@@ -127,7 +128,7 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench)
     assert screen._segment_editor.changes == ["Social security tax withheld: 9999.99 → 4886.80"]
     press(screen, "correct")
     assert screen._case is None, "the queue is empty"
-    helper = SMEReviewHelper(screen._output, "dr_ito")
+    helper = SMEReviewHelper(screen._output_folder.root, "dr_ito")
     (review,) = helper.reviews(CASE)
     assert (review.outcome, review.vouched) == ("corrected", (TAX,))
     helper.close()

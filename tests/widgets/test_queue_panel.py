@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from places import open_index
 
-from evalkit.store import OutputIndex
 from widgets.workbench import Workbench
 
 
@@ -53,7 +53,7 @@ def test_a_choice_that_comes_late_does_not_close_a_case(screen: Workbench) -> No
 
 
 def test_fifty_rows_are_sent_and_the_bar_counts_all(screen: Workbench, tmp_path: Path) -> None:
-    index = OutputIndex(tmp_path / "output")
+    index = open_index(tmp_path / "output")
     rows = [
         {
             "case_id": f"many_{number}",

@@ -9,6 +9,7 @@ from typing import Any
 import pymupdf
 import pytest
 from ipywidgets.widgets.widget import _instances
+from places import open_folder, open_index
 from statements.spoilt import Spoilt, put, spoilt, without_last_row
 
 from evalkit.documents.ingest import read_document
@@ -18,7 +19,6 @@ from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.review_cycles import ToldIssue
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml
-from evalkit.store import OutputFolder, OutputIndex
 from widgets.template_panel import TemplatePanel
 from widgets.workbench import Workbench
 
@@ -40,7 +40,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Spoilt]:
 @pytest.fixture(scope="module")
 def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("templates") / "output"
-    files, index = OutputFolder(output), OutputIndex(output)
+    files, index = open_folder(output), open_index(output)
     for one in cases.values():
         put(files, index, one)
     index.close()
@@ -50,7 +50,7 @@ def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture
 def screen(output: Path, tmp_path: Path) -> Workbench:
     shutil.copytree(output, tmp_path / "output")
-    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
@@ -171,7 +171,7 @@ def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases:
     press(screen, "correct")
     assert screen.case.packet.case_id == cases["boxless"].case_id
     assert screen._bar.notice.endswith("cut.pdf approved with changes")
-    stored = (screen._output / "templates" / "cut_bank.toml").read_text()
+    stored = (screen._output_folder.root / "templates" / "cut_bank.toml").read_text()
     assert parse_template_toml(stored, "").version == 2
 
 
@@ -181,7 +181,7 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "select", issue_id="row.1")
     template = screen.draft.template
-    again = Workbench(screen._output, "dr_lee")
+    again = Workbench(screen._output_folder, "dr_lee")
     again._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     assert again.draft.template == template
     assert again._template_panel.selected == "row.1"
@@ -218,10 +218,10 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
         reasoning="the row is there",
     )  # fmt: skip
     both = ToldIssue(issue=told.issue, reported_by=("layout_geometry", "semantic_financial"), resolution=settled)
-    files, index = OutputFolder(tmp_path / "output"), OutputIndex(tmp_path / "output")
+    files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
     put(files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)})))
     index.close()
-    screen = Workbench(tmp_path / "output", "dr_lee")
+    screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     (issue,) = screen._template_panel.case["issues"]
     assert issue["by"] == "layout reviewer and finance reviewer"
@@ -230,7 +230,7 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
 
 def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt]) -> None:
     one = cases["cut"]
-    helper = SMEReviewHelper(screen._output, "dr_kim")
+    helper = SMEReviewHelper(screen._output_folder.root, "dr_kim")
     helper.save_review(one.case_id, corrected_template=one.sound)
     helper.close()
     opened(screen, one)
@@ -249,11 +249,11 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     document.save(tmp_path / "longer.pdf")
     bundle = read_document(tmp_path / "longer.pdf", doc_id="longer", timestamp="")
     assert bundle.total_pages == 5
-    files, index = OutputFolder(tmp_path / "output"), OutputIndex(tmp_path / "output")
+    files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
     put(files, index, Spoilt(one.drawn, bundle, one.sound, one.case))
     index.close()
     alive = len(_instances)
-    screen = Workbench(tmp_path / "output", "dr_lee")
+    screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     for step in range(9):
         press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ipywidgets import Widget
+from places import open_folder, open_index
 
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
@@ -18,7 +19,6 @@ from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import Roster
 from evalkit.review.seeded_cases import describe_fault
-from evalkit.store import OutputFolder, OutputIndex
 from widgets.workbench import Workbench, show
 
 
@@ -28,7 +28,7 @@ def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
 
 
 def test_a_press_before_hello_and_nonsense_do_nothing(finished: RunSummary) -> None:
-    workbench = Workbench(finished.output, "dr_lee")
+    workbench = Workbench(open_folder(finished.output), "dr_lee")
     for message in ({"action": "next"}, {"action": "nope"}, {"action": 7}, {}):
         workbench._dispatch(message)
     assert workbench._queue_panel.notice == ""
@@ -208,7 +208,7 @@ def test_a_locked_index_at_the_start_is_told_and_tried_again(finished: RunSummar
     index = tmp_path / "output" / "evalkit.sqlite"
     kept = index.read_bytes()
     index.write_bytes(b"no database at all" * 100)
-    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     assert workbench._content_box.children == (workbench._fault_panel,)
     assert not workbench._fault_panel.has_queue
@@ -268,7 +268,7 @@ def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp
     assert screen._bar.notice == "Deferred: fabricated_quote.pdf"
     assert screen.case.packet.case_id != "fabricated_quote"
     screen._dispatch({"action": "queue"})
-    colleague = Workbench(tmp_path / "output", "dr_ito")
+    colleague = Workbench(open_folder(tmp_path / "output"), "dr_ito")
     colleague._dispatch({"action": "hello", "tab": "tab-2", "case": None})
     colleague._dispatch({"action": "open", "case_id": "fabricated_quote"})
     assert "page 2 is asked for again" in colleague._case_panel.case["told"][0]
@@ -308,8 +308,10 @@ def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
     first.save_review("altered_quotes", agrees=True)
     first.close()
-    (seeded,) = sample_seeded_cases(tmp_path / "output", 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
-    screen = Workbench(tmp_path / "output", "dr_lee")
+    (seeded,) = sample_seeded_cases(
+        open_folder(tmp_path / "output"), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
+    ).cases
+    screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     told = describe_fault(seeded.fault)
     screen._dispatch({"action": "open", "case_id": seeded.packet.case_id})
@@ -330,9 +332,9 @@ def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp
 
 
 def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
-    roster = Roster(OutputFolder(tmp_path / "output"))
+    roster = Roster(open_folder(tmp_path / "output"))
     roster.add_reviewer("ms_wu", role="analyst")
-    analyst = Workbench(tmp_path / "output", "ms_wu")
+    analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
     analyst._dispatch({"action": "hello", "tab": "tab-2", "case": None})
     assert (analyst._bar.role, analyst._queue_panel.only_looks, screen._bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
     analyst._dispatch({"action": "next"})
@@ -341,7 +343,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     analyst._dispatch({"action": "open", "case_id": "quest_genomic", "take_over": True})
     assert analyst._segment_editor.is_locked
     assert analyst._segment_editor.why_not == READ_ONLY_SENTENCE
-    analyst = Workbench(tmp_path / "output", "ms_wu")
+    analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
     analyst._dispatch({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
     assert (analyst._bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
     page = {"token": analyst._page_pane.version, "page": 1}
@@ -364,7 +366,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         analyst._dispatch(page | press)
         assert "not an analyst's to decide" in analyst._segment_editor.problem, press
     analyst._dispatch({"action": "ping", "tab": "tab-2", "active": 2.0})
-    index = OutputIndex(tmp_path / "output")
+    index = open_index(tmp_path / "output")
     (row,) = [row for row in index.list_cases() if row["case_id"] == "quest_genomic"]
     assert row["review_status"] == "in_review"
     assert index.drafts.find_newest_draft("quest_genomic", "ms_wu", "tab-2") is None

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patience import SECONDS, eventually
+from places import open_folder
 
 from evalkit.review.roster import Roster
-from evalkit.store import OutputFolder
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Served:
 @contextmanager
 def serving(output: Path, names: Sequence[str], **environ: str) -> Iterator[Served]:
     """`evalkit review` over an output folder, for these experts."""
-    roster = Roster(OutputFolder(output))
+    roster = Roster(open_folder(output))
     codes = {name: roster.add_reviewer(name) for name in names}
     words = [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", str(output)]
     process = subprocess.Popen(

@@ -10,12 +10,13 @@ from typing import Any
 from builders import NOTE, PATHOLOGY, Json, answer, evidence, one_segment, only, segment
 from documents.drawing import lines, pdf
 from patience import SECONDS
+from places import open_folder, open_index
 from system.browser.screen import Screen
 
 import evalkit
 from evalkit.review import SMEReviewHelper, publish_packet
 from evalkit.review.packet import read_packet
-from evalkit.store import OutputFolder, OutputIndex, bundle_file_name
+from evalkit.store import bundle_file_name
 
 PAGES = (
     ["PROGRESS NOTE", "", "Chief complaint: breast lump noticed two weeks ago.", "Tamoxifen 20 mg daily by mouth."],
@@ -63,7 +64,7 @@ class Waiting:
     """What waits for an expert in an output folder: nothing but what the test puts there."""
 
     def __init__(self, output: Path) -> None:
-        self._files, self._index = OutputFolder(output), OutputIndex(output)
+        self._files, self._index = open_folder(output), open_index(output)
         self._sweeper = SMEReviewHelper(output, "dr_broom")
 
     def close(self) -> None:
@@ -72,7 +73,7 @@ class Waiting:
 
     def put(self, source: Path, doc_id: str, name: str) -> str:
         """Another run's case, waiting here under that name."""
-        others = OutputFolder(source)
+        others = open_folder(source)
         packet = read_packet(others, doc_id).model_copy(
             update={"case_id": name, "doc_id": name, "pdf_filename": f"{name}.pdf"}
         )

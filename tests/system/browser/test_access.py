@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
+from places import open_folder, open_index
 from playwright.sync_api import Browser, Page
 from system.browser.screen import Screen
 from system.browser.server import Served
 
 from evalkit.review.roster import Roster
-from evalkit.store import OutputFolder, OutputIndex
 
 Login = Callable[..., Screen]
 
@@ -76,7 +76,7 @@ def test_a_case(served: Served, login: Login) -> None:
 
 
 def test_an_analyst_looks_and_decides_nothing(served: Served, login: Login, shots: Path | None) -> None:
-    served.codes["dr_ana"] = Roster(OutputFolder(served.output)).add_reviewer("dr_ana", role="analyst")
+    served.codes["dr_ana"] = Roster(open_folder(served.output)).add_reviewer("dr_ana", role="analyst")
     screen = login("dr_ana", width=1280, height=720)
     assert "you can look at cases" in screen.page.locator(".ek-queue").inner_text()
     assert screen.page.locator(".ek-case").get_by_role("button", name="Open").count() == 0
@@ -92,7 +92,7 @@ def test_an_analyst_looks_and_decides_nothing(served: Served, login: Login, shot
     assert grave(screen.page) == []
     screen.shot(shots, "analyst-1280")
     assert not (served.output / "reviews" / "fabricated_quote").exists()
-    index = OutputIndex(served.output)
+    index = open_index(served.output)
     assert index.claims.list_live_claims("2000") == {}
     index.close()
 

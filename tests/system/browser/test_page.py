@@ -9,13 +9,13 @@ from typing import Any
 import pymupdf
 import pytest
 from builders import GENOMIC, NOTE, answer, evidence, only, segment
+from places import open_index
 from playwright.sync_api import Browser
 from system.browser.screen import Screen, lit
 from system.browser.server import Served, serving
 from system.browser.small_cases import until
 
 import evalkit
-from evalkit.store import OutputIndex
 
 PAGES = 20
 BROKEN = 9
@@ -134,7 +134,7 @@ def do(screen: Screen, *deeds: str) -> None:
 
 def drafted(packet: Served) -> dict[str, Any]:
     """The reader's draft of the document, as it is on disk."""
-    with OutputIndex(packet.output) as index:
+    with open_index(packet.output) as index:
         return json.loads(index.drafts.find_newest_draft("packet", "dr_lee", "").draft)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pymupdf
+from places import open_folder
 from playwright.sync_api import expect
 from system.browser.screen import Screen, lit
 from system.browser.server import Served
 from system.browser.small_cases import Waiting, until
 
 from evalkit.review.packet import compute_packet_digest, read_packet
-from evalkit.store import OutputFolder
 
 Login = Callable[..., Screen]
 
@@ -60,7 +60,7 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
     screen.open("quest_genomic")
     screen.page.wait_for_selector(".ek-mark-found")
     assert_lit(screen, served, "quest_genomic", 1, "Quest Diagnostics")
-    packet = read_packet(OutputFolder(served.output), "quest_genomic")
+    packet = read_packet(open_folder(served.output), "quest_genomic")
     presence = packet.classification.segments[0].segment_composition
     quote = next(one.top_evidence[0] for one in presence if one.top_evidence)
     screen.page.get_by_text("What the agent claims").click()
@@ -80,7 +80,7 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
 def assert_lit(screen: Screen, served: Served, case_id: str, number: int, *lines: str) -> None:
     """Where the PDF itself has these lines, by another program's search, at least 0.8 of the words' area is marked."""
     boxes = lit(screen)
-    with pymupdf.open(read_packet(OutputFolder(served.output), case_id).pdf_path) as document:
+    with pymupdf.open(read_packet(open_folder(served.output), case_id).pdf_path) as document:
         page = document[number - 1]
         for line in lines:
             places = page.search_for(line)
@@ -103,7 +103,7 @@ def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login
     assert screen.button("Validate and next").is_disabled()
     assert "not yet seen" in screen.page.locator(".ek-state").inner_text()
     screen.shot(shots, "repair-1440")
-    before = compute_packet_digest(read_packet(OutputFolder(served.output), "segment_count"))
+    before = compute_packet_digest(read_packet(open_folder(served.output), "segment_count"))
     screen.see_everything()
     screen.button("Validate and next").click()
     screen.page.wait_for_selector(".ek-notice:has-text('segment_count.pdf validated')")

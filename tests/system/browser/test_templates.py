@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from places import open_folder, open_index
 from playwright.sync_api import Locator
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
@@ -23,7 +24,6 @@ from evalkit.pipeline.statement_templates import review_template
 from evalkit.settings import Settings, VllmRetrySettings, VllmReviewSettings
 from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import Identity, StatementTemplate, Status, parse_template_toml
-from evalkit.store import OutputFolder, OutputIndex
 
 Login = Callable[..., Screen]
 
@@ -69,7 +69,7 @@ def cases(pdfs: Path) -> dict[str, Spoilt]:
 @pytest.fixture(scope="module")
 def served(cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("templates") / "output"
-    files, index = OutputFolder(output), OutputIndex(output)
+    files, index = open_folder(output), open_index(output)
     for name, one in cases.items():
         if name != ESCALATED:
             put(files, index, one)

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from places import open_folder, open_index
 from playwright.sync_api import Browser, expect
 from system.browser.screen import Screen
 from system.browser.server import Served, serving
@@ -17,7 +18,6 @@ from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
 from evalkit.review.seeded_cases import describe_fault
-from evalkit.store import OutputIndex
 
 Login = Callable[..., Screen]
 EARLIEST = "2000-01-01T00:00:00+00:00"
@@ -107,9 +107,9 @@ def test_the_only_page_that_may_be_open_can_be_loaded_again(
         assert another.goto(server.address).status == 503
         another.close()
         screen.open("fabricated_quote")
-        with OutputIndex(output) as index:
+        with open_index(output) as index:
             assert list(index.claims.list_live_claims(EARLIEST)) == ["fabricated_quote"]
-    with OutputIndex(output) as index:
+    with open_index(output) as index:
         assert index.claims.list_live_claims(EARLIEST) == {}, "a server that ends gives back what its pages have open"
     screen.context.close()
 
@@ -140,7 +140,9 @@ def test_a_planted_fault_is_told_after_the_answer_and_not_before(
     colleague = SMEReviewHelper(served.output, "dr_first")
     colleague.save_review("altered_quotes", agrees=True)
     colleague.close()
-    (seeded,) = sample_seeded_cases(served.output, 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    (seeded,) = sample_seeded_cases(
+        open_folder(served.output), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
+    ).cases
     screen = login("dr_ito")
     screen.page.get_by_label("show finished").check()
     screen.page.wait_for_selector(f'.ek-case[data-case="{seeded.packet.case_id}"]')

@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 import requests
 from patience import SECONDS, eventually
+from places import open_folder
 from requests.adapters import HTTPAdapter
 
 from evalkit.review.roster import Roster
 from evalkit.serving.kernel import WARM_START_OPTION
-from evalkit.store import OutputFolder
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-parent",
@@ -104,7 +104,7 @@ class Server:
     def __init__(self, folder: Path, *words: str, **environ: str) -> None:
         self.output = folder / "output"
         self.codes = {
-            name: Roster(OutputFolder(self.output)).add_reviewer(name) for name in ("dr_lee", "dr_kim", "dr_ray")
+            name: Roster(open_folder(self.output)).add_reviewer(name) for name in ("dr_lee", "dr_kim", "dr_ray")
         }
         stub = folder / "stub" / "widgets"
         stub.mkdir(parents=True)

@@ -15,6 +15,7 @@ import pytest
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from jupyterhub.services.auth import HubOAuth
 from patience import SECONDS
+from places import open_folder
 from servers.jupyterhub import API_TOKEN, PREFIX, HubApi
 from system.serving.nginx import free_port
 from system.serving.running import Client, Server
@@ -28,7 +29,6 @@ from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import exec_review_server
 from evalkit.serving.login_sessions import LoginSessions
 from evalkit.settings import ReviewSettings
-from evalkit.store import OutputFolder
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +128,8 @@ def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Serve
 def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Roster(OutputFolder(tmp_path)).add_reviewer("dr_lee")
-    sessions, ended = LoginSessions(Roster(OutputFolder(tmp_path))), []
+    Roster(open_folder(tmp_path)).add_reviewer("dr_lee")
+    sessions, ended = LoginSessions(Roster(open_folder(tmp_path))), []
 
     async def look() -> list[str]:
         await ReviewKernelManager.cull_kernel_if_idle(kernels, "k")
@@ -205,4 +205,4 @@ def test_a_hub_that_cannot_be_asked_is_a_mistake(
             for name, value in (hub.environ(8866) | environ).items():
                 monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match=message):
-        exec_review_server(tmp_path, 0, None, settings, None, print, is_hub_service=True)
+        exec_review_server(open_folder(tmp_path), 0, None, settings, print, is_hub_service=True)

@@ -24,6 +24,7 @@ import websocket
 import zmq
 from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1, serialize_msg_to_ws_v1
 from patience import SECONDS, eventually
+from places import open_folder
 from system.serving.nginx import NGINX
 from system.serving.nginx import proxy as nginx
 from system.serving.running import PATIENT, SECRETS, Client, Server
@@ -32,7 +33,6 @@ from zmq.utils.monitor import recv_monitor_message
 from evalkit.cli import main
 from evalkit.review.roster import Roster
 from evalkit.serving.launch import find_notebook
-from evalkit.store import OutputFolder
 
 KERNEL = str(uuid.UUID(int=7))
 V1 = "v1.kernel.websocket.jupyter.org"
@@ -539,7 +539,7 @@ def test_a_name_that_is_not_on_the_roster_is_refused_in_plain_words(behind_proxy
 
 
 def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path, command: Callable[..., Said]) -> None:
-    Roster(OutputFolder(tmp_path / "output")).add_reviewer("dr_lee")
+    Roster(open_folder(tmp_path / "output")).add_reviewer("dr_lee")
     for text in (
         'user_header = "X-Forwarded-User"',
         'proxies = ["127.0.0.1"]',
@@ -580,7 +580,7 @@ def test_an_altered_or_old_cookie_is_refused(server: Server) -> None:
 def test_a_new_code_ends_the_logins_with_the_old_one(server: Server) -> None:
     client = server.client("dr_ray")
     assert client.get("/nothing").status_code == 404
-    old, server.codes["dr_ray"] = server.codes["dr_ray"], Roster(OutputFolder(server.output)).add_reviewer("dr_ray")
+    old, server.codes["dr_ray"] = server.codes["dr_ray"], Roster(open_folder(server.output)).add_reviewer("dr_ray")
     assert client.get("/nothing").status_code == 302
     assert server.client(address="127.0.0.3").log_in(old).status_code == 401
     assert server.client("dr_ray").get("/nothing").status_code == 404
@@ -926,7 +926,7 @@ def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable
     added = command("reviewers", "add", "dr_lee")
     assert added.returncode == 0
     code = re.search(r"dr_lee's code: ((?:\w{4}-){3}\w{4})$", added.stdout, re.MULTILINE).group(1)
-    assert Roster(OutputFolder(tmp_path / "output")).find_reviewer_by_code(code) == "dr_lee"
+    assert Roster(open_folder(tmp_path / "output")).find_reviewer_by_code(code) == "dr_lee"
     assert command("reviewers", "add", "dr lee").returncode == 2
     assert command("reviewers", "remove", "dr_kim").returncode == 2
     with socket.socket() as taken:

@@ -1,0 +1,393 @@
+"""An output folder on this machine: written atomically (temporary name, sync, rename; 0600 in 0700 folders)."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import struct
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
+from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.store.file_names import NAME_PART_PATTERN, RUN_LOCK_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
+from evalkit.store.output_folder import (
+    JsonFiles,
+    OutputFolder,
+    add_trailing_newline,
+    build_busy_error,
+    split_file_name,
+)
+from evalkit.store.temp_files import generate_temp_name, is_orphaned
+
+_MAX_FILE_BYTES = 2 * 1024**3
+"""Bytes of a file; a bundle of 20,000 pages has fewer."""
+_LOCK_SLOTS = 256
+"""So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
+
+
+class LocalOutputFolder(JsonFiles):
+    """The files of one output folder on this machine, as :class:`OutputFolder` says."""
+
+    def __init__(self, root: Path, database_url: str | None = None) -> None:
+        """Take the folder, whether it exists or not."""
+        self.root = root
+        self.database_url = database_url
+
+    def local_path(self, name: str) -> Path:
+        """Return a file's path. StoreError for a name that could leave the folder."""
+        return Path(self._local_path_text(name))
+
+    def _local_path_text(self, name: str) -> str:
+        """Return ``local_path`` as text: a Path takes longer to build than a file to find."""
+        return f"{self.root}/{'/'.join(split_file_name(name))}"
+
+    def has_folder(self, subfolder: str | None = None) -> bool:
+        """Tell whether the output folder exists, or a folder of that name in it."""
+        return (self.root if subfolder is None else self.local_path(subfolder)).is_dir()
+
+    def has_file(self, name: str) -> bool:
+        """Tell whether there is such a file."""
+        try:
+            return stat.S_ISREG(os.stat(self._local_path_text(name)).st_mode)  # noqa: PTH116 - as _local_path_text
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise _build_store_error(name, error) from error
+
+    def list_names(self, subfolder: str | None = None) -> list[str]:
+        """List the bare names in the output folder, or in a folder of it, unsorted."""
+        try:
+            return os.listdir(self.root if subfolder is None else self._local_path_text(subfolder))  # noqa: PTH208 - names alone
+        except OSError as error:
+            if subfolder is not None and isinstance(error, FileNotFoundError):
+                return []
+            raise _build_store_error(subfolder or str(self.root), error) from error
+
+    def list_json_files(self, subfolder: str) -> list[str]:
+        """List the JSON files of a folder, sorted, as names for ``read_json``."""
+        return sorted(
+            f"{subfolder}/{name}"
+            for name in self.list_names(subfolder)
+            if name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
+        )
+
+    def list_subfolders(self, subfolder: str) -> list[str]:
+        """List the folders in a folder by their bare names, sorted."""
+        try:
+            children = self.local_path(subfolder).iterdir()
+            return sorted(
+                child.name for child in children if NAME_PART_PATTERN.fullmatch(child.name) and child.is_dir()
+            )
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _build_store_error(subfolder, error) from error
+
+    def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
+        """Read a file, or its first ``max_bytes``. NotFound if there is none."""
+        try:
+            with open_regular_file(self._local_path_text(name), _MAX_FILE_BYTES) as file:
+                if max_bytes is None:
+                    return file.read()
+                if sys.platform == "linux":  # else it reads ahead: megabytes that nobody asked for
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+                return file.read(max_bytes)
+        except FileNotFoundError as error:
+            raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from error
+        except (NotARegularFile, FileTooLarge) as error:
+            raise StoreError(
+                f"{name} is not one of evalkit's files: {error.strerror}",
+                code="STORE-TORN",
+                remedy="Restore it from a backup.",
+            ) from error
+        except OSError as error:
+            raise _build_store_error(name, error) from error
+
+    def iterate_file_bytes(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+        """Iterate over the files in and below a folder: any name, and its bytes."""
+        try:
+            for path in sorted(self.local_path(subfolder).rglob("*")):
+                if path.is_file():
+                    yield str(path.relative_to(self.root)), path.read_bytes()
+        except OSError as error:
+            raise _build_store_error(subfolder, error) from error
+
+    def get_modification_time(self, name: str) -> float | None:
+        """Return when a file was written (seconds since 1970); None if there is none."""
+        try:
+            return self.local_path(name).stat().st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _build_store_error(name, error) from error
+
+    def list_links(self) -> list[str]:
+        """List what in the output folder is a link, and so lies elsewhere, sorted."""
+        return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
+
+    def remove_file(self, name: str) -> bool:
+        """Remove a file and return whether there was one. Of a link, the link alone."""
+        *parent_names, file_name = split_file_name(name)
+        try:
+            os.lstat(self._local_path_text(name))  # mostly there is none, and to open folders takes longer
+            with _open_folder(self.root, parent_names) as parent_fd:
+                os.unlink(file_name, dir_fd=parent_fd)
+                os.fsync(parent_fd)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _build_store_error(name, error) from error
+        return True
+
+    def remove_folder(self, name: str) -> list[str]:
+        """Remove a folder with all that is in it and list the files that were there."""
+        path = self.local_path(name)
+        *parent_names, folder_name = split_file_name(name)
+        try:
+            with _open_folder(self.root, parent_names) as parent_fd:
+                if path.is_symlink():
+                    removed_names = [name]
+                    os.unlink(folder_name, dir_fd=parent_fd)
+                else:
+                    removed_names = sorted(f"{name}/{child.name}" for child in path.iterdir())
+                    shutil.rmtree(folder_name, dir_fd=parent_fd)
+                os.fsync(parent_fd)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _build_store_error(name, error) from error
+        return removed_names
+
+    def remove_old_temp_files(self, written_before: float) -> None:
+        """Remove unnamed files that were written before a moment (seconds since 1970)."""
+        for temp_file in (self.root / TEMP_FOLDER).glob("*"):
+            with suppress(OSError):
+                if temp_file.lstat().st_mtime < written_before:
+                    temp_file.unlink()
+
+    @contextmanager
+    def run_lock(self) -> Iterator[None]:
+        """Hold the folder for one run and sweep what killed runs left.
+
+        UsageError if another run holds it.
+        """
+        try:
+            lock_fd = self._open_lock_file(RUN_LOCK_FILE)
+        except OSError as error:
+            raise UsageError(
+                f"the output folder {self.root} cannot be written ({error.strerror})",
+                code="OUTPUT-FOLDER",
+                remedy="Choose another with --output, or mend its rights.",
+            ) from error
+        try:
+            try:
+                fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise build_busy_error(self.root) from error
+            self._remove_orphans()
+            yield
+        finally:
+            os.close(lock_fd)
+
+    @contextmanager
+    def write_lock(self, key: str | None = None) -> Iterator[None]:
+        """Hold the write lock for one key, or for the whole folder. Not reentrant."""
+        with ExitStack() as exit_stack:
+            try:
+                lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
+                exit_stack.callback(os.close, lock_fd)
+                # A process that was forked meanwhile has the handle, too: to close ours alone would give nothing back.
+                exit_stack.callback(_unlock_file, lock_fd)
+                # In order, so that two who want them all do not wait for each other; one by one, since who asked for
+                # all at once would wait for a moment in which nobody has any.
+                for slot in range(_LOCK_SLOTS) if key is None else [zlib.crc32(key.encode()) % _LOCK_SLOTS]:
+                    _lock_byte(lock_fd, slot)
+            except OSError as error:
+                raise StoreError(
+                    f"the output folder {self.root} cannot be written ({error.strerror})",
+                    code="STORE-FAILED",
+                    remedy="Mend its rights, or name another folder.",
+                ) from error
+            yield
+
+    def _open_lock_file(self, name: str) -> int:
+        """Open the file to lock, making it if need be. OSError if a link has its name."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+    def _write_atomically(self, name: str, content: bytes) -> None:
+        with self._stage_file(name, content) as staged_file:
+            staged_file.publish()
+
+    def _create_atomically(self, name: str, content: bytes) -> bool:
+        with self._stage_file(name, content) as staged_file:
+            return staged_file.publish_if_absent()
+
+    def _remove_orphans(self) -> None:
+        for temp_file in (self.root / TEMP_FOLDER).glob("*-*"):
+            with suppress(OSError):
+                if is_orphaned(temp_file):
+                    temp_file.unlink()
+
+    @contextmanager
+    def _stage_file(self, name: str, content: bytes) -> Iterator[_StagedFile]:
+        """Write and sync a file that does not have its name yet, in the same file system.
+
+        Folders are opened one below the other and never through a link, so that nothing is written outside of the root,
+        whoever exchanges a folder meanwhile.
+        """
+        *parent_names, file_name = split_file_name(name)
+        temp_name = generate_temp_name()
+        try:
+            with (
+                _open_folder(self.root, [TEMP_FOLDER], create_missing=True) as temp_folder_fd,
+                _open_folder(self.root, parent_names, create_missing=True) as parent_fd,
+            ):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                temp_fd = os.open(temp_name, flags, 0o600, dir_fd=temp_folder_fd)
+                try:
+                    with os.fdopen(temp_fd, "wb") as file:
+                        file.write(add_trailing_newline(content))
+                        file.flush()
+                        os.fsync(file.fileno())
+                    yield _StagedFile(temp_name, temp_folder_fd, file_name, parent_fd)
+                    os.fsync(parent_fd)
+                finally:
+                    with suppress(FileNotFoundError):
+                        os.unlink(temp_name, dir_fd=temp_folder_fd)
+        except OSError as error:
+            raise _build_store_error(name, error) from error
+
+
+def require_local_folder(output_folder: OutputFolder) -> LocalOutputFolder:
+    """Return the folder if it is on this machine. UsageError if it is in a bucket."""
+    if isinstance(output_folder, LocalOutputFolder):
+        return output_folder
+    raise UsageError(
+        f"this needs an output folder on this machine, not {output_folder.root}",
+        code="OUTPUT-REMOTE",
+        remedy="Copy it here with the provider's own tool, and name the copy with --output.",
+    )
+
+
+class _StagedFile(NamedTuple):
+    """A file that has all its bytes, and not its name."""
+
+    temp_name: str
+    temp_folder_fd: int
+    file_name: str
+    parent_fd: int
+
+    def publish(self) -> None:
+        """Take the name, from whatever has it."""
+        os.replace(self.temp_name, self.file_name, src_dir_fd=self.temp_folder_fd, dst_dir_fd=self.parent_fd)
+
+    def publish_if_absent(self) -> bool:
+        """Take the name, if nothing has it; whether it was free."""
+        try:
+            os.link(
+                self.temp_name,
+                self.file_name,
+                src_dir_fd=self.temp_folder_fd,
+                dst_dir_fd=self.parent_fd,
+                follow_symlinks=False,
+            )
+        except FileExistsError:
+            return False
+        return True
+
+
+@contextmanager
+def _open_folder(root: Path, folder_names: Sequence[str], *, create_missing: bool = False) -> Iterator[int]:
+    """A folder below the root, for calls that name a file in it; none of the folders is a link. Made (0700) if wanted."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    if create_missing:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder_fd = os.open(root, flags)
+    try:
+        for folder_name in folder_names:
+            if create_missing and _make_folder(folder_name, folder_fd):
+                os.fsync(folder_fd)  # else what is written into it on disk might stand nowhere
+            child_fd = os.open(folder_name, flags | os.O_NOFOLLOW, dir_fd=folder_fd)
+            os.close(folder_fd)
+            folder_fd = child_fd
+        yield folder_fd
+    finally:
+        os.close(folder_fd)
+
+
+def _make_folder(folder_name: str, parent_fd: int) -> bool:
+    """Make a folder (0700) in an open one; False where there is one of that name."""
+    try:
+        os.mkdir(folder_name, 0o700, dir_fd=parent_fd)
+    except FileExistsError:
+        return False
+    return True
+
+
+def make_private_folder(folder: Path, root: Path) -> None:
+    """Make a folder at or below the root, and those between them: 0700."""
+    if folder != root and not folder.is_dir():
+        make_private_folder(folder.parent, root)
+    folder.mkdir(mode=0o700, parents=folder == root, exist_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """What was renamed in the folder outlives a power cut."""
+    folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder_fd)
+    finally:
+        os.close(folder_fd)
+
+
+def _lock_byte(lock_fd: int, slot: int) -> None:
+    """Wait until nobody else has that byte of the file. OSError where its file system has no locks.
+
+    A lock of the handle, and not, as ``fcntl.lockf``'s, of the process: threads wait for each other, too. Such ones of
+    bytes are Linux's, and so is the shape of what is asked; elsewhere everybody waits for everybody.
+    """
+    if sys.platform != "linux":
+        fcntl.flock(lock_fd, fcntl.LOCK_EX)
+        return
+    fcntl.fcntl(lock_fd, fcntl.F_OFD_SETLKW, _pack_flock(fcntl.F_WRLCK, slot, 1))
+
+
+def _unlock_file(lock_fd: int) -> None:
+    """Give back all bytes of the file, whoever else has the handle."""
+    with suppress(OSError):  # what was to be done is done
+        if sys.platform != "linux":
+            fcntl.flock(lock_fd, fcntl.LOCK_UN)
+            return
+        fcntl.fcntl(lock_fd, fcntl.F_OFD_SETLK, _pack_flock(fcntl.F_UNLCK, 0, 0))
+
+
+def _pack_flock(lock_type: int, start: int, length: int) -> bytes:
+    return struct.pack(
+        "hhqqi", lock_type, os.SEEK_SET, start, length, 0
+    )  # struct flock; a length of 0 is up to the end
+
+
+def _build_store_error(name: str, error: OSError) -> StoreError:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return StoreError(
+            f"{name} would be written through a link, or a file stands in the place of its folder",
+            code="STORE-LINK",
+            remedy="Nothing below the output folder may be a link: put the whole folder where there is room.",
+        )
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return StoreError(
+        f"{name} could not be read or written ({error.strerror or type(error).__name__})",
+        code="STORE-FULL" if is_full else "STORE-FAILED",
+        remedy="Free some space and run again: what is finished is kept."
+        if is_full
+        else "Mend the folder's rights or choose another with --output.",
+    )

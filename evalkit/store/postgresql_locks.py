@@ -1,0 +1,88 @@
+"""Locks of an output folder in a bucket: advisory locks of its PostgreSQL database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from evalkit.errors import StoreError
+from evalkit.store import postgresql
+from evalkit.store.database import build_connection_error, name_driver_error, resolve_database_url
+from evalkit.store.output_folder import OutputFolder, build_busy_error
+
+log = logging.getLogger(__name__)
+
+_LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None)
+
+
+@dataclass
+class PostgreSQLLocks:
+    """The locks of one output folder. Its schema is looked up when a lock is first taken."""
+
+    _schema_and_url: tuple[str, str] | None = None
+
+    @contextmanager
+    def hold_run_lock(self, output_folder: OutputFolder) -> Iterator[None]:
+        """Hold the folder for one run. UsageError if another run holds it."""
+        lock_connection = self._acquire_lock(output_folder, postgresql.try_acquire_run_lock)
+        if lock_connection is None:
+            raise build_busy_error(output_folder.root)
+        try:
+            yield
+        finally:
+            _release_lock(lock_connection, "during the run: see that no other run wrote to the output folder meanwhile")
+
+    @contextmanager
+    def hold_write_lock(self, output_folder: OutputFolder, key: str | None) -> Iterator[None]:
+        """Hold the write lock for one key, or for the whole folder."""
+        lock_connection = self._acquire_lock(output_folder, partial(postgresql.acquire_write_lock, key=key))
+        try:
+            yield
+        finally:
+            _release_lock(
+                lock_connection,
+                "while files were written: run `evalkit reindex`, which makes again what follows from reviews",
+            )
+
+    def _acquire_lock(
+        self, output_folder: OutputFolder, acquire: Callable[[str, str], _LockConnection]
+    ) -> _LockConnection:
+        if self._schema_and_url is None:
+            self._schema_and_url = _ensure_schema(output_folder)
+        schema, url = self._schema_and_url
+        try:
+            return acquire(schema, url)
+        except sa.exc.SQLAlchemyError as error:
+            if name_driver_error(error) == "LockNotAvailable":
+                raise StoreError(
+                    f"others have been writing to {output_folder.root} all the time",
+                    code="STORE-BUSY",
+                    remedy="Nothing was saved: try again, and see that no evalkit hangs.",
+                ) from None
+            raise build_connection_error(url, error) from None
+
+
+def _ensure_schema(output_folder: OutputFolder) -> tuple[str, str]:
+    """Return the folder's schema, made if need be, and the database it is in."""
+    url = resolve_database_url(output_folder)
+    assert url is not None  # noqa: S101 - a bucket without one is refused
+    try:
+        return postgresql.ensure_schema(output_folder, url), url
+    except sa.exc.SQLAlchemyError as error:
+        raise build_connection_error(url, error) from None
+
+
+def _release_lock(lock_connection: sa.Connection, circumstance: str) -> None:
+    """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
+    try:
+        lock_connection.exec_driver_sql("SELECT 1")
+    except sa.exc.SQLAlchemyError:
+        log.warning("the database went away %s", circumstance)
+    with suppress(sa.exc.SQLAlchemyError):
+        lock_connection.close()
