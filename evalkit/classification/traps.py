@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from evalkit.classification.bounded_regex import check_pattern_speed, compile_pattern, search_with_timeout
 from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.core.records import describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonicalise
@@ -146,13 +147,9 @@ class _TemplateValues(dict[str, object]):
         return "–"
 
 
-def normalise_name(text: str) -> str:
-    """Letters and digits alone, to compare names by."""
-    return _normalise_cached_name(text)
-
-
 @lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
-def _normalise_cached_name(text: str) -> str:
+def normalise_name(text: str) -> str:
+    """Reduce a name to letters and digits, to compare names by."""
     return "".join(filter(str.isalnum, canonicalise(text)))
 
 
@@ -312,7 +309,7 @@ class Traps(_TrapModel):
 
     @model_validator(mode="after")
     def _check_unique_ids(self) -> Traps:
-        ids = [row.id for kind in TRAP_KINDS for row in getattr(self, kind)]
+        ids = [row.id for row in self.rows]
         if repeated_ids := sorted({row_id for row_id in ids if ids.count(row_id) > 1}):
             raise ValueError(f"several rows have the id {', '.join(repeated_ids)}")
         return self
@@ -408,18 +405,5 @@ def parse_traps(text: str, source_name: str = "traps") -> Traps:
 
 
 def _build_trap_error(source_name: str, rows: Any, error: ValidationError) -> UsageError:
-    first_error = error.errors(include_url=False, include_input=False)[0]
-    location_parts, node = [], rows
-    for part in first_error["loc"]:
-        try:
-            node = node[part]
-        except (KeyError, IndexError, TypeError):
-            node = None
-        row_id = node.get("id") if isinstance(node, dict) else None
-        location_parts.append(f"{part} ({row_id})" if row_id else str(part))
-    message = first_error["msg"].removeprefix("Value error, ")
-    return UsageError(
-        f"{source_name}: {' → '.join(location_parts)}: {message}".replace(": : ", ": "),
-        code="TRAPS",
-        remedy="Correct that row.",
-    )
+    problem = describe_first_row_error(error, rows)
+    return UsageError(f"{source_name}: {problem}", code="TRAPS", remedy="Correct that row.")

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.lexicon import Cue, Lexicon, LexiconReading, Span, apply_lexicon, score_cues
+from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, score_cues
 from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_model_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
@@ -67,7 +67,7 @@ class ScoreContribution:
     """One thing that spoke for or against types."""
 
     name: str
-    """A term, or one of ``LEXICON_KINDS``."""
+    """A term, or one of ``LEXICON_FEATURE_NAMES``."""
     weights: tuple[float, ...]
     """What it adds for each type, in the order of ``DocumentType``."""
     is_term: bool
@@ -80,7 +80,7 @@ class ClassificationScores:
     lexicon_scores: Mapping[DocumentType, float]
     """The lexicon's."""
     lexicon_features: LexiconFeatures
-    """How the lexicon is heard: by each of ``LEXICON_KINDS`` a number a type."""
+    """How the lexicon is heard: by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     terms: tuple[str, ...]
     """Those that were found, each once."""
     model_weights: ModelWeights
@@ -150,10 +150,10 @@ def softmax(logits: Sequence[float]) -> list[float]:
     return [exponential / total for exponential in exponentials]
 
 
-def score_page(page: Page, lexicon: Lexicon | None = None, model_weights: ModelWeights | None = None) -> ScoredPage:
+def score_page(page: Page, model_weights: ModelWeights | None = None) -> ScoredPage:
     """The page, read once for all that is asked of it."""
     model_weights = load_model_weights() if model_weights is None else model_weights
-    reading = apply_lexicon(page, lexicon)
+    reading = apply_lexicon(page)
     return ScoredPage(reading, tuple(_find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
 
 
@@ -206,7 +206,7 @@ def compute_term_weight(term_count: int) -> float:
 
 
 def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[DocumentType, float], LexiconFeatures]:
-    """The lexicon's scores of all pages together; and by each of ``LEXICON_KINDS`` a number a type."""
+    """The lexicon's scores of all pages together; and by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     total_length = sum(len(reading.page.text) for reading in readings)
     edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
     opening_cues: list[Cue] = []
