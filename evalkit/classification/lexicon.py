@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from operator import itemgetter
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -155,8 +155,6 @@ class Cue:
     """The group's id."""
     zone: TextZone
     weight: float
-    block: int
-    """Index in ``page.blocks``; -1 where the page's text is not made of its blocks."""
     start: int
     end: int
     """Characters of ``page.text``, end exclusive."""
@@ -357,13 +355,15 @@ def _split_line_spans(text: str) -> Iterator[Span]:
         start += len(line) + 1
 
 
+def find_body_spans(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
+    """Find what is between headers and footers: start and end of each piece of text that is not empty."""
+    edges = [0, *chain.from_iterable(furniture), len(text)]
+    return ((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
+
+
 def _find_top_lines(text: str, furniture: Sequence[Span]) -> list[Span]:
-    return list(
-        islice(
-            (line_span for line_span in _split_line_spans(text) if not _is_inside(line_span[0], furniture)),
-            _TOP_LINE_COUNT,
-        )
-    )
+    body_spans = (line_span for line_span in _split_line_spans(text) if not _is_inside(line_span[0], furniture))
+    return list(islice(body_spans, _TOP_LINE_COUNT))
 
 
 def _find_title_spans(text: str, top_spans: Iterable[Span]) -> list[Span]:
@@ -441,7 +441,6 @@ def _find_cues(
 ) -> list[Cue]:
     text = page.text
     title_spans, (starts, ends) = _find_title_spans(text, top_spans), _find_heading_edges(page, block_spans)
-    block_numbers, block_starts = [number for number, _ in block_spans], [span[0] for _, span in block_spans]
 
     def is_in_zone(span: Span, group: CueGroup) -> bool:
         if group.zone == "title":
@@ -469,13 +468,11 @@ def _find_cues(
                     for match in pattern.finditer(text)
                     if not _is_inside(match.start(), furniture)
                 ]
-    cues: list[Cue] = []
-    for term, span, group in candidates:
-        if is_in_zone(span, group):
-            index = bisect_right(block_starts, span[0]) - 1
-            block = block_numbers[index] if index >= 0 else -1
-            cues.append(Cue(group.document_type, group.id, group.zone, group.weight, block, *span, term))
-    return cues
+    return [
+        Cue(group.document_type, group.id, group.zone, group.weight, *span, term)
+        for term, span, group in candidates
+        if is_in_zone(span, group)
+    ]
 
 
 def _resolve_overlaps(cues: Iterable[Cue], text_length: int) -> tuple[Cue, ...]:

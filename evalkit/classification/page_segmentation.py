@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from evalkit.classification.lexicon import LexiconReading
 from evalkit.classification.schema import DocumentType
@@ -165,16 +166,17 @@ def _find_readability_changes(pages: Sequence[ScoredPage]) -> set[int]:
 
     What the embedded model cannot read, another language for instance, is not of the type that is beside it.
     """
-    changes: set[int] = set()
-    was_informative: bool | None = None
-    for index, page in enumerate(pages):
-        is_informative = not is_uninformative(page.lexicon_reading)
-        if not is_informative and not _has_much_text(page.lexicon_reading):
-            continue
-        if was_informative is not None and is_informative is not was_informative:
-            changes.add(index)
-        was_informative = is_informative
-    return changes
+    readings = [page.lexicon_reading for page in pages]
+    has_much_to_say = [
+        (index, not is_uninformative(reading))
+        for index, reading in enumerate(readings)
+        if not is_uninformative(reading) or _has_much_text(reading)
+    ]
+    return {
+        index
+        for (_, was_informative), (index, is_informative) in pairwise(has_much_to_say)
+        if is_informative is not was_informative
+    }
 
 
 def _has_much_text(reading: LexiconReading) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, score_cues
+from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
 from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_model_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
@@ -160,9 +160,8 @@ def score_page(page: Page, model_weights: ModelWeights | None = None) -> ScoredP
 def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: ModelWeights) -> dict[str, None]:
     """As :func:`extract_terms`, without places, which are rarely asked for."""
     weighted_terms: dict[str, None] = {}
-    cursor = 0
-    for start, end in (*furniture, (len(text), len(text))):
-        words = [word.lower() for word in _WORD_PATTERN.findall(text, cursor, start)]
+    for start, end in find_body_spans(text, furniture):
+        words = [word.lower() for word in _WORD_PATTERN.findall(text, start, end)]
         weighted_terms.update(
             dict.fromkeys(
                 word for word in words if word in model_weights.weights_by_term and len(word) >= _MIN_WORD_LENGTH
@@ -174,23 +173,20 @@ def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: Mo
             if next_word in model_weights.second_words.get(word, ())
         )
         weighted_terms.update(dict.fromkeys(pairs))
-        cursor = end
     return weighted_terms
 
 
 def extract_terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
     """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
-    cursor = 0
-    for start, end in (*furniture, (len(text), len(text))):
+    for start, end in find_body_spans(text, furniture):
         previous_word: Term | None = None
-        for match in _WORD_PATTERN.finditer(text, cursor, start):
+        for match in _WORD_PATTERN.finditer(text, start, end):
             word = Term(match.group().lower(), match.start(), match.end())
             if previous_word is not None:
                 yield Term(f"{previous_word.text} {word.text}", previous_word.start, word.end)
             if len(word.text) >= _MIN_WORD_LENGTH:
                 yield word
             previous_word = word
-        cursor = end
 
 
 def combine_pages(pages: Sequence[ScoredPage]) -> ClassificationScores:
@@ -253,7 +249,6 @@ def _find_term_cues(page: ScoredPage) -> Iterator[Cue]:
                 "learned",
                 "body",
                 highest - second_highest,
-                -1,
                 term.start,
                 term.end,
                 term.text,

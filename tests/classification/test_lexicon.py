@@ -122,7 +122,6 @@ def terms(page: Page, kind: DocumentType, zone: str) -> set[str]:
 def test_cues_say_where_they_stand() -> None:
     page = make_page("Jane Doe", "GROSS DESCRIPTION: Received in\nformalin is an ellipse of skin.")
     for cue in apply_lexicon(page).cues:
-        assert cue.block == 1
         assert 0 <= cue.start < cue.end <= len(page.text)
     found = {page.text[cue.start : cue.end] for cue in apply_lexicon(page).cues}
     assert {"GROSS DESCRIPTION", "Received in\nformalin", "ellipse of skin"} <= found
@@ -189,7 +188,7 @@ def test_the_longer_phrase_counts_once() -> None:
 
 def a_cue(term: str, entry: str = "pathology-microscopy") -> Cue:
     group = load_lexicon().groups_by_id[entry]
-    return Cue(group.document_type, entry, group.zone, group.weight, 0, 0, 1, term)
+    return Cue(group.document_type, entry, group.zone, group.weight, 0, 1, term)
 
 
 def test_repeats_never_count_more_than_double() -> None:
