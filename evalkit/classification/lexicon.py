@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import accumulate, chain, islice, pairwise
-from operator import itemgetter
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
@@ -343,8 +342,7 @@ def _locate_blocks(page: Page) -> list[tuple[int, Span]]:
 
 
 def _is_inside(position: int, spans: Sequence[Span]) -> bool:
-    index = bisect_right(spans, position, key=itemgetter(0)) - 1
-    return index >= 0 and position < spans[index][1]
+    return any(start <= position < end for start, end in spans)
 
 
 def _split_line_spans(text: str) -> Iterator[Span]:

@@ -89,6 +89,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     answer_type = ClassificationOutput
 
     def __init__(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> None:
+        """``pages``: the first and the last of those that are asked about; None: all."""
         self.bundle = bundle
         self._first_page, self._last_page = pages or (1, bundle.total_pages)
 
@@ -113,14 +114,6 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     def parse_answer(self, text: str) -> ClassificationOutput:
         """The classification, its quotes cut out of the document."""
         return parse_classifier_answer(text, self.bundle)
-
-
-class PrimaryClassifier:
-    """Asks what a document is."""
-
-    def build_question(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> ClassifierQuestion:
-        """The question about this document, or about these of its pages (first and last)."""
-        return ClassifierQuestion(bundle, pages)
 
 
 @cache

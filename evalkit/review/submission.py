@@ -352,11 +352,7 @@ def _get_agent_answer(packet: SMEPacket) -> ReviewedAnswer | None:
 
 @cache
 def _read_versions() -> Mapping[str, str]:
-    try:
-        evalkit_version = importlib.metadata.version("evalkit")
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
-        evalkit_version = "source"
-    return {"evalkit": evalkit_version, "types": str(load_type_definitions()["version"])}
+    return {"evalkit": importlib.metadata.version("evalkit"), "types": str(load_type_definitions()["version"])}
 
 
 def _decide_classification(
