@@ -131,11 +131,8 @@ class Lexicon(StrictRecord):
     @cached_property
     def symbol_index(self) -> dict[str, tuple[CueGroup, ...]]:
         """Symbol → the groups that have it."""
-        index: dict[str, list[CueGroup]] = defaultdict(list)
-        for group in self.groups:
-            for symbol in group.symbols:
-                index[symbol].append(group)
-        return {symbol: tuple(groups) for symbol, groups in index.items()}
+        symbols = {symbol for group in self.groups for symbol in group.symbols}
+        return {symbol: tuple(group for group in self.groups if symbol in group.symbols) for symbol in symbols}
 
     @cached_property
     def vendor_index(self) -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:

@@ -200,20 +200,16 @@ def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _
     ]
     page_numbers = {page.lexicon_reading.page.page_num for page in pages}
     own_joins = tuple(join for join in joins if join.page_num in page_numbers)
-    dominant_type = type_scores.types_by_probability[0]
-    if type_scores.probabilities[dominant_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
-        evidence = _choose_evidence(evidence_pages, dominant_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
-        if evidence:
-            return _ScoredDocument(
-                tuple(pages),
-                type_scores,
-                dominant_type,
-                _compose_presences(evidence_pages, type_scores, dominant_type, evidence),
-                own_joins,
-            )
-    return _ScoredDocument(
-        tuple(pages), type_scores, None, _build_undecided_presences(evidence_pages, type_scores), own_joins
+    likely_type = type_scores.types_by_probability[0]
+    evidence: tuple[Evidence, ...] = ()
+    if type_scores.probabilities[likely_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
+        evidence = _choose_evidence(evidence_pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
+    composition = (
+        _compose_presences(evidence_pages, type_scores, likely_type, evidence)
+        if evidence
+        else _build_undecided_presences(evidence_pages, type_scores)
     )
+    return _ScoredDocument(tuple(pages), type_scores, likely_type if evidence else None, composition, own_joins)
 
 
 def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:

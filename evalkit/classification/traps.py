@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import tomllib
-from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from string import Formatter
@@ -335,12 +334,11 @@ class Traps(_TrapModel):
             if trap.replaces and trap.id not in shipped_ids:
                 raise ValueError(f"{trap.id}: no shipped row has this id that it could replace; leave replaces away")
 
-        def merge_kind(shipped_rows: Sequence[Trap], site_rows: Sequence[Trap]) -> Iterator[Trap]:
-            by_id = {site_row.id: site_row for site_row in site_rows}
-            yield from (by_id.pop(site_row.id, site_row) for site_row in shipped_rows)
-            yield from by_id.values()
-
-        rows_by_kind = {kind: tuple(merge_kind(getattr(self, kind), getattr(site_traps, kind))) for kind in TRAP_KINDS}
+        # In the shipped order, each row replaced where it stands; new ones come behind.
+        rows_by_kind = {
+            kind: tuple({trap.id: trap for trap in (*getattr(self, kind), *getattr(site_traps, kind))}.values())
+            for kind in TRAP_KINDS
+        }
         return Traps.model_validate({"version": f"{self.version}+{site_traps.version}", **rows_by_kind})
 
 
