@@ -133,7 +133,7 @@ def correct_classification(
     """The classification as the expert corrects it; at least one of the three parts is given.
 
     ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` (or tuples in that order) and perhaps
-    ``segment_composition``, in any order; ``mixture`` are dicts with ``parse_document_type``, ``overall_share`` and perhaps
+    ``segment_composition``, in any order; ``mixture`` are dicts with ``document_type``, ``overall_share`` and perhaps
     ``presence_level``. ReviewRefused where they have another shape, or where a part that was given or is vouched for
     breaks a rule of V1 or V2.
     """

@@ -114,7 +114,7 @@ class SMEPacket(StrictRecord):
     classification: ClassificationOutput | None
     """The agent's answer; None where it gave no usable one."""
     proposed_repairs: tuple[Repair, ...]
-    """What arithmetic could mend: done when the case is validated."""
+    """What arithmetic could repair: done when the case is validated."""
     production_differs: bool | None
     """Whether the production classifier says another type; None where its label is not known."""
     production_classification: dict[str, Any] | None

@@ -154,7 +154,7 @@ class QueuePage:
     in_review: int
     """How many are open somewhere."""
     done_today: int
-    """How many cases were closed since midnight, by the desk's clock."""
+    """How many cases were closed since midnight, by the session's clock."""
     done_by_me: int
     """How many of these by this reviewer."""
     deferred: int = 0

@@ -1,4 +1,4 @@
-"""Desk: one expert in one browser tab. The widgets show what it gives and pass on what is pressed.
+"""One expert in one browser tab. The widgets show what a session gives and pass on what is pressed.
 
 A case is claimed on opening, its draft saved as it changes, and its review submitted on the revision that was on
 screen. What people decide is decided here, so that two screens, or a notebook beside a screen, cannot contradict each

@@ -108,7 +108,7 @@ class Submission:
     shown: Shown | None = None
     segment_flags: Iterable[Mapping[str, Any]] = ()
     second_opinion: str = ""
-    """Why a colleague is to answer the case too; only a ``Desk`` asks."""
+    """Why a colleague is to answer the case too; only a ``ReviewSession`` asks."""
 
     @property
     def correction_parts(self) -> tuple[ClassificationPart, ...]:
@@ -476,7 +476,7 @@ def _derive_outcome(submission: Submission) -> ReviewOutcome:
 def _choose_vouched_parts(
     vouched: Iterable[str] | None, outcome: ReviewOutcome, corrected_parts: Sequence[ClassificationPart]
 ) -> tuple[ClassificationPart, ...]:
-    """The parts that the expert stands for, in the order of ``PARTS``."""
+    """The parts that the expert stands for, in the order of ``CLASSIFICATION_PARTS``."""
     chosen_parts: set[ClassificationPart]
     if outcome == "undeterminable":
         chosen_parts = set()

@@ -36,7 +36,6 @@ from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.consensus import cap_issues
 from evalkit.statements.review_cycles import TemplateCase, ToldIssue
 from evalkit.statements.reviewer_report import SeverityRank
-from evalkit.statements.statement_parser import LeftoverText
 from evalkit.statements.statement_template import StatementTemplate
 
 _TARGET_PATTERN = re.compile(r"(?P<what>row|left|outside|sum)\.(?P<at>\d+)")
@@ -106,7 +105,7 @@ class TemplateReviewCase(ReviewCase):
         return self._set_template(draft, rename_column(self.get_template(draft), column_index, name))
 
     def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
-        """The draft with one of ``templates.CHOICES`` made. ReviewRefused for what cannot be chosen."""
+        """The draft with one of ``TEMPLATE_CHOICES`` made. ReviewRefused for what cannot be chosen."""
         return self._set_template(draft, apply_choice(self.get_template(draft), choice_name, value))
 
     def _set_template(self, draft: Draft, template: StatementTemplate) -> Draft:
@@ -238,16 +237,10 @@ class TemplateReviewCase(ReviewCase):
         """Its page; what stands outside of the regions there is outlined where it is about where they end."""
         page_numbers = self.list_pages_read(self.draft)
         page = min(max(issue.page or (page_numbers[0] if page_numbers else 1), 1), self.packet.total_pages)
-        lines_outside: Sequence[LeftoverText] = ()
-        if issue.code == "TEMPLATE-BBOX-ACCURACY":
-            lines_outside = [
-                unread_line
-                for unread_line in self._agent_applied_template.statement.outside
-                if unread_line.page == page
-            ]
-        return HighlightedPlace(
-            page, _build_page_boxes(page, [unread_line.box for unread_line in lines_outside]), "near"
-        )
+        is_about_edges = issue.code == "TEMPLATE-BBOX-ACCURACY"
+        unread_lines = self._agent_applied_template.statement.outside if is_about_edges else ()
+        boxes = [unread_line.box for unread_line in unread_lines if unread_line.page == page]
+        return HighlightedPlace(page, _build_page_boxes(page, boxes), "near")
 
     def _locate_sum(self, applied_template: AppliedTemplate, check_index: int) -> HighlightedPlace:
         check = applied_template.reconciliation.checks[check_index]
