@@ -997,7 +997,7 @@ class Workbench:
             if self.case.packet.template_case
             else receipt.review.outcome
         )
-        parts = [f"Saved {receipt.saved_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]
+        parts = [f"Saved {receipt.review.submitted_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]
         if receipt.is_same_as_agent is not None:
             parts.append(
                 "the agent said the same"

@@ -1,4 +1,4 @@
-"""Repairs: what arithmetic or counting can mend without asking anybody, one row each.
+"""Repairs: what arithmetic or counting can repair without asking anybody, one row each.
 
 Whether an issue is auto-fixable is decided here, by the table and the numbers, never by a model. Each repair changes
 only what its row names and keeps the order of everything.
@@ -6,7 +6,7 @@ only what its row names and keeps the order of everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -38,7 +38,7 @@ class Repair(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     issue_id: str
-    """The issue it mends."""
+    """The issue it repairs."""
     code: str
     location: str
     description: str
@@ -70,21 +70,25 @@ def find_missing_types(present_types: Iterable[DocumentType]) -> list[DocumentTy
     return [kind for kind in DocumentType if kind not in seen_types]
 
 
+def _get_rows(answer: Classification, position: int | None) -> Sequence[MixtureEntry | TypePresence]:
+    """The mixture of the document, or the composition of the segment."""
+    return answer.document_mixture if position is None else answer.segments[position].segment_composition
+
+
+def _get_share_name(position: int | None) -> str:
+    return "overall_share" if position is None else "segment_share"
+
+
 def _read_shares(answer: Classification, position: int | None) -> list[float]:
-    if position is None:
-        return [entry.overall_share for entry in answer.document_mixture]
-    return [presence.segment_share for presence in answer.segments[position].segment_composition]
+    return [getattr(row, _get_share_name(position)) for row in _get_rows(answer, position)]
 
 
-def _replace_shares(answer: Classification, position: int | None, shares: list[float]) -> Classification:
+def _replace_rows(
+    answer: Classification, position: int | None, rows: Iterable[MixtureEntry | TypePresence]
+) -> Classification:
     if position is None:
-        entries = zip(answer.document_mixture, shares, strict=True)
-        mixture = tuple(entry.model_copy(update={"overall_share": share}) for entry, share in entries)
-        return answer.model_copy(update={"document_mixture": mixture})
-    segment = answer.segments[position]
-    presences = zip(segment.segment_composition, shares, strict=True)
-    composition = tuple(presence.model_copy(update={"segment_share": share}) for presence, share in presences)
-    return _update_segment(answer, position, {"segment_composition": composition})
+        return answer.model_copy(update={"document_mixture": tuple(rows)})
+    return _update_segment(answer, position, {"segment_composition": tuple(rows)})
 
 
 def _update_segment(answer: Classification, position: int, changes: dict[str, Any]) -> Classification:
@@ -99,7 +103,9 @@ def _can_normalise_shares(answer: Classification, position: int | None) -> bool:
 
 
 def _normalise_shares(answer: Classification, position: int | None) -> Classification:
-    return _replace_shares(answer, position, normalise_shares(_read_shares(answer, position)))
+    rows = zip(_get_rows(answer, position), normalise_shares(_read_shares(answer, position)), strict=True)
+    share_name = _get_share_name(position)
+    return _replace_rows(answer, position, (row.model_copy(update={share_name: share}) for row, share in rows))
 
 
 def _can_add_missing_types(answer: Classification, position: int | None) -> bool:
@@ -107,26 +113,16 @@ def _can_add_missing_types(answer: Classification, position: int | None) -> bool
 
 
 def _add_missing_types(answer: Classification, position: int | None) -> Classification:
-    no_evidence = PresenceLevel.NO_EVIDENCE
-    if position is None:
-        entries = answer.document_mixture
-        added_entries = tuple(
-            MixtureEntry(document_type=kind, presence_level=no_evidence, confidence=0.0, overall_share=0.0)
-            for kind in find_missing_types(entry.document_type for entry in entries)
-        )
-        return answer.model_copy(update={"document_mixture": entries + added_entries})
-    composition = answer.segments[position].segment_composition
-    absent_presences = tuple(
-        TypePresence(document_type=kind, presence_level=no_evidence, confidence=0.0, segment_share=0.0)
-        for kind in find_missing_types(presence.document_type for presence in composition)
-    )
-    return _update_segment(answer, position, {"segment_composition": composition + absent_presences})
+    rows = _get_rows(answer, position)
+    row_class = MixtureEntry if position is None else TypePresence
+    absent = {"presence_level": PresenceLevel.NO_EVIDENCE, "confidence": 0.0, _get_share_name(position): 0.0}
+    missing_types = find_missing_types(row.document_type for row in rows)
+    added_rows = [row_class.model_validate({"document_type": kind, **absent}) for kind in missing_types]
+    return _replace_rows(answer, position, [*rows, *added_rows])
 
 
 def _list_types(answer: Classification, position: int | None) -> list[str]:
-    if position is None:
-        return [entry.document_type.value for entry in answer.document_mixture]
-    return [presence.document_type.value for presence in answer.segments[position].segment_composition]
+    return [row.document_type.value for row in _get_rows(answer, position)]
 
 
 def _count_pages(segment: Segment) -> int:
@@ -188,14 +184,21 @@ _RULES_BY_CODE = {rule.code: rule for rule in _REPAIR_RULES}
 
 
 def is_repairable(code: str, answer: Classification, segment_index: int | None) -> bool:
-    """Whether the table can mend an issue of that code in that segment (None: in the document as a whole)."""
+    """Whether the table can repair an issue of that code in that segment (None: in the document as a whole)."""
+    return _find_repair(code, answer, segment_index) is not None
+
+
+def _find_repair(code: str, answer: Classification, segment_index: int | None) -> tuple[_RepairRule, int | None] | None:
+    """The row of the table, and the segment's place in the array; None where nothing can be repaired.
+
+    Where several segments have that index, or none, nobody can say which one is meant.
+    """
     rule = _RULES_BY_CODE.get(code)
-    if rule is None:
-        return False
-    try:
-        return rule.can_repair(answer, _find_position(answer, segment_index))
-    except _AmbiguousSegment:
-        return False
+    positions = [position for position, segment in enumerate(answer.segments) if segment.segment_index == segment_index]
+    position = positions[0] if len(positions) == 1 else None
+    if rule is None or (segment_index is None) != (position is None) or not rule.can_repair(answer, position):
+        return None
+    return rule, position
 
 
 class AutoFixEngine:
@@ -205,11 +208,10 @@ class AutoFixEngine:
         """The answer with every open auto-fixable issue repaired, and what was done, in the order of the issues."""
         repairs = []
         for issue in issues:
-            if issue.status != "open" or issue.origin != "rule":
+            found_repair = _find_repair(issue.code, answer, issue.segment_index)
+            if found_repair is None or issue.status != "open" or issue.origin != "rule":
                 continue
-            if not is_repairable(issue.code, answer, issue.segment_index):
-                continue
-            rule, position = _RULES_BY_CODE[issue.code], _find_position(answer, issue.segment_index)
+            rule, position = found_repair
             repaired_answer = rule.repair(answer, position)
             repairs.append(
                 Repair(
@@ -227,17 +229,3 @@ class AutoFixEngine:
     def propose(self, answer: Classification, issues: Iterable[Issue]) -> list[Repair]:
         """The repairs that ``apply`` would do."""
         return self.apply(answer, issues)[1]
-
-
-class _AmbiguousSegment(Exception):
-    """Several segments, or none, have that index: nobody can say which one is meant."""
-
-
-def _find_position(answer: Classification, segment_index: int | None) -> int | None:
-    """The place in the array of the segment with that index."""
-    if segment_index is None:
-        return None
-    positions = [position for position, segment in enumerate(answer.segments) if segment.segment_index == segment_index]
-    if len(positions) != 1:
-        raise _AmbiguousSegment
-    return positions[0]

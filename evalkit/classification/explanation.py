@@ -124,7 +124,7 @@ def _index_pages_by_term(pages: Sequence[ScoredPage]) -> dict[str, tuple[int, ..
 
 def _rank_reasons(
     type_scores: ClassificationScores, kind: DocumentType, pages_by_term: dict[str, tuple[int, ...]]
-) -> Iterator[Reason]:
+) -> list[Reason]:
     type_index = list(DocumentType).index(kind)
     scale = compute_damping(math.fsum(type_scores.lexicon_scores.values())) / type_scores.model_weights.temperature
     reasons = (
@@ -137,9 +137,12 @@ def _rank_reasons(
         )
         for contribution in type_scores.contributions
     )
-    yield from sorted(
-        (reason for reason in reasons if reason.weight), key=lambda reason: (-abs(reason.weight), reason.what)
-    )
+    return _sort_reasons(reason for reason in reasons if reason.weight)
+
+
+def _sort_reasons(reasons: Iterable[Reason]) -> list[Reason]:
+    """The strongest first, whether for or against."""
+    return sorted(reasons, key=lambda reason: (-abs(reason.weight), reason.what))
 
 
 def _explain_boundaries(
@@ -153,7 +156,7 @@ def _explain_boundaries(
         yield BoundaryExplanation(
             join.page_num,
             round(join.probability, 4),
-            tuple(sorted(signs, key=lambda sign: (-abs(sign.weight), sign.what))),
+            tuple(_sort_reasons(signs)),
         )
 
 
@@ -168,15 +171,7 @@ def collect_lexicon_reasons(
             if cue.document_type is kind:
                 label = f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id
                 pages_by_cue[cue.weight, label].setdefault(page.page_num)
-    return [
-        Reason(label, weight, tuple(pages))
-        for (weight, label), pages in sorted(pages_by_cue.items(), key=_get_weight_sort_key)
-    ]
-
-
-def _get_weight_sort_key(labelled_cue: tuple[tuple[float, str], object]) -> tuple[float, str]:
-    (weight, label), _ = labelled_cue
-    return -weight, label
+    return _sort_reasons(Reason(label, weight, tuple(pages)) for (weight, label), pages in pages_by_cue.items())
 
 
 def format_explanation(bundle: DocumentBundle, answer: ClassificationOutput) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """What the embedded model knows about the five types, and what of it speaks on a page.
 
-The knowledge is data: ``load_lexicon.toml``. Here it is loaded, checked and applied to one page at a time, without any
+The knowledge is data: ``lexicon.toml``. Here it is loaded, checked and applied to one page at a time, without any
 opinion about the whole document: the result says which words were found where and what they weigh, so that a person
 can be told why. Nothing in a header or footer counts.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from bisect import bisect_right
@@ -15,10 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import accumulate, islice, pairwise
-from typing import Any, Literal, TypeVar, get_args
+from itertools import accumulate, chain, islice, pairwise
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.bundle import Page
 from evalkit.errors import UsageError
 
@@ -29,41 +33,90 @@ TokenSpan = tuple[str, int, int]
 V = TypeVar("V")
 
 
-@dataclass(frozen=True)
-class CueGroup:
+_WeightAboveZero = Annotated[float, Field(strict=True, gt=0)]
+
+
+def _normalise_phrase(phrase: str) -> str:
+    words = [word for word, _, _ in _tokenise(phrase)]
+    if not words:
+        raise ValueError(f"the phrase {phrase!r} has no word")
+    return " ".join(words)
+
+
+def _check_unique_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    if repeated := [phrase for phrase in phrases if phrases.count(phrase) > 1]:
+        raise ValueError(f"the phrase {repeated[0]!r} is there twice")
+    return phrases
+
+
+def _compile_pattern(expression: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(speed_up_word_start(expression), re.MULTILINE)
+    except (re.error, TypeError) as error:
+        raise ValueError(f"the pattern {expression!r} is no regular expression") from error
+    if pattern.search(""):
+        raise ValueError(f"the pattern {expression!r} matches nothing at all")
+    return pattern
+
+
+_Phrases = Annotated[
+    tuple[Annotated[str, AfterValidator(_normalise_phrase)], ...], AfterValidator(_check_unique_phrases)
+]
+_Patterns = tuple[Annotated[re.Pattern[str], BeforeValidator(_compile_pattern)], ...]
+
+
+class CueGroup(StrictRecord):
     """Words of one type that say the same thing equally loudly."""
 
     id: str
-    document_type: DocumentType
+    document_type: DocumentType = Field(alias="type")
     zone: TextZone
-    weight: float
-    max_page_weight: float
+    weight: _WeightAboveZero
+    max_page_weight: _WeightAboveZero = Field(default=math.inf, alias="limit")
     """The most the group may add to one page."""
-    phrases: tuple[str, ...]
-    symbols: tuple[str, ...]
+    phrases: _Phrases = ()
+    symbols: tuple[Annotated[str, Field(pattern=r"^[^\W_]+(?:\(s\))?$")], ...] = ()
     """Words whose case matters, such as genes."""
-    patterns: tuple[re.Pattern[str], ...]
+    patterns: _Patterns = ()
+
+    @model_validator(mode="after")
+    def _require_content(self) -> Self:
+        if not (self.phrases or self.symbols or self.patterns):
+            raise ValueError("it has neither phrases nor symbols nor patterns")
+        return self
 
 
-@dataclass(frozen=True)
-class BoundaryCue:
+class BoundaryCue(StrictRecord):
     """What stands where one document ends and the next one begins."""
 
     id: str
-    place: PagePlace
-    weight: float
-    patterns: tuple[re.Pattern[str], ...]
+    place: PagePlace = Field(alias="where")
+    weight: _WeightAboveZero
+    patterns: _Patterns
 
 
-@dataclass(frozen=True)
-class Lexicon:
-    """``load_lexicon.toml``, checked."""
+class Vendor(StrictRecord):
+    """A laboratory, and the phrases that stand for it."""
+
+    name: str
+    aliases: _Phrases = Field(min_length=1)
+
+
+class Lexicon(StrictRecord):
+    """``lexicon.toml``, checked."""
 
     version: str
-    groups: tuple[CueGroup, ...]
-    boundary_cues: tuple[BoundaryCue, ...]
-    vendor_aliases: tuple[tuple[str, tuple[str, ...]], ...]
-    """Canonical name and the phrases that stand for it."""
+    groups: tuple[CueGroup, ...] = Field(alias="group")
+    boundary_cues: tuple[BoundaryCue, ...] = Field(alias="start")
+    vendors: tuple[Vendor, ...] = Field(alias="vendor")
+
+    @model_validator(mode="after")
+    def _require_unique_names(self) -> Self:
+        names = [group.id for group in self.groups] + [cue.id for cue in self.boundary_cues]
+        names += [vendor.name for vendor in self.vendors]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"entry {repeated[0]!r} is there twice")
+        return self
 
     @cached_property
     def groups_by_id(self) -> dict[str, CueGroup]:
@@ -78,17 +131,14 @@ class Lexicon:
     @cached_property
     def symbol_index(self) -> dict[str, tuple[CueGroup, ...]]:
         """Symbol → the groups that have it."""
-        index: dict[str, list[CueGroup]] = defaultdict(list)
-        for group in self.groups:
-            for symbol in group.symbols:
-                index[symbol].append(group)
-        return {symbol: tuple(groups) for symbol, groups in index.items()}
+        symbols = {symbol for group in self.groups for symbol in group.symbols}
+        return {symbol: tuple(group for group in self.groups if symbol in group.symbols) for symbol in symbols}
 
     @cached_property
     def vendor_index(self) -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
         """First token → the vendors' names that begin with it."""
         return _index_by_first_word(
-            (vendor_alias, name) for name, aliases in self.vendor_aliases for vendor_alias in aliases
+            (vendor_alias, vendor.name) for vendor in self.vendors for vendor_alias in vendor.aliases
         )
 
 
@@ -101,8 +151,6 @@ class Cue:
     """The group's id."""
     zone: TextZone
     weight: float
-    block: int
-    """Index in ``page.blocks``; -1 where the page's text is not made of its blocks."""
     start: int
     end: int
     """Characters of ``page.text``, end exclusive."""
@@ -186,26 +234,19 @@ def load_lexicon() -> Lexicon:
 
 
 def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
-    """The lexicon that the TOML data describes. UsageError naming the entry where it describes none."""
-    groups = tuple(_parse_group(number, row) for number, row in enumerate(data.get("group", ()), start=1))
-    boundary_cues = tuple(_parse_boundary_cue(number, row) for number, row in enumerate(data.get("start", ()), start=1))
-    vendors = tuple(_parse_vendor(number, row) for number, row in enumerate(data.get("vendor", ()), start=1))
-    names = (
-        [group.id for group in groups]
-        + [boundary_cue.id for boundary_cue in boundary_cues]
-        + [name for name, _ in vendors]
-    )
-    for name in names:
-        if names.count(name) > 1:
-            raise _build_lexicon_error(f"entry {name!r}", "is there twice")
-    if not isinstance(data.get("version"), str):
-        raise _build_lexicon_error("the file", "has no version")
-    return Lexicon(data["version"], groups, boundary_cues, vendors)
+    """Check the lexicon that the TOML data describes. UsageError naming the entry that is wrong."""
+    try:
+        return Lexicon.model_validate(data)
+    except ValidationError as error:
+        problem = describe_first_row_error(error, data)
+        raise UsageError(
+            f"lexicon.toml: {problem}", code="LEXICON-ENTRY", remedy="Correct that entry of the file."
+        ) from error
 
 
-def apply_lexicon(page: Page, lexicon: Lexicon | None = None) -> LexiconReading:
-    """What the lexicon has to say about the page."""
-    lexicon = load_lexicon() if lexicon is None else lexicon
+def apply_lexicon(page: Page) -> LexiconReading:
+    """Read the page with the shipped lexicon."""
+    lexicon = load_lexicon()
     block_spans = _locate_blocks(page)
     furniture = tuple(span for number, span in block_spans if page.blocks[number].furniture)
     all_tokens = _tokenise(page.text)
@@ -215,12 +256,12 @@ def apply_lexicon(page: Page, lexicon: Lexicon | None = None) -> LexiconReading:
     return LexiconReading(
         page=page,
         cues=cues,
-        scores=score_cues(cues, lexicon),
+        scores=score_cues(cues),
         furniture=furniture,
         top_lines=tuple(page.text[start:end].strip() for start, end in top_spans),
         beginning_signs=_find_beginning_signs(page.text, furniture, cues, lexicon),
-        page_counts=_find_page_counts(page.text),
-        record_numbers=_find_record_numbers(page.text),
+        page_counts=tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(page.text)),
+        record_numbers=frozenset(match[1].lower() for match in _RECORD_NUMBER_PATTERN.finditer(page.text)),
         is_signed_off=_is_signed_off(page.text, furniture, lexicon),
         vendors=_find_vendors(
             page, block_spans, all_tokens, lexicon
@@ -228,9 +269,9 @@ def apply_lexicon(page: Page, lexicon: Lexicon | None = None) -> LexiconReading:
     )
 
 
-def score_cues(cues: Iterable[Cue], lexicon: Lexicon | None = None) -> dict[DocumentType, float]:
-    """How loudly each type speaks: a word's repeats add less and less, and a group never more than its limit."""
-    groups_by_id = (load_lexicon() if lexicon is None else lexicon).groups_by_id
+def score_cues(cues: Iterable[Cue]) -> dict[DocumentType, float]:
+    """Score each type: a word's repeats add less and less, and a group never more than its limit."""
+    groups_by_id = load_lexicon().groups_by_id
     weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cue in cues:
         weights_by_term[cue.group_id, cue.term].append(cue.weight)
@@ -244,93 +285,6 @@ def score_cues(cues: Iterable[Cue], lexicon: Lexicon | None = None) -> dict[Docu
 
 
 # ---------------------------------------------------------------------------------------------------- loading
-
-
-def _build_lexicon_error(location: str, problem: str) -> UsageError:
-    return UsageError(
-        f"lexicon.toml: {location} {problem}", code="LEXICON-ENTRY", remedy="Mend that entry of the file."
-    )
-
-
-def _parse_group(row_number: int, row: Mapping[str, Any]) -> CueGroup:
-    location = _check_keys(
-        row_number, "group", row, {"id", "type", "zone", "weight"}, {"limit", "phrases", "symbols", "patterns"}
-    )
-    if row["type"] not in [kind.value for kind in DocumentType]:
-        raise _build_lexicon_error(location, f"has the unknown type {row['type']!r}")
-    if row["zone"] not in get_args(TextZone):
-        raise _build_lexicon_error(location, f"has the unknown zone {row['zone']!r}")
-    weight, limit = (
-        _require_positive(location, "weight", row["weight"]),
-        _require_positive(location, "limit", row.get("limit", float("inf"))),
-    )
-    phrases, patterns = (
-        _parse_phrases(location, row.get("phrases", ())),
-        _parse_patterns(location, row.get("patterns", ())),
-    )
-    symbols = tuple(row.get("symbols", ()))
-    for symbol in symbols:
-        if not isinstance(symbol, str) or not _TOKEN_PATTERN.fullmatch(symbol):
-            raise _build_lexicon_error(location, f"has the symbol {symbol!r}, which is not one word")
-    if not (phrases or symbols or patterns):
-        raise _build_lexicon_error(location, "has neither phrases nor symbols nor patterns")
-    return CueGroup(row["id"], DocumentType(row["type"]), row["zone"], weight, limit, phrases, symbols, patterns)
-
-
-def _parse_boundary_cue(row_number: int, row: Mapping[str, Any]) -> BoundaryCue:
-    location = _check_keys(row_number, "start", row, {"id", "where", "weight", "patterns"}, set())
-    if row["where"] not in get_args(PagePlace):
-        raise _build_lexicon_error(location, f"has the unknown place {row['where']!r}")
-    patterns = _parse_patterns(location, row["patterns"])
-    return BoundaryCue(row["id"], row["where"], _require_positive(location, "weight", row["weight"]), patterns)
-
-
-def _parse_vendor(row_number: int, row: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    location = _check_keys(row_number, "vendor", row, {"name", "aliases"}, set())
-    if not row["aliases"]:
-        raise _build_lexicon_error(location, "has no aliases")
-    return row["name"], _parse_phrases(location, row["aliases"])
-
-
-def _check_keys(row_number: int, table: str, row: Mapping[str, Any], required: set[str], optional: set[str]) -> str:
-    location = f"{table} {row.get('id') or row.get('name') or f'number {row_number}'!r}"
-    if missing := sorted(required - row.keys()):
-        raise _build_lexicon_error(location, f"lacks {', '.join(missing)}")
-    if unknown := sorted(row.keys() - required - optional):
-        raise _build_lexicon_error(location, f"has the unknown key {', '.join(unknown)}")
-    return location
-
-
-def _require_positive(location: str, name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise _build_lexicon_error(location, f"has the {name} {value!r}, which is no number above 0")
-    return float(value)
-
-
-def _parse_phrases(location: str, values: Any) -> tuple[str, ...]:
-    phrases: list[str] = []
-    for value in values:
-        phrase = " ".join(token for token, _, _ in _tokenise(value)) if isinstance(value, str) else ""
-        if not phrase:
-            raise _build_lexicon_error(location, f"has the phrase {value!r}, which has no word")
-        if phrase in phrases:
-            raise _build_lexicon_error(location, f"has the phrase {value!r} twice")
-        phrases.append(phrase)
-    return tuple(phrases)
-
-
-def _parse_patterns(location: str, values: Any) -> tuple[re.Pattern[str], ...]:
-    patterns: list[re.Pattern[str]] = []
-    for value in values:
-        try:
-            patterns.append(re.compile(speed_up_word_start(value), re.MULTILINE))
-        except (re.error, TypeError) as error:
-            raise _build_lexicon_error(
-                location, f"has the pattern {value!r}, which is no regular expression"
-            ) from error
-        if patterns[-1].search(""):
-            raise _build_lexicon_error(location, f"has the pattern {value!r}, which matches nothing at all")
-    return tuple(patterns)
 
 
 #: A word's beginning and letters that must stand there, none of them repeated, left out or one of several.
@@ -385,12 +339,7 @@ def _locate_blocks(page: Page) -> list[tuple[int, Span]]:
 
 
 def _is_inside(position: int, spans: Sequence[Span]) -> bool:
-    index = bisect_right(spans, position, key=_get_span_start) - 1
-    return index >= 0 and position < spans[index][1]
-
-
-def _get_span_start(span: Span) -> int:
-    return span[0]
+    return any(start <= position < end for start, end in spans)
 
 
 def _split_line_spans(text: str) -> Iterator[Span]:
@@ -401,13 +350,15 @@ def _split_line_spans(text: str) -> Iterator[Span]:
         start += len(line) + 1
 
 
+def find_body_spans(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
+    """Find what is between headers and footers: start and end of each piece of text that is not empty."""
+    edges = [0, *chain.from_iterable(furniture), len(text)]
+    return ((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
+
+
 def _find_top_lines(text: str, furniture: Sequence[Span]) -> list[Span]:
-    return list(
-        islice(
-            (line_span for line_span in _split_line_spans(text) if not _is_inside(line_span[0], furniture)),
-            _TOP_LINE_COUNT,
-        )
-    )
+    body_spans = (line_span for line_span in _split_line_spans(text) if not _is_inside(line_span[0], furniture))
+    return list(islice(body_spans, _TOP_LINE_COUNT))
 
 
 def _find_title_spans(text: str, top_spans: Iterable[Span]) -> list[Span]:
@@ -485,7 +436,6 @@ def _find_cues(
 ) -> list[Cue]:
     text = page.text
     title_spans, (starts, ends) = _find_title_spans(text, top_spans), _find_heading_edges(page, block_spans)
-    block_numbers, block_starts = [number for number, _ in block_spans], [span[0] for _, span in block_spans]
 
     def is_in_zone(span: Span, group: CueGroup) -> bool:
         if group.zone == "title":
@@ -513,13 +463,11 @@ def _find_cues(
                     for match in pattern.finditer(text)
                     if not _is_inside(match.start(), furniture)
                 ]
-    cues: list[Cue] = []
-    for term, span, group in candidates:
-        if is_in_zone(span, group):
-            index = bisect_right(block_starts, span[0]) - 1
-            block = block_numbers[index] if index >= 0 else -1
-            cues.append(Cue(group.document_type, group.id, group.zone, group.weight, block, *span, term))
-    return cues
+    return [
+        Cue(group.document_type, group.id, group.zone, group.weight, *span, term)
+        for term, span, group in candidates
+        if is_in_zone(span, group)
+    ]
 
 
 def _resolve_overlaps(cues: Iterable[Cue], text_length: int) -> tuple[Cue, ...]:
@@ -562,14 +510,6 @@ def _find_beginning_signs(
 def _mask_running_numbers(line: str, is_furniture: bool) -> str:
     """The line as it may come back on the next page: in a running header the numbers change."""
     return re.sub(r"\d+", "#", line) if is_furniture else line
-
-
-def _find_page_counts(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(text))
-
-
-def _find_record_numbers(text: str) -> frozenset[str]:
-    return frozenset(match[1].lower() for match in _RECORD_NUMBER_PATTERN.finditer(text))
 
 
 def _get_line(text: str, position: int) -> str:

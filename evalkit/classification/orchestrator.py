@@ -21,7 +21,7 @@ from evalkit.classification.document_result import Attempt, UsageReport, UsageTo
 from evalkit.classification.findings import build_agent_failure, deduplicate_model_findings, is_agent_failure
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
-from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
@@ -101,7 +101,6 @@ class RetryOrchestrator:
         self._include_rule_findings = include_rule_findings
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
-        self._classifier = PrimaryClassifier()
         shipped_verifiers = list_shipped_verifiers(v3)
         self._verifiers: tuple[Verifier, ...] = (*shipped_verifiers, *own_verifiers)
         self._own_verifiers = tuple(own_verifiers)
@@ -138,9 +137,7 @@ class RetryOrchestrator:
             except ValidationError as error:
                 return None, [build_unparseable_issue(_describe_first_error(error))]
         page_ranges = split_into_windows(bundle, self._window_characters)
-        model_answers = await question_cache.ask_all(
-            self._classifier.build_question(bundle, pages) for pages in page_ranges
-        )
+        model_answers = await question_cache.ask_all(ClassifierQuestion(bundle, pages) for pages in page_ranges)
         classifications = [answer.value for answer in model_answers if answer.value is not None]
         if len(classifications) == len(model_answers):
             window_answers = list(zip(page_ranges, classifications, strict=True))

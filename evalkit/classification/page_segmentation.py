@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from evalkit.classification.lexicon import LexiconReading
 from evalkit.classification.schema import DocumentType
@@ -35,6 +36,7 @@ _DOUBTFUL_RANGE = (0.35, 0.9)
 _MIN_BEGINNING_WEIGHT = 3.0
 _MIN_TYPE_PROBABILITY = 0.002
 _SHORT_PAGE_END, _FULL_PAGE_END, _TOO_FEW_PAGES = 0.6, 0.82, 2
+_SHORT_LINE_LENGTH = 40
 _TYPE_SIZE_TOLERANCE, _MARGIN_TOLERANCE, _WORD_SAMPLE_STEP = 0.06, 0.015, 8
 _BEGINNING_SIGN_IDS = frozenset(
     {
@@ -47,7 +49,7 @@ _NUMBERED_LINE_PATTERN = re.compile(r"[ \t]*\(?(\d{1,2})[.)][ \t]")
 _SENTENCE_END_PATTERN = re.compile(r"[.!?:;)\]\"'_]\s*$")
 _DIGITS_PATTERN = re.compile(r"\d+")
 _MASKED_PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*#(?:\s*(?:of|/)\s*#)?")
-_PERSON_IDENTIFIER_KINDS: tuple[IdentifierKind, ...] = ("patient", "date_of_birth")
+_PERSON_IDENTIFIER_KINDS: frozenset[IdentifierKind] = frozenset({"patient", "date_of_birth"})
 
 #: Every sign that there is, and what it would say for a new document (log odds) if nothing had been learned.
 JOIN_SIGNS: Mapping[str, float] = {
@@ -164,16 +166,17 @@ def _find_readability_changes(pages: Sequence[ScoredPage]) -> set[int]:
 
     What the embedded model cannot read, another language for instance, is not of the type that is beside it.
     """
-    changes: set[int] = set()
-    was_informative: bool | None = None
-    for index, page in enumerate(pages):
-        is_informative = not is_uninformative(page.lexicon_reading)
-        if not is_informative and not _has_much_text(page.lexicon_reading):
-            continue
-        if was_informative is not None and is_informative is not was_informative:
-            changes.add(index)
-        was_informative = is_informative
-    return changes
+    readings = [page.lexicon_reading for page in pages]
+    has_much_to_say = [
+        (index, not is_uninformative(reading))
+        for index, reading in enumerate(readings)
+        if not is_uninformative(reading) or _has_much_text(reading)
+    ]
+    return {
+        index
+        for (_, was_informative), (index, is_informative) in pairwise(has_much_to_say)
+        if is_informative is not was_informative
+    }
 
 
 def _has_much_text(reading: LexiconReading) -> bool:
@@ -286,108 +289,93 @@ def _find_join_signs(
     reading: LexiconReading,
     previous_counts: Sequence[tuple[int, int]],
     page_counts: Sequence[tuple[int, int]],
-) -> Iterable[str]:
-    yield "always"
+) -> list[str]:
+    """Name the signs of letterheads, page counts, numbers, persons and sentences, in no particular order."""
     known_lines = {sign.line for sign in previous_reading.beginning_signs} | set(previous_reading.top_lines)
     new_sign_ids = {sign.id for sign in reading.beginning_signs if sign.line not in known_lines} & _BEGINNING_SIGN_IDS
-    yield from sorted(new_sign_ids)
-    if new_sign_ids == {"title"}:
-        yield "title-alone"
-    if previous_reading.is_signed_off:
-        yield "signed-off-before"
-    if any(sign.id == "cover-sheet" for sign in previous_reading.beginning_signs):
-        yield "cover-sheet-before"
-    yield from _find_page_count_signs(previous_counts, page_counts)
-    if previous_reading.record_numbers and reading.record_numbers:
-        yield "same-record" if previous_reading.record_numbers & reading.record_numbers else "other-record"
-    yield from _find_identity_signs(previous_reading.page, reading, new_sign_ids)
-    yield from _find_text_signs(previous_reading, reading)
+    is_numbered = bool(previous_reading.record_numbers and reading.record_numbers)
+    shares_number = not previous_reading.record_numbers.isdisjoint(reading.record_numbers)
+    is_present = {
+        "always": True,
+        "title-alone": new_sign_ids == {"title"},
+        "signed-off-before": previous_reading.is_signed_off,
+        "cover-sheet-before": any(sign.id == "cover-sheet" for sign in previous_reading.beginning_signs),
+        "same-record": is_numbered and shares_number,
+        "other-record": is_numbered and not shares_number,
+        **_check_page_count_signs(previous_counts, page_counts),
+        **_check_identity_signs(previous_reading.page, reading, new_sign_ids),
+        **_check_text_signs(previous_reading, reading),
+    }
+    return [*sorted(new_sign_ids), *(name for name, is_there in is_present.items() if is_there)]
 
 
-def _find_page_count_signs(
+def _check_page_count_signs(
     previous_counts: Sequence[tuple[int, int]], page_counts: Sequence[tuple[int, int]]
-) -> Iterable[str]:
-    """Page 1 of 3 begins a document, page 2 of 3 behind page 1 of 3 goes on."""
-    if any((number - 1, total) in previous_counts for number, total in page_counts if number > 1):
-        yield "count-goes-on"
-    elif any(number == 1 for number, _ in page_counts):
-        yield "count-begins"
-    elif page_counts:
-        yield "count-later"
-    if any(number == total for number, total in previous_counts):
-        yield "count-ended-before"
+) -> dict[str, bool]:
+    """Page 1 of 3 begins a document, page 2 of 3 behind page 1 of 3 continues it."""
+    is_continuing = any((number - 1, total) in previous_counts for number, total in page_counts if number > 1)
+    is_first = any(number == 1 for number, _ in page_counts)
+    return {
+        "count-goes-on": is_continuing,
+        "count-begins": is_first and not is_continuing,
+        "count-later": bool(page_counts) and not is_first and not is_continuing,
+        "count-ended-before": any(number == total for number, total in previous_counts),
+    }
 
 
-def _find_identity_signs(previous_page: Page, reading: LexiconReading, new_sign_ids: set[str]) -> Iterable[str]:
+def _check_identity_signs(previous_page: Page, reading: LexiconReading, new_sign_ids: set[str]) -> dict[str, bool]:
     previous_identity, page_identity = (
         {identifier.kind: identifier.normal for identifier in page.identifiers}
         for page in (previous_page, reading.page)
     )
-    shared_kinds: list[IdentifierKind] = [
-        kind for kind in _PERSON_IDENTIFIER_KINDS if kind in previous_identity and kind in page_identity
-    ]
-    if (
-        not shared_kinds
-        and not _has_stamped_record_number(previous_page)
-        and not _has_stamped_record_number(reading.page)
-    ):
-        shared_kinds = ["mrn"] if "mrn" in previous_identity and "mrn" in page_identity else []
-    if any(previous_identity[kind] == page_identity[kind] for kind in shared_kinds):
-        yield "same-person"
-    elif shared_kinds:
-        yield "other-person"
-    if "report_date" in previous_identity and "report_date" in page_identity:
-        yield "same-date" if previous_identity["report_date"] == page_identity["report_date"] else "other-date"
-    if page_identity and "report_date" not in page_identity and not new_sign_ids & {"patient-block", "title"}:
-        yield "strip-alone"
-    if page_identity and any(
-        block.furniture and _has_identifier(block.text, reading.page) for block in reading.page.blocks
-    ):
-        yield "named-in-strip"
+    shared_kinds = previous_identity.keys() & page_identity.keys()
+    compared_kinds = shared_kinds & _PERSON_IDENTIFIER_KINDS
+    if not (compared_kinds or _has_stamped_record_number(previous_page) or _has_stamped_record_number(reading.page)):
+        compared_kinds = shared_kinds & {"mrn"}
+    is_same_person = any(previous_identity[kind] == page_identity[kind] for kind in compared_kinds)
+    is_same_date = previous_identity.get("report_date") == page_identity.get("report_date")
+    person_values = [identifier.value for identifier in reading.page.identifiers if identifier.kind != "report_date"]
+    return {
+        "same-person": is_same_person,
+        "other-person": bool(compared_kinds) and not is_same_person,
+        "same-date": "report_date" in shared_kinds and is_same_date,
+        "other-date": "report_date" in shared_kinds and not is_same_date,
+        "strip-alone": bool(page_identity)
+        and "report_date" not in page_identity
+        and new_sign_ids.isdisjoint({"patient-block", "title"}),
+        "named-in-strip": _has_furniture_with(reading.page, person_values),
+    }
 
 
 def _has_stamped_record_number(page: Page) -> bool:
     """The record number is in a header or footer, where whoever put the packet together may have stamped one."""
-    record_numbers = [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"]
-    return any(
-        block.furniture and record_number in block.text for block in page.blocks for record_number in record_numbers
-    )
+    return _has_furniture_with(page, [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"])
 
 
-def _has_identifier(text: str, page: Page) -> bool:
-    return any(identifier.kind != "report_date" and identifier.value in text for identifier in page.identifiers)
+def _has_furniture_with(page: Page, texts: Sequence[str]) -> bool:
+    return any(block.furniture and text in block.text for block in page.blocks for text in texts)
 
 
-def _find_text_signs(previous_reading: LexiconReading, reading: LexiconReading) -> Iterable[str]:
+def _check_text_signs(previous_reading: LexiconReading, reading: LexiconReading) -> dict[str, bool]:
     top_lines = reading.top_lines
     bottom_line = _get_last_line(previous_reading)
-    if top_lines and top_lines[0][0].islower():
-        yield "mid-sentence"
-    if (
-        bottom_line
-        and len(bottom_line) > 40
+    first_lines = [_DIGITS_PATTERN.sub("#", lines[0]) for lines in (top_lines, previous_reading.top_lines) if lines]
+    first_numbers = _find_list_numbers(top_lines[:2])
+    last_numbers = _find_list_numbers(previous_reading.page.text.split("\n"))
+    return {
+        "mid-sentence": bool(top_lines) and top_lines[0][0].islower(),
+        "sentence-open-before": len(bottom_line) > _SHORT_LINE_LENGTH
         and not _SENTENCE_END_PATTERN.search(bottom_line)
-        and not previous_reading.is_signed_off
-    ):
-        yield "sentence-open-before"
-    list_numbers = [
-        int(match[1])
-        for line in previous_reading.page.text.split("\n")
-        if (match := _NUMBERED_LINE_PATTERN.match(line))
-    ]
-    first_number = next(
-        (int(match[1]) for line in top_lines[:2] if (match := _NUMBERED_LINE_PATTERN.match(line))), None
-    )
-    if first_number is not None and list_numbers and first_number == list_numbers[-1] + 1:
-        yield "list-goes-on"
-    if any(_CONTINUED_PATTERN.search(line) for line in top_lines[:4]):
-        yield "continued"
-    if (
-        top_lines
-        and previous_reading.top_lines
-        and _DIGITS_PATTERN.sub("#", top_lines[0]) == _DIGITS_PATTERN.sub("#", previous_reading.top_lines[0])
-    ):
-        yield "same-top-line"
+        and not previous_reading.is_signed_off,
+        "list-goes-on": bool(first_numbers and last_numbers) and first_numbers[0] == last_numbers[-1] + 1,
+        "continued": any(_CONTINUED_PATTERN.search(line) for line in top_lines[:4]),
+        "same-top-line": len(first_lines) == 2 and first_lines[0] == first_lines[1],
+    }
+
+
+def _find_list_numbers(lines: Iterable[str]) -> list[int]:
+    """The numbers with which lines of a list begin."""
+    return [int(match[1]) for line in lines if (match := _NUMBERED_LINE_PATTERN.match(line))]
 
 
 def _get_last_line(reading: LexiconReading) -> str:
@@ -395,30 +383,23 @@ def _get_last_line(reading: LexiconReading) -> str:
     return next((text.rsplit("\n", 1)[-1].strip() for text in reversed(body_texts) if text.strip()), "")
 
 
-def _find_layout_signs(previous_page: Page, page: Page, stamps: AbstractSet[str]) -> Iterable[str]:
+def _find_layout_signs(previous_page: Page, page: Page, stamps: AbstractSet[str]) -> list[str]:
+    """Name the signs of the print: where the page before ends, headers and footers, size of type, left margin."""
     text_end = _find_text_end(previous_page)
-    if text_end is not None:
-        if text_end < _SHORT_PAGE_END:
-            yield "short-before"
-        elif text_end > _FULL_PAGE_END:
-            yield "full-before"
     previous_furniture, page_furniture = _collect_furniture(previous_page) - stamps, _collect_furniture(page) - stamps
-    if previous_furniture & page_furniture:
-        yield "same-furniture"
-    elif previous_furniture and page_furniture:
-        yield "other-furniture"
-    elif page_furniture:
-        yield "furniture-begins"
-    elif previous_furniture:
-        yield "furniture-ends"
-    sizes, margins = (
-        (_measure_type_size(previous_page), _measure_type_size(page)),
-        (_measure_left_margin(previous_page), _measure_left_margin(page)),
-    )
-    if min(sizes) and abs(sizes[0] - sizes[1]) > _TYPE_SIZE_TOLERANCE * max(sizes):
-        yield "other-type-size"
-    if min(margins) and abs(margins[0] - margins[1]) > _MARGIN_TOLERANCE:
-        yield "other-margin"
+    sizes = _measure_type_size(previous_page), _measure_type_size(page)
+    margins = _measure_left_margin(previous_page), _measure_left_margin(page)
+    is_present = {
+        "short-before": text_end is not None and text_end < _SHORT_PAGE_END,
+        "full-before": text_end is not None and text_end > _FULL_PAGE_END,
+        "same-furniture": bool(previous_furniture & page_furniture),
+        "other-furniture": bool(previous_furniture and page_furniture) and not previous_furniture & page_furniture,
+        "furniture-begins": bool(page_furniture) and not previous_furniture,
+        "furniture-ends": bool(previous_furniture) and not page_furniture,
+        "other-type-size": min(sizes) > 0 and abs(sizes[0] - sizes[1]) > _TYPE_SIZE_TOLERANCE * max(sizes),
+        "other-margin": min(margins) > 0 and abs(margins[0] - margins[1]) > _MARGIN_TOLERANCE,
+    }
+    return [name for name, is_there in is_present.items() if is_there]
 
 
 def _find_text_end(page: Page) -> float | None:

@@ -1,8 +1,8 @@
 """The primary classifier: which document types does the record hold, on which pages, by what evidence?
 
 A language model is asked with the whole text. Offline, the same question is answered by the embedded model: each page is
-read (``lexicon``), pages are joined to documents (``sequence``), and each document takes its most probable type
-(``judging``), or none where that is not probable enough. Whatever the text, that answer keeps the rules that V1 and V2
+read (``lexicon``), pages are joined to documents (``page_segmentation``), and each document takes its most probable
+type (``type_scoring``), or none where that is not probable enough. Whatever the text, that answer keeps the rules that V1 and V2
 check.
 """
 
@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from evalkit.classification.classifier_answer import build_answer_schema, parse_classifier_answer
-from evalkit.classification.lexicon import Cue, LexiconReading, Span, load_lexicon
+from evalkit.classification.lexicon import Cue, LexiconReading, Span, find_body_spans, load_lexicon
 from evalkit.classification.model_weights import ModelWeights
 from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageJoin, segment_pages
 from evalkit.classification.schema import (
@@ -89,6 +89,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     answer_type = ClassificationOutput
 
     def __init__(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> None:
+        """``pages``: the first and the last of those that are asked about; None: all."""
         self.bundle = bundle
         self._first_page, self._last_page = pages or (1, bundle.total_pages)
 
@@ -113,14 +114,6 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     def parse_answer(self, text: str) -> ClassificationOutput:
         """The classification, its quotes cut out of the document."""
         return parse_classifier_answer(text, self.bundle)
-
-
-class PrimaryClassifier:
-    """Asks what a document is."""
-
-    def build_question(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> ClassifierQuestion:
-        """The question about this document, or about these of its pages (first and last)."""
-        return ClassifierQuestion(bundle, pages)
 
 
 @cache
@@ -198,14 +191,6 @@ class _ScoredDocument:
     joins: tuple[PageJoin, ...]
     """Those on its pages, its first included."""
 
-    @property
-    def lexicon_scores(self) -> ScoreByType:
-        return self.type_scores.lexicon_scores
-
-    @property
-    def types_by_probability(self) -> list[DocumentType]:
-        return self.type_scores.types_by_probability
-
 
 def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _ScoredDocument:
     type_scores = pages[0].type_scores if len(pages) == 1 else combine_pages(pages)
@@ -215,27 +200,23 @@ def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _
     ]
     page_numbers = {page.lexicon_reading.page.page_num for page in pages}
     own_joins = tuple(join for join in joins if join.page_num in page_numbers)
-    dominant_type = type_scores.types_by_probability[0]
-    if type_scores.probabilities[dominant_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
-        evidence = _choose_evidence(evidence_pages, dominant_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
-        if evidence:
-            return _ScoredDocument(
-                tuple(pages),
-                type_scores,
-                dominant_type,
-                _compose_presences(evidence_pages, type_scores, dominant_type, evidence),
-                own_joins,
-            )
-    return _ScoredDocument(
-        tuple(pages), type_scores, None, _build_undecided_presences(evidence_pages, type_scores), own_joins
+    likely_type = type_scores.types_by_probability[0]
+    evidence: tuple[Evidence, ...] = ()
+    if type_scores.probabilities[likely_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
+        evidence = _choose_evidence(evidence_pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
+    composition = (
+        _compose_presences(evidence_pages, type_scores, likely_type, evidence)
+        if evidence
+        else _build_undecided_presences(evidence_pages, type_scores)
     )
+    return _ScoredDocument(tuple(pages), type_scores, likely_type if evidence else None, composition, own_joins)
 
 
 def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:
     body_texts = (
         page.lexicon_reading.page.text[start:end]
         for page in pages
-        for start, end in _find_body_spans(page.lexicon_reading.furniture, len(page.lexicon_reading.page.text))
+        for start, end in find_body_spans(page.lexicon_reading.page.text, page.lexicon_reading.furniture)
     )
     return sum(len(body_text.split()) for body_text in body_texts) >= MIN_DOCUMENT_WORDS
 
@@ -350,13 +331,15 @@ def _build_segment(segment_index: int, document: _ScoredDocument) -> Segment:
 
 
 def _write_reasoning(document: _ScoredDocument) -> str:
-    first_type, second_type = document.types_by_probability[:2]
+    first_type, second_type = document.type_scores.types_by_probability[:2]
     strongest_terms = _list_strongest_terms(document, first_type)
     doubts = "".join(f" {_describe_doubt(join)}." for join in document.joins if join.is_doubtful)
     if document.dominant_type is None:
         terms_text = f" ({strongest_terms})" if strongest_terms else ""
         return f"Too little or too even evidence to tell: most speaks for {first_type.value}{terms_text}, then {second_type.value}.{doubts}"
-    second_terms = _list_strongest_terms(document, second_type) if document.lexicon_scores[second_type] else ""
+    second_terms = (
+        _list_strongest_terms(document, second_type) if document.type_scores.lexicon_scores[second_type] else ""
+    )
     second_text = (
         f"; {second_type.value} is next ({second_terms})" if second_terms else "; nothing speaks for another type"
     )
@@ -388,17 +371,15 @@ def _list_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
 def _write_self_evaluation(documents: Sequence[_ScoredDocument]) -> str:
     if not documents:
         return "There is no page."
-    least_sure_index = min(range(len(documents)), key=lambda index: _get_top_probability(documents[index]))
-    first_type, second_type = documents[least_sure_index].types_by_probability[:2]
+    least_sure_index = min(
+        range(len(documents)), key=lambda index: max(documents[index].type_scores.probabilities.values())
+    )
     type_scores = documents[least_sure_index].type_scores
+    first_type, second_type = type_scores.types_by_probability[:2]
     return (
         f"Computed from lexicon {load_lexicon().version} and weights {documents[0].pages[0].model_weights.version} without a language model; least sure "
         f"of segment {least_sure_index + 1}: {first_type.value} {_compute_confidence(type_scores, first_type):.0%}, {second_type.value} {_compute_confidence(type_scores, second_type):.0%}."
     )
-
-
-def _get_top_probability(document: _ScoredDocument) -> float:
-    return document.type_scores.probabilities[document.types_by_probability[0]]
 
 
 # ------------------------------------------------------------------------------------------------- evidence
@@ -497,7 +478,7 @@ def _get_cue_start(cue: Cue) -> int:
 
 def _split_passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
     """Sentences, lines and table rows; a heading or one of less than three words takes the next one with it."""
-    for start, end in _find_body_spans(furniture, len(text)):
+    for start, end in find_body_spans(text, furniture):
         pending_span: Span | None = None
         for part_span in [*_split_at_passage_ends(text, start, end), (end, end)]:
             if part_span[0] == end or _PAGE_FURNITURE_PATTERN.search(text, *part_span):
@@ -506,9 +487,9 @@ def _split_passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
                 pending_span = None
                 continue
             combined_span = (pending_span[0] if pending_span else part_span[0], part_span[1])
-            if _is_long_enough(text[slice(*combined_span)]) and (
-                pending_span or not _is_heading(text[slice(*combined_span)])
-            ):
+            passage = text[slice(*combined_span)]
+            is_heading = passage.endswith(":") or passage.isupper()
+            if _is_long_enough(passage) and (pending_span or not is_heading):
                 yield combined_span
                 pending_span = None
             else:
@@ -531,20 +512,6 @@ def _is_long_enough(passage: str) -> bool:
     return len(passage.split()) >= MIN_QUOTE_WORDS
 
 
-def _is_heading(passage: str) -> bool:
-    return passage.endswith(":") or passage.isupper()
-
-
-def _find_body_spans(furniture: Sequence[Span], text_length: int) -> Iterator[Span]:
-    cursor = 0
-    for start, end in furniture:
-        if cursor < start:
-            yield cursor, start
-        cursor = end
-    if cursor < text_length:
-        yield cursor, text_length
-
-
 def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[Cue]) -> Span:
     """The passage, or where it is too long for a quote the words around its weightiest cue."""
     word_spans = [match.span() for match in _WORD_PATTERN.finditer(text, start, end)]
@@ -564,7 +531,10 @@ def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     if not segments:
         return ()
     page_total = sum(segment.segment_page_count for segment in segments)
-    presences_by_type = {kind: [_get_presence(segment, kind) for segment in segments] for kind in DocumentType}
+    presences = [presence for segment in segments for presence in segment.segment_composition]
+    presences_by_type = {
+        kind: [presence for presence in presences if presence.document_type is kind] for kind in DocumentType
+    }
     page_weights = [segment.segment_page_count / page_total for segment in segments]
     shares = normalise_shares(
         [
@@ -586,10 +556,6 @@ def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
         )
         for kind, share in zip(DocumentType, shares, strict=True)
     )
-
-
-def _get_presence(segment: Segment, kind: DocumentType) -> TypePresence:
-    return next(presence for presence in segment.segment_composition if presence.document_type is kind)
 
 
 def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:

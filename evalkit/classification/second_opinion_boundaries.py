@@ -278,16 +278,16 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
         ),
         None,
     )
-    if address:
-        is_dated = _has_report_date(page) and not _has_report_date(previous_pages[-1])
-        yield BoundarySign(3.0 if is_dated else 2.0, "has a letterhead of its own", address)
+    is_dated = _has_report_date(page) and not _has_report_date(previous_pages[-1])
     title = next((line for line in new_lines[:6] if _is_title(line)), None)
-    if title:
-        yield BoundarySign(2.0, "has a title", title)
-    opening = next((line for line in new_lines[:4] if _OPENING_PATTERN.match(line)), None)
-    if opening:
-        yield BoundarySign(1.5, "begins as documents begin", opening[:_MAX_TITLE_LENGTH])
-    if any(_CONTINUED_PATTERN.search(line) for line in _split_lines(page.text)[:_HEAD_LINES]):
+    opening = next((line[:_MAX_TITLE_LENGTH] for line in new_lines[:4] if _OPENING_PATTERN.match(line)), None)
+    head_signs = (
+        BoundarySign(3.0 if is_dated else 2.0, "has a letterhead of its own", address),
+        BoundarySign(2.0, "has a title", title),
+        BoundarySign(1.5, "begins as documents begin", opening),
+    )
+    yield from (sign for sign in head_signs if sign.quote)
+    if any(_CONTINUED_PATTERN.search(line) for line in head_lines):
         yield BoundarySign(-3.0, "says that it is continued")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import tomllib
-from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from string import Formatter
@@ -15,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from evalkit.classification.bounded_regex import check_pattern_speed, compile_pattern, search_with_timeout
 from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.core.records import describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonicalise
@@ -146,13 +146,9 @@ class _TemplateValues(dict[str, object]):
         return "–"
 
 
-def normalise_name(text: str) -> str:
-    """Letters and digits alone, to compare names by."""
-    return _normalise_cached_name(text)
-
-
 @lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
-def _normalise_cached_name(text: str) -> str:
+def normalise_name(text: str) -> str:
+    """Reduce a name to letters and digits, to compare names by."""
     return "".join(filter(str.isalnum, canonicalise(text)))
 
 
@@ -312,7 +308,7 @@ class Traps(_TrapModel):
 
     @model_validator(mode="after")
     def _check_unique_ids(self) -> Traps:
-        ids = [row.id for kind in TRAP_KINDS for row in getattr(self, kind)]
+        ids = [row.id for row in self.rows]
         if repeated_ids := sorted({row_id for row_id in ids if ids.count(row_id) > 1}):
             raise ValueError(f"several rows have the id {', '.join(repeated_ids)}")
         return self
@@ -338,12 +334,11 @@ class Traps(_TrapModel):
             if trap.replaces and trap.id not in shipped_ids:
                 raise ValueError(f"{trap.id}: no shipped row has this id that it could replace; leave replaces away")
 
-        def merge_kind(shipped_rows: Sequence[Trap], site_rows: Sequence[Trap]) -> Iterator[Trap]:
-            by_id = {site_row.id: site_row for site_row in site_rows}
-            yield from (by_id.pop(site_row.id, site_row) for site_row in shipped_rows)
-            yield from by_id.values()
-
-        rows_by_kind = {kind: tuple(merge_kind(getattr(self, kind), getattr(site_traps, kind))) for kind in TRAP_KINDS}
+        # In the shipped order, each row replaced where it stands; new ones come behind.
+        rows_by_kind = {
+            kind: tuple({trap.id: trap for trap in (*getattr(self, kind), *getattr(site_traps, kind))}.values())
+            for kind in TRAP_KINDS
+        }
         return Traps.model_validate({"version": f"{self.version}+{site_traps.version}", **rows_by_kind})
 
 
@@ -408,18 +403,5 @@ def parse_traps(text: str, source_name: str = "traps") -> Traps:
 
 
 def _build_trap_error(source_name: str, rows: Any, error: ValidationError) -> UsageError:
-    first_error = error.errors(include_url=False, include_input=False)[0]
-    location_parts, node = [], rows
-    for part in first_error["loc"]:
-        try:
-            node = node[part]
-        except (KeyError, IndexError, TypeError):
-            node = None
-        row_id = node.get("id") if isinstance(node, dict) else None
-        location_parts.append(f"{part} ({row_id})" if row_id else str(part))
-    message = first_error["msg"].removeprefix("Value error, ")
-    return UsageError(
-        f"{source_name}: {' → '.join(location_parts)}: {message}".replace(": : ", ": "),
-        code="TRAPS",
-        remedy="Correct that row.",
-    )
+    problem = describe_first_row_error(error, rows)
+    return UsageError(f"{source_name}: {problem}", code="TRAPS", remedy="Correct that row.")

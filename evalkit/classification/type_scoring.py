@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.lexicon import Cue, Lexicon, LexiconReading, Span, apply_lexicon, score_cues
+from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
 from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_model_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
@@ -67,7 +67,7 @@ class ScoreContribution:
     """One thing that spoke for or against types."""
 
     name: str
-    """A term, or one of ``LEXICON_KINDS``."""
+    """A term, or one of ``LEXICON_FEATURE_NAMES``."""
     weights: tuple[float, ...]
     """What it adds for each type, in the order of ``DocumentType``."""
     is_term: bool
@@ -80,7 +80,7 @@ class ClassificationScores:
     lexicon_scores: Mapping[DocumentType, float]
     """The lexicon's."""
     lexicon_features: LexiconFeatures
-    """How the lexicon is heard: by each of ``LEXICON_KINDS`` a number a type."""
+    """How the lexicon is heard: by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     terms: tuple[str, ...]
     """Those that were found, each once."""
     model_weights: ModelWeights
@@ -150,19 +150,18 @@ def softmax(logits: Sequence[float]) -> list[float]:
     return [exponential / total for exponential in exponentials]
 
 
-def score_page(page: Page, lexicon: Lexicon | None = None, model_weights: ModelWeights | None = None) -> ScoredPage:
+def score_page(page: Page, model_weights: ModelWeights | None = None) -> ScoredPage:
     """The page, read once for all that is asked of it."""
     model_weights = load_model_weights() if model_weights is None else model_weights
-    reading = apply_lexicon(page, lexicon)
+    reading = apply_lexicon(page)
     return ScoredPage(reading, tuple(_find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
 
 
 def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: ModelWeights) -> dict[str, None]:
     """As :func:`extract_terms`, without places, which are rarely asked for."""
     weighted_terms: dict[str, None] = {}
-    cursor = 0
-    for start, end in (*furniture, (len(text), len(text))):
-        words = [word.lower() for word in _WORD_PATTERN.findall(text, cursor, start)]
+    for start, end in find_body_spans(text, furniture):
+        words = [word.lower() for word in _WORD_PATTERN.findall(text, start, end)]
         weighted_terms.update(
             dict.fromkeys(
                 word for word in words if word in model_weights.weights_by_term and len(word) >= _MIN_WORD_LENGTH
@@ -174,23 +173,20 @@ def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: Mo
             if next_word in model_weights.second_words.get(word, ())
         )
         weighted_terms.update(dict.fromkeys(pairs))
-        cursor = end
     return weighted_terms
 
 
 def extract_terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
     """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
-    cursor = 0
-    for start, end in (*furniture, (len(text), len(text))):
+    for start, end in find_body_spans(text, furniture):
         previous_word: Term | None = None
-        for match in _WORD_PATTERN.finditer(text, cursor, start):
+        for match in _WORD_PATTERN.finditer(text, start, end):
             word = Term(match.group().lower(), match.start(), match.end())
             if previous_word is not None:
                 yield Term(f"{previous_word.text} {word.text}", previous_word.start, word.end)
             if len(word.text) >= _MIN_WORD_LENGTH:
                 yield word
             previous_word = word
-        cursor = end
 
 
 def combine_pages(pages: Sequence[ScoredPage]) -> ClassificationScores:
@@ -206,7 +202,7 @@ def compute_term_weight(term_count: int) -> float:
 
 
 def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[DocumentType, float], LexiconFeatures]:
-    """The lexicon's scores of all pages together; and by each of ``LEXICON_KINDS`` a number a type."""
+    """The lexicon's scores of all pages together; and by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     total_length = sum(len(reading.page.text) for reading in readings)
     edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
     opening_cues: list[Cue] = []
@@ -253,7 +249,6 @@ def _find_term_cues(page: ScoredPage) -> Iterator[Cue]:
                 "learned",
                 "body",
                 highest - second_highest,
-                -1,
                 term.start,
                 term.end,
                 term.text,

@@ -707,7 +707,7 @@ def _is_ordinary_word(word: str) -> bool:
 def _load_ordinary_words() -> frozenset[str]:
     """Words in small letters that are nobody's name: those of files, of forms and of the five types."""
     groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
-    vendor_names = (chain([name], other_names) for name, other_names in load_lexicon().vendor_aliases)
+    vendor_names = (chain([vendor.name], vendor.aliases) for vendor in load_lexicon().vendors)
     joined_text = " ".join(chain.from_iterable(chain(groups, vendor_names)))
     return _NON_NAME_WORDS | {word.casefold() for word in _LETTERS_PATTERN.findall(f"{joined_text} {_FILE_NAME_WORDS}")}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalkit.classification.document_result import DocumentResult, UsageReport, UsageTotal
 from evalkit.classification.page_windows import join_answers, split_into_windows
-from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.core.clocks import current_timestamp
 from evalkit.core.log_events import log_event
@@ -115,7 +115,7 @@ class FieldExtractor:
         if not bundle.has_text:
             return None
         page_windows = split_into_windows(bundle, self.window_characters)
-        answers = [await model.ask(PrimaryClassifier().build_question(bundle, pages)) for pages in page_windows]
+        answers = [await model.ask(ClassifierQuestion(bundle, pages)) for pages in page_windows]
         window_answers = [
             (pages, answer.value)
             for pages, answer in zip(page_windows, answers, strict=True)

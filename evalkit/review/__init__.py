@@ -90,7 +90,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Pictures with lit passages are for notebooks: the expert's screen, of which there are many, goes without their library.
-    if name in ("LitPage", "PageView", "view"):
+    # Pages with highlighted passages are for notebooks: the experts' many screens do without the image library.
+    if name in ("HighlightedPage", "PageView", "view"):
         return getattr(import_module("evalkit.review.page_view"), name)
     raise AttributeError(f"module 'evalkit.review' has no attribute {name!r}")

@@ -15,7 +15,6 @@ from typing import Any
 from evalkit.classification.autofix import AutoFixEngine
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review.corrections import CLASSIFICATION_PARTS, ClassificationPart, find_rule_violations
 from evalkit.review.draft import Draft, SegmentDraft
@@ -24,7 +23,7 @@ from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import Opinion
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SMEPacket
 from evalkit.review.permissions import READ_ONLY_SENTENCE
-from evalkit.review.submission import DEFAULT_VOUCHED_PARTS, Submission
+from evalkit.review.submission import DEFAULT_VOUCHED_PARTS, Submission, incomplete_review_error
 from evalkit.store import Deferral
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
@@ -154,9 +153,13 @@ class ReviewCase:
         issue_ids = (issue.issue_id for issue in self.packet.open_issues if is_counted(issue))
         return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
 
+    def _get_requirements(self, draft: Draft) -> ViewingRequirements:
+        """What has to be on screen with this draft."""
+        return _build_blind_requirements(draft) if self.is_blind else self.viewing_requirements
+
     def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
-        """What of it was not on screen yet."""
-        required = _build_blind_requirements(draft) if self.is_blind else self.viewing_requirements
+        """Find what of it was not on screen yet."""
+        required = self._get_requirements(draft)
         return ViewingRequirements(
             page_numbers=tuple(page for page in required.page_numbers if page not in draft.pages_seen),
             issue_ids=tuple(issue_id for issue_id in required.issue_ids if issue_id not in draft.evidence_seen),
@@ -179,7 +182,8 @@ class ReviewCase:
     def _unvalidatable_reason(self) -> str | None:
         if self.packet.classification is None:
             return "The classifier gave no usable answer, so there is nothing to agree with."
-        if not (violations := self._rule_violations):
+        violations = self._find_violations(DEFAULT_VOUCHED_PARTS)
+        if not violations:
             return None
         more = f" ({len(violations) - 1} more like this)" if len(violations) > 1 else ""
         return f"This answer breaks a rule, so it can only be corrected: {violations[0].message}{more}."
@@ -195,11 +199,13 @@ class ReviewCase:
             return reason
         if self.is_changed(draft):
             return self._changed_sentence
+        return self._describe_unseen(draft)
+
+    def _describe_unseen(self, draft: Draft) -> str | None:
         unseen = self.find_unseen_requirements(draft)
-        parts = [
-            *self._describe_issue_counts(unseen.issue_ids),
-            *([format_page_numbers(unseen.page_numbers)] if unseen.page_numbers else []),
-        ]
+        parts = [*self._describe_issue_counts(unseen.issue_ids)]
+        if unseen.page_numbers:
+            parts.append(format_page_numbers(unseen.page_numbers))
         return f"{_join_with_and(parts)} not yet seen" if parts else None
 
     def explain_submission_block(self, draft: Draft) -> str | None:
@@ -238,7 +244,7 @@ class ReviewCase:
             agrees=validate or None,
             corrected_dominant_type=draft.dominant_type if "dominant_type" in corrected_parts else None,
             corrected_segments=draft.segments if "segments" in corrected_parts else None,
-            corrected_mixture=_build_mixture_rows(draft) if "mixture" in corrected_parts else None,
+            corrected_mixture=list((draft.mixture or {}).items()) if "mixture" in corrected_parts else None,
             correction_notes=collect_notes(draft),
             issue_verdicts=collect_issue_verdicts(draft),
             undeterminable=undeterminable,
@@ -255,15 +261,15 @@ class ReviewCase:
     def _is_permitted_validation(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> bool:
         """Whether the press validates. ReviewRefused where what it says cannot be said with this draft."""
         if validate and undeterminable is not None:
-            raise _incomplete_review_error(
+            raise incomplete_review_error(
                 "a case cannot be validated and undeterminable at once", "Choose one of them."
             )
         if validate and (reason := self.explain_validation_block(draft)):
-            raise _incomplete_review_error(
+            raise incomplete_review_error(
                 reason.rstrip("."), "Look at what is missing, or submit what you say instead."
             )
         if not validate and undeterminable is None and (obstacle := self._find_submission_obstacle(draft)):
-            raise _incomplete_review_error(*obstacle)
+            raise incomplete_review_error(*obstacle)
         return validate
 
     @cached_property
@@ -276,22 +282,18 @@ class ReviewCase:
         answer = self.packet.classification
         return AutoFixEngine().apply(answer, self.packet.open_issues)[0] if answer else None
 
-    @cached_property
-    def _rule_violations(self) -> list[Issue]:
-        return (
-            find_rule_violations(self._classification_after_repair, self.bundle, DEFAULT_VOUCHED_PARTS)
-            if self._classification_after_repair
-            else []
-        )
+    def _find_violations(self, parts: Iterable[ClassificationPart]) -> list[Issue]:
+        """The rules that the agent's answer, repaired, breaks in these parts."""
+        answer = self._classification_after_repair
+        return find_rule_violations(answer, self.bundle, parts) if answer else []
 
     def _choose_vouched_parts(self, draft: Draft) -> tuple[ClassificationPart, ...]:
         if self.is_blind:
             return DEFAULT_VOUCHED_PARTS  # shares were neither shown nor stated
         # Having looked at shares that break a rule must not stand in the way of what does not depend on them.
-        are_shares_valid = self._classification_after_repair is not None and not find_rule_violations(
-            self._classification_after_repair, self.bundle, CLASSIFICATION_PARTS
-        )
-        return CLASSIFICATION_PARTS if draft.mixture_seen and are_shares_valid else DEFAULT_VOUCHED_PARTS
+        if draft.mixture_seen and not self._find_violations(CLASSIFICATION_PARTS):
+            return CLASSIFICATION_PARTS
+        return DEFAULT_VOUCHED_PARTS
 
     @cached_property
     def _agent_draft(self) -> Draft:
@@ -351,11 +353,7 @@ def _format_page_ranges(ranges: Sequence[tuple[int, int]]) -> str:
 
 def format_page_numbers(pages: Iterable[int]) -> str:
     """``page 4``, ``pages 1 and 8``."""
-    return _format_page_ranges(_list_single_page_ranges(pages))
-
-
-def _list_single_page_ranges(pages: Iterable[int]) -> list[tuple[int, int]]:
-    return [(page, page) for page in pages]
+    return _format_page_ranges([(page, page) for page in pages])
 
 
 def _build_blind_requirements(draft: Draft) -> ViewingRequirements:
@@ -434,14 +432,3 @@ def _build_segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
 def _join_with_and(words: Sequence[str]) -> str:
     """``1``, ``1 and 2``, ``1, 2 and 3``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def _build_mixture_rows(draft: Draft) -> list[dict[str, Any]]:
-    return [
-        {"document_type": document_type, "overall_share": share}
-        for document_type, share in (draft.mixture or {}).items()
-    ]
-
-
-def _incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
-    return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

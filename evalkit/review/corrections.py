@@ -26,6 +26,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import TIE_TOLERANCE, V2ConsistencyChecker, choose_tie_winner
+from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
@@ -36,7 +37,6 @@ CLASSIFICATION_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segmen
 _TYPE_ONLY: frozenset[ClassificationPart] = frozenset({"dominant_type"})
 _SEGMENTS_ONLY: frozenset[ClassificationPart] = frozenset({"segments"})
 _MIXTURE_ONLY: frozenset[ClassificationPart] = frozenset({"mixture"})
-_NO_PARTS: frozenset[ClassificationPart] = frozenset()
 
 #: Of which parts a fault is a fault: it counts as soon as all parts of one of the sets are vouched for. Codes that are
 #: not named are about the shares of the segment that the issue names, or of the mixture if it names none.
@@ -133,7 +133,7 @@ def correct_classification(
     """The classification as the expert corrects it; at least one of the three parts is given.
 
     ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` (or tuples in that order) and perhaps
-    ``segment_composition``, in any order; ``mixture`` are dicts with ``parse_document_type``, ``overall_share`` and perhaps
+    ``segment_composition``, in any order; ``mixture`` are dicts with ``document_type``, ``overall_share`` and perhaps
     ``presence_level``. ReviewRefused where they have another shape, or where a part that was given or is vouched for
     breaks a rule of V1 or V2.
     """
@@ -150,7 +150,10 @@ def correct_classification(
         and (classification is None or len(classification.segments) <= 1)
     ):
         # One document is as mixed as its only segment.
-        presences = tuple(_convert_to_presence(mixture_entry) for mixture_entry in stated_mixture)
+        presences = tuple(
+            _build_presence(entry.document_type, entry.overall_share, entry.presence_level, entry.confidence)
+            for entry in stated_mixture
+        )
         stated_segments = (
             _build_segment(
                 1, 1, bundle.total_pages, stated_type or choose_dominant_type(stated_mixture, ()), presences
@@ -205,7 +208,8 @@ def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureE
     """The mixture that follows from segments whose pages and shares pass V1 and V2: shares sum to exactly 1."""
     weights = dict.fromkeys(DocumentType, Decimal(0))
     for segment in segments:
-        for presence, share in zip(segment.segment_composition, _get_exact_shares(segment), strict=True):
+        shares = convert_to_decimals(presence.segment_share for presence in segment.segment_composition)
+        for presence, share in zip(segment.segment_composition, shares, strict=True):
             weights[presence.document_type] += share * segment.segment_page_count
     levels = _find_strongest_levels(segments)
     return tuple(
@@ -236,7 +240,7 @@ def find_rule_violations(
 def _find_concerned_parts(issue: Issue) -> tuple[frozenset[ClassificationPart], ...]:
     default_parts = _MIXTURE_ONLY if issue.segment_index is None else _SEGMENTS_ONLY
     if issue.code == "V2-CANNOT-TELL" and issue.segment_index is None:
-        return (_NO_PARTS,)  # ground truth never says that it cannot tell
+        return (frozenset(),)  # ground truth never says that it cannot tell
     return _CONCERNED_PARTS_BY_CODE.get(issue.code, (default_parts,))
 
 
@@ -311,10 +315,8 @@ def _parse_input(model: type[_Input], raw_input: Any, field_names: Sequence[str]
     try:
         return model.model_validate(input_fields)
     except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False)[0]
-        error_path = ".".join([location, *(str(step) for step in first_error["loc"])])
         raise ReviewRefused(
-            f"{error_path}: {first_error['msg']}",
+            describe_first_error(error, location),
             code="REVIEW-SHAPE",
             remedy=f"Each item is a dict with {', '.join(field_names)}.",
         ) from None
@@ -394,19 +396,9 @@ def _build_mixture_entry(
     )
 
 
-def _convert_to_presence(mixture_entry: MixtureEntry) -> TypePresence:
-    return _build_presence(
-        mixture_entry.document_type, mixture_entry.overall_share, mixture_entry.presence_level, mixture_entry.confidence
-    )
-
-
 def _get_default_confidence(level: PresenceLevel) -> float:
     # An expert is asked what stands there, not how sure they are.
     return 0.0 if level is PresenceLevel.NO_EVIDENCE else 1.0
-
-
-def _get_exact_shares(segment: Segment) -> list[Decimal]:
-    return convert_to_decimals(presence.segment_share for presence in segment.segment_composition)
 
 
 def _find_strongest_levels(segments: Sequence[Segment]) -> Mapping[DocumentType, PresenceLevel]:

@@ -6,7 +6,7 @@ first pages, so nothing else can be drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import model_validator
@@ -94,13 +94,10 @@ class Draft(StrictRecord):
 
     @model_validator(mode="after")
     def _require_page_coverage(self) -> Self:
-        next_page = 1
-        for segment in self.segments:
-            if segment.start_page != next_page or segment.end_page < segment.start_page:
-                raise ValueError("segments must follow each other without gap or overlap")
-            next_page = segment.end_page + 1
         if not self.segments:
             raise ValueError("there must be a segment")
+        if not is_gapless(self.segments, self.total_pages):
+            raise ValueError("segments must follow each other without gap or overlap")
         return self
 
     @model_validator(mode="after")
@@ -216,8 +213,9 @@ class Draft(StrictRecord):
 
     def mark_evidence_seen(self, issue_id: str) -> Draft:
         """That issue is on screen, with its place in the document."""
-        seen_ids = self.evidence_seen if issue_id in self.evidence_seen else (*self.evidence_seen, issue_id)
-        return self._replace_fields(issue_id=issue_id, evidence_seen=seen_ids)
+        return self._replace_fields(
+            issue_id=issue_id, evidence_seen=tuple(dict.fromkeys([*self.evidence_seen, issue_id]))
+        )
 
     def set_field_answer(self, key: str, answer: FieldAnswer | None) -> Draft:
         """What the expert says about a field, in place of what they said before; None: what the agent said."""
@@ -226,8 +224,7 @@ class Draft(StrictRecord):
 
     def mark_field_seen(self, key: str) -> Draft:
         """That field is open on screen, with its place in the document."""
-        seen_keys = self.fields_seen if key in self.fields_seen else (*self.fields_seen, key)
-        return self._replace_fields(issue_id=key, fields_seen=seen_keys)
+        return self._replace_fields(issue_id=key, fields_seen=tuple(dict.fromkeys([*self.fields_seen, key])))
 
     def set_template(self, template: StatementTemplate | None) -> Draft:
         """The template is that; None: as it was. Why sums are not met was said of another one, and is asked anew."""
@@ -352,21 +349,22 @@ class Draft(StrictRecord):
 
 def list_covering_segments(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
     """The segments of an answer in the order of the pages; none where they do not cover the pages exactly."""
-    ranges = (
-        sorted((segment.start_page, segment.end_page, index) for index, segment in enumerate(classification.segments))
-        if classification
-        else []
+    segments = sorted(
+        classification.segments if classification else (), key=lambda segment: (segment.start_page, segment.end_page)
     )
-    next_page = 1
-    for start, end, _ in ranges:
-        if start != next_page or end < start:
-            return ()
-        next_page = end + 1
-    if classification is None or next_page != total_pages + 1:
+    if not is_gapless(segments, total_pages):
         return ()
     return tuple(
-        SegmentDraft(start_page=start, end_page=end, dominant_type=classification.segments[index].dominant_type)
-        for start, end, index in ranges
+        SegmentDraft(start_page=segment.start_page, end_page=segment.end_page, dominant_type=segment.dominant_type)
+        for segment in segments
+    )
+
+
+def is_gapless(segments: Sequence[Segment | SegmentDraft], total_pages: int) -> bool:
+    """Whether the segments, in their order, have each of the pages 1..total_pages exactly once."""
+    expected_starts = [1, *(segment.end_page + 1 for segment in segments)]
+    return [*(segment.start_page for segment in segments), total_pages + 1] == expected_starts and all(
+        segment.start_page <= segment.end_page for segment in segments
     )
 
 
@@ -384,17 +382,13 @@ def _choose_type_of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentTy
     document_types = list(
         dict.fromkeys(segment.dominant_type for segment in segments if segment.dominant_type is not None)
     )
-    return (
-        choose_tie_winner(document_types, [_convert_to_segment(segment) for segment in segments])
-        if document_types
-        else None
-    )
-
-
-def _convert_to_segment(segment_draft: SegmentDraft) -> Segment:
-    return Segment(
-        segment_index=1,
-        segment_page_count=segment_draft.end_page - segment_draft.start_page + 1,
-        segment_composition=(),
-        **segment_draft.model_dump(),
-    )
+    typed_segments = [
+        Segment(
+            segment_index=1,
+            segment_page_count=segment.end_page - segment.start_page + 1,
+            segment_composition=(),
+            **segment.model_dump(),
+        )
+        for segment in segments
+    ]
+    return choose_tie_winner(document_types, typed_segments) if document_types else None

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints, ValidationError
 
-from evalkit.core.records import StrictRecord
+from evalkit.core.records import StrictRecord, describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, UsageError
 from evalkit.extraction.clinical_rules import get_base_field_name
@@ -143,10 +143,8 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
     try:
         parsed_answer = FieldAnswer.model_validate(answer_fields)
     except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False)[0]
-        error_path = ".".join(str(step) for step in first_error["loc"])
         raise _invalid_field_error(
-            f"{field.description}: {error_path}: {first_error['msg']}".replace(": : ", ": "),
+            f"{field.description}: {describe_first_error(error)}",
             'Give a text, None for a field that is not there, or {"value": …, "status": "found", "not_present" or "ambiguous"}.',
         ) from None
     text = parsed_answer.value or ""

@@ -188,20 +188,19 @@ class FieldReviewCase(ReviewCase):
             if target.target_id in draft.fields
         )
 
-    def is_same_as_agent(self, draft: Draft) -> bool:
-        """Whether all fields are the agent's."""
-        return not draft.fields
-
     def build_submission(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
         is_validation = self._is_permitted_validation(draft, validate=validate, undeterminable=undeterminable)
+        vouched_keys = (
+            key for key in index_fields_by_key(self.agent_forms) if key in draft.fields or key in draft.fields_seen
+        )
         return Submission(
             agrees=is_validation or None,
             corrected_fields=draft.fields if not is_validation and undeterminable is None else None,
             correction_notes=collect_notes(draft),
             issue_verdicts=collect_issue_verdicts(draft),
             undeterminable=undeterminable,
-            vouched=None if undeterminable is not None else self._list_vouched_keys(draft),
+            vouched=None if undeterminable is not None else tuple(vouched_keys),
             seconds_active=draft.seconds_active,
             pages_seen=draft.pages_seen,
             evidence_seen=draft.evidence_seen,
@@ -223,11 +222,6 @@ class FieldReviewCase(ReviewCase):
             page_words = format_page_numbers(unseen.page_numbers)
             return f"{page_words} not yet seen", "Look at each report and form yourself."
         return None
-
-    def _list_vouched_keys(self, draft: Draft) -> tuple[str, ...]:
-        return tuple(
-            key for key in index_fields_by_key(self.agent_forms) if key in draft.fields or key in draft.fields_seen
-        )
 
     def _is_required_target(self, target: ReviewTarget) -> bool:
         return bool(_list_grave_issues(target)) and is_review_required(self.packet.extractions[target.form_index])

@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Container, Iterable, Sequence
+from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import Field, ValidationError
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.document_result import DocumentResult
@@ -99,7 +100,7 @@ class Review(StrictRecord):
     schema_version: int = SCHEMA_VERSION
     reviewer: str
     """Who submitted it."""
-    role: ReviewerRole = "expert"
+    role: ReviewerRole = Field(default="expert", exclude_if=lambda role: role == "expert")
     """Theirs by then. Written down only where it is another than an expert's."""
     submitted_at: str
     """When (ISO 8601, UTC)."""
@@ -119,7 +120,7 @@ class Review(StrictRecord):
     """What the expert said about single issues."""
     vouched: tuple[ClassificationPart | TemplatePart | FieldKey, ...] = ()
     """What the expert stands for: parts of a classification, fields by their keys (``1.wages_tips``), or ``template``."""
-    unmet_sums: str = ""
+    unmet_sums: str = Field(default="", exclude_if=not_)
     """Why a template was approved although sums are not met. Written down only where it is so."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, from 1."""
@@ -131,7 +132,7 @@ class Review(StrictRecord):
     """Remarks about single segments: ``{segment_index, start_page, end_page}`` with a ``flag``, a ``note`` or both."""
     second_opinion: str = ""
     """Why the expert asks a colleague to answer the case too; empty where they do not."""
-    seeded: bool = False
+    seeded: bool = Field(default=False, exclude_if=not_)
     """Whether the shown answer was wrong on purpose: such a review measures its writer and is no word about the document.
     Written down only where it is so."""
     packet_sha256: str
@@ -140,14 +141,6 @@ class Review(StrictRecord):
     """SHA-256 of the bytes of the review before this one; None for the first. Set on writing."""
     versions: dict[str, str]
     """Of evalkit and of the definitions of the types."""
-
-    @model_serializer(mode="wrap")
-    def _omit_unset_fields(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = serialise(self)
-        omitted_names = [name for name in ("seeded", "unmet_sums") if not getattr(self, name)]
-        if self.role == "expert":
-            omitted_names.append("role")
-        return {name: value for name, value in fields.items() if name not in omitted_names}
 
 
 class _GroundTruthRecord(StrictRecord):
@@ -227,11 +220,6 @@ def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Rev
     return validate_stored(
         Review, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
     )
-
-
-def read_reviews(output_folder: OutputFolder, case_id: str) -> list[Review]:
-    """A case's reviews, oldest first."""
-    return [review for _, review in read_numbered_reviews(output_folder, case_id)]
 
 
 def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tuple[int, Review]]:

@@ -107,7 +107,9 @@ def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle
     first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
     return IssueContext(
         issue=issue,
-        segment=None if segment is None else _build_issue_segment(segment),
+        segment=IssueSegment(**{name: getattr(segment, name) for name in IssueSegment.model_fields})
+        if segment
+        else None,
         reasoning=segment.reasoning if segment else "",
         evidence=evidence,
         paragraphs_before=surroundings.before if surroundings else (),
@@ -137,15 +139,6 @@ def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
     if same_index_segments:
         return same_index_segments[0]
     return segments[0] if len(segments) == 1 else None
-
-
-def _build_issue_segment(segment: Segment) -> IssueSegment:
-    return IssueSegment(
-        segment_index=segment.segment_index,
-        start_page=segment.start_page,
-        end_page=segment.end_page,
-        dominant_type=segment.dominant_type,
-    )
 
 
 def _collect_evidence(issue: Issue, segments: Sequence[Segment]) -> Iterator[ClaimedEvidence]:
@@ -214,17 +207,15 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
         before=tuple(islice(earlier, PARAGRAPHS_BEFORE))[::-1],
         matched=tuple(
             ContextParagraph(
-                page=page.page_num, text=page.paragraphs[index], match_span=_clip_match(match, *spans[index])
+                page=page.page_num,
+                text=page.paragraphs[index],
+                match_span=(max(match.start, start) - start, min(match.end, end) - start),
             )
-            for index in matched_indexes
+            for index, (start, end) in enumerate(spans)
+            if index in matched_indexes
         ),
         after=tuple(islice(later, PARAGRAPHS_AFTER)),
     )
-
-
-def _clip_match(match: QuoteLocation, start: int, end: int) -> tuple[int, int]:
-    """The part of the paragraph start..end of a page's text that the place takes up."""
-    return max(match.start, start) - start, min(match.end, end) - start
 
 
 def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[ContextParagraph, ...]:
@@ -280,8 +271,7 @@ def _describe_context(
         return f"Nothing is quoted; {start_words}."
     subject = "The quote" if is_quote else "The issue itself quotes nothing; the agent's evidence"
     if shown_match is None:
-        is_unreadable = match.verdict is QuoteVerdict.UNCERTAIN
-        if is_unreadable:
+        if match.verdict is QuoteVerdict.UNCERTAIN:
             return f"{subject} could not be looked for, as the page is not readable; {start_words}."
         nearest_words = (
             f"; most like it is a passage on page {match.closest_page}, {match.similarity:.0f} %"

@@ -12,10 +12,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
+from operator import not_
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
@@ -26,12 +27,12 @@ from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.core.gc_pause import pause_gc
 from evalkit.core.records import StrictRecord
 from evalkit.core.schema_by_reference import SchemaByReference
-from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle, pack_page_json
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, StoreError
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
+from evalkit.review.loaders import read_bundle
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, TemplateCase, ToldIssue
@@ -113,7 +114,7 @@ class SMEPacket(StrictRecord):
     classification: ClassificationOutput | None
     """The agent's answer; None where it gave no usable one."""
     proposed_repairs: tuple[Repair, ...]
-    """What arithmetic could mend: done when the case is validated."""
+    """What arithmetic could repair: done when the case is validated."""
     production_differs: bool | None
     """Whether the production classifier says another type; None where its label is not known."""
     production_classification: dict[str, Any] | None
@@ -128,10 +129,10 @@ class SMEPacket(StrictRecord):
     """The probability with which it was drawn, 0..1; 1 for an escalated case."""
     created_at: str
     """When it was made (ISO 8601, UTC)."""
-    extractions: tuple[Extraction, ...] = ()
+    extractions: tuple[Extraction, ...] = Field(default=(), exclude_if=not_)
     """Of a case about fields, what was extracted from the document's reports and forms, accepted ones too. Written down
     only in such a case."""
-    template_case: Annotated[TemplateCase, SchemaByReference()] | None = None
+    template_case: Annotated[TemplateCase, SchemaByReference()] | None = Field(default=None, exclude_if=not_)
     """Of a case about a statement template, the template and all that was said of it. Written down only in such a case."""
 
     @model_validator(mode="after")
@@ -139,11 +140,6 @@ class SMEPacket(StrictRecord):
         if (self.kind == "statement_template") != (self.template_case is not None):
             raise ValueError("a case about a statement template has one, and no other case has")
         return self
-
-    @model_serializer(mode="wrap")
-    def _omit_unset_fields(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = serialise(self)
-        return _omit_keys(fields, *(name for name in ("extractions", "template_case") if not getattr(self, name)))
 
     @property
     def is_first_review_blind(self) -> bool:
@@ -192,27 +188,17 @@ class SMEPacketGenerator:
         ``inclusion_probability`` is 0..1; ``production`` is the production classifier's row (``dominant_type`` and
         perhaps ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
         """
-        issues = sort_by_severity(sorted(result.issues, key=lambda issue: issue.status != "open"))
-        open_issues = [issue for issue in issues if issue.status == "open"]
-        classification = result.classification
-        return SMEPacket(
+        return _build_packet(
+            bundle,
+            result.issues,
+            result.classification,
             case_id=result.doc_id,
             doc_id=result.doc_id,
-            pdf_filename=PurePath(bundle.file_path).name,
-            pdf_path=bundle.file_path,
-            total_pages=bundle.total_pages,
             v5_decision=result.decision,
             decision_rule=result.decision_rule,
             decision_reason=result.decision_reason,
-            total_issues=len(open_issues),
-            issues_summary=tuple(_summarise_issue(issue) for issue in open_issues),
-            issues=tuple(issues),
-            classification=classification,
-            proposed_repairs=tuple(AutoFixEngine().propose(classification, open_issues)) if classification else (),
-            production_differs=None if production is None else _is_type_different(classification, production),
+            production_differs=None if production is None else _is_type_different(result.classification, production),
             production_classification=None if production is None else dict(production),
-            document_bundle_path=bundle_file_name(result.doc_id),
-            review_status="pending",
             review_reason=review_reason,
             inclusion_probability=inclusion_probability,
             created_at=created_at,
@@ -220,15 +206,9 @@ class SMEPacketGenerator:
 
     def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a document's fields, of which some reports or forms go to a person; ``created_at`` as above."""
-        issues = sort_by_severity(
-            sorted(
-                (issue for extraction in extractions.extractions for issue in extraction.issues),
-                key=lambda issue: issue.status != "open",
-            )
-        )
-        return _build_escalated_packet(
+        return _build_packet(
             bundle,
-            issues,
+            [issue for extraction in extractions.extractions for issue in extraction.issues],
             kind="extraction",
             case_id=extractions.doc_id + EXTRACTION_SUFFIX,
             decision_rule=FIELDS_RULE,
@@ -239,9 +219,9 @@ class SMEPacketGenerator:
 
     def template_packet(self, case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a statement template that goes to a person, with the statement that it was tried on."""
-        return _build_escalated_packet(
+        return _build_packet(
             bundle,
-            sort_by_severity(map(_convert_template_issue, case.issues)),
+            map(_convert_template_issue, case.issues),
             kind="statement_template",
             case_id=case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule=TEMPLATE_RULE,
@@ -251,29 +231,37 @@ class SMEPacketGenerator:
         )
 
 
-def _build_escalated_packet(bundle: DocumentBundle, issues: Iterable[Issue], **kind_fields: Any) -> SMEPacket:
-    """A case without a classification, of which a person is always asked; ``issues`` worst first."""
-    issues = tuple(issues)
-    open_issues = [issue for issue in issues if issue.status == "open"]
-    return SMEPacket(
-        doc_id=bundle.doc_id,
-        pdf_filename=PurePath(bundle.file_path).name,
-        pdf_path=bundle.file_path,
-        total_pages=bundle.total_pages,
-        v5_decision=Decision.ESCALATE_TO_SME,
-        total_issues=len(open_issues),
-        issues_summary=tuple(_summarise_issue(issue) for issue in open_issues),
-        issues=issues,
-        classification=None,
-        proposed_repairs=(),
-        production_differs=None,
-        production_classification=None,
-        document_bundle_path=bundle_file_name(bundle.doc_id),
-        review_status="pending",
-        review_reason="escalated",
-        inclusion_probability=1.0,
-        **kind_fields,
-    )
+def _build_packet(
+    bundle: DocumentBundle,
+    issues: Iterable[Issue],
+    classification: ClassificationOutput | None = None,
+    **case_fields: Any,
+) -> SMEPacket:
+    """Build a case; what ``case_fields`` leave out is that of a case of which a person is always asked."""
+    sorted_issues = sort_by_severity(sorted(issues, key=lambda issue: issue.status != "open"))
+    open_issues = [issue for issue in sorted_issues if issue.status == "open"]
+    common_fields: dict[str, Any] = {
+        "doc_id": bundle.doc_id,
+        "pdf_filename": PurePath(bundle.file_path).name,
+        "pdf_path": bundle.file_path,
+        "total_pages": bundle.total_pages,
+        "v5_decision": Decision.ESCALATE_TO_SME,
+        "total_issues": len(open_issues),
+        "issues_summary": tuple(
+            IssueSummary(severity=issue.severity, agent=issue.agent, issue_id=issue.issue_id, message=issue.message)
+            for issue in open_issues
+        ),
+        "issues": tuple(sorted_issues),
+        "classification": classification,
+        "proposed_repairs": tuple(AutoFixEngine().propose(classification, open_issues)) if classification else (),
+        "production_differs": None,
+        "production_classification": None,
+        "document_bundle_path": bundle_file_name(bundle.doc_id),
+        "review_status": "pending",
+        "review_reason": "escalated",
+        "inclusion_probability": 1.0,
+    }
+    return SMEPacket(**common_fields | case_fields)
 
 
 #: How a template's issues rank in the one queue (contract, ruling 19).
@@ -346,10 +334,6 @@ def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
 def explain_extraction_escalation(extraction: Extraction) -> str:
     """Why that report or form goes to a person."""
     return next(reason for is_matching, reason in _EXTRACTION_ESCALATION_REASONS if is_matching(extraction))
-
-
-def _summarise_issue(issue: Issue) -> IssueSummary:
-    return IssueSummary(severity=issue.severity, agent=issue.agent, issue_id=issue.issue_id, message=issue.message)
 
 
 def _is_type_different(classification: ClassificationOutput | None, production_row: Mapping[str, Any]) -> bool:
@@ -497,10 +481,8 @@ def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
 
 def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> DocumentBundle:
     """The document of a packet. NotFound where its file is gone; StoreError if it cannot be read."""
-    name = packet.document_bundle_path
     with pause_gc():
-        stored = output_folder.read_json(name, schema_version=BUNDLE_VERSION, object_hook=pack_page_json)
-        return validate_stored(DocumentBundle, stored, name, "Run the document again.")
+        return read_bundle(output_folder, packet.bundle_doc_id)
 
 
 def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:

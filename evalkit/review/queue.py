@@ -19,7 +19,6 @@ from evalkit.review.ground_truth import (
     hash_review_file,
     read_review,
 )
-from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
@@ -155,7 +154,7 @@ class QueuePage:
     in_review: int
     """How many are open somewhere."""
     done_today: int
-    """How many cases were closed since midnight, by the desk's clock."""
+    """How many cases were closed since midnight, by the session's clock."""
     done_by_me: int
     """How many of these by this reviewer."""
     deferred: int = 0
@@ -176,10 +175,8 @@ class QueuePage:
 class ReviewProgress:
     """How far the work is."""
 
-    done_today: int
-    """How many cases were closed since midnight, by the desk's clock."""
     done_by_me: int
-    """How many of these by this reviewer."""
+    """How many cases this reviewer closed since midnight, by the session's clock."""
     open_count: int
     """How many are not closed."""
     median_seconds: float | None
@@ -273,8 +270,8 @@ def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissi
     is_hidden, excluded_reviewers = bool(row["is_hidden"]), _split_commas(row["barred"])
     copied_fields = {row_field.name: row[row_field.name] for row_field in fields(QueueRow) if row_field.name in row}
     hidden_fields = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
-    row_fields = (
-        copied_fields
+    return QueueRow(
+        **copied_fields
         | hidden_fields
         | {
             "status": row["review_status"],
@@ -286,11 +283,6 @@ def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissi
             "needs_adjudicator": permissions.needs_adjudicator(row["case_id"], excluded_reviewers),
         }
     )
-    return QueueRow(**row_fields)
-
-
-def _build_index_row(output_folder: OutputFolder, case_id: str) -> dict[str, Any]:
-    return CaseOpinions.read(output_folder, case_id).build_index_row(output_folder, case_id)
 
 
 def _read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:

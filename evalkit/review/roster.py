@@ -11,13 +11,15 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeGuard, get_args
+from typing import Annotated
 
-from evalkit.errors import NotFound, StoreError, UsageError
+from pydantic import Field
+
+from evalkit.core.records import StrictRecord
+from evalkit.errors import NotFound, UsageError
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.review.write_lock import hold_write_lock
-from evalkit.store import ROSTER_FILE, OutputFolder
+from evalkit.store import ROSTER_FILE, OutputFolder, validate_stored
 
 SCHEMA_VERSION = 2
 """With roles; without any it is written as 1, so that only an evalkit that would not heed them is kept out."""
@@ -30,10 +32,11 @@ _CODE_GROUPS, _GROUP_LENGTH = 4, 4
 LetterPicker = Callable[[Sequence[str]], str]
 
 
-@dataclass(frozen=True)
-class _RosterContent:
-    digests: dict[str, str]
-    roles: dict[str, ReviewerRole]
+class _RosterContent(StrictRecord):
+    schema_version: int = SCHEMA_VERSION
+    reviewers: dict[str, Annotated[str, Field(pattern=r"^[\x00-\x7f]*$")]]
+    """SHA-256 (hex) of the codes, by name."""
+    roles: dict[str, ReviewerRole] = {}
     """Of those who are no experts; of those who were removed, too."""
 
 
@@ -45,7 +48,7 @@ class Roster:
 
     def list_names(self) -> list[str]:
         """The reviewers there are, sorted."""
-        return sorted(self._read_roster().digests)
+        return sorted(self._read_roster().reviewers)
 
     def list_deciding_reviewers(self) -> list[str]:
         """The reviewers who may answer cases: all but analysts, sorted."""
@@ -54,13 +57,13 @@ class Roster:
     def read_roles(self) -> dict[str, ReviewerRole]:
         """Every reviewer's role, by name, sorted."""
         roster = self._read_roster()
-        return {name: roster.roles.get(name, "expert") for name in sorted(roster.digests)}
+        return {name: roster.roles.get(name, "expert") for name in sorted(roster.reviewers)}
 
     def get_permissions(self, name: str) -> Permissions:
         """What that reviewer may do; one who never was on the roster, as in a notebook, is an expert."""
         roster = self._read_roster()
         adjudicators = (
-            other_name for other_name in sorted(roster.digests) if roster.roles.get(other_name) == "adjudicator"
+            other_name for other_name in sorted(roster.reviewers) if roster.roles.get(other_name) == "adjudicator"
         )
         return Permissions(roster.roles.get(name, "expert"), tuple(adjudicators))
 
@@ -68,7 +71,7 @@ class Roster:
         """Give a reviewer another role, at once; the code stays good. UsageError where there is no such reviewer."""
         with hold_write_lock(self._output_folder):
             roster = self._read_with_reviewer(name)
-            self._write_roster(roster.digests, {**roster.roles, name: role})
+            self._write_roster(roster.reviewers, {**roster.roles, name: role})
 
     def remove_reviewer(self, name: str) -> None:
         """Take a reviewer off the roster: their code and logins end. What they have reviewed stays theirs, and so do the
@@ -78,7 +81,7 @@ class Roster:
             roster = self._read_with_reviewer(name)
             # An analyst whose page is still open must not become an expert for its last seconds.
             self._write_roster(
-                {other_name: digest for other_name, digest in roster.digests.items() if other_name != name},
+                {other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name},
                 roster.roles,
             )
 
@@ -99,24 +102,24 @@ class Roster:
         with hold_write_lock(self._output_folder):
             roster = self._read_roster()
             roles = roster.roles if role is None else {**roster.roles, name: role}
-            self._write_roster({**roster.digests, name: hash_code(code)}, roles)
+            self._write_roster({**roster.reviewers, name: hash_code(code)}, roles)
         return code
 
     def find_reviewer_by_code(self, code: str) -> str | None:
         """Whose code this is. Capitals, blanks and hyphens do not matter. Takes equally long for right and wrong."""
         typed_digest, reviewer = hash_code(code), None
-        for name, digest in self._read_roster().digests.items():
+        for name, digest in self._read_roster().reviewers.items():
             if hmac.compare_digest(typed_digest, digest):
                 reviewer = name
         return reviewer
 
     def get_code_digest(self, name: str) -> str | None:
         """The SHA-256 of the reviewer's present code: it changes when the code is replaced."""
-        return self._read_roster().digests.get(name)
+        return self._read_roster().reviewers.get(name)
 
     def _read_with_reviewer(self, name: str) -> _RosterContent:
         roster = self._read_roster()
-        if name not in roster.digests:
+        if name not in roster.reviewers:
             raise UsageError(
                 f"{name[:60]!r} is not a reviewer here",
                 code="REVIEWER-UNKNOWN",
@@ -128,22 +131,13 @@ class Roster:
         try:
             stored = self._output_folder.read_json(ROSTER_FILE, schema_version=SCHEMA_VERSION)
         except NotFound:
-            return _RosterContent({}, {})
-        reviewers, roles = stored.get("reviewers"), stored.get("roles", {})
-        if not _is_string_mapping(reviewers, str.isascii) or not _is_string_mapping(
-            roles, get_args(ReviewerRole).__contains__
-        ):
-            raise StoreError(f"{ROSTER_FILE} is not a roster", code="STORE-TORN", remedy="Restore it from a backup.")
-        return _RosterContent(dict(reviewers), dict(roles))
+            return _RosterContent(reviewers={})
+        return validate_stored(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")
 
     def _write_roster(self, digests: Mapping[str, str], roles: Mapping[str, ReviewerRole]) -> None:
         other_roles = {name: role for name, role in roles.items() if role != "expert"}
         header = {"schema_version": SCHEMA_VERSION, "roles": other_roles} if other_roles else {"schema_version": 1}
         self._output_folder.write_json(ROSTER_FILE, {**header, "reviewers": dict(digests)})
-
-
-def _is_string_mapping(mapping: object, is_valid: Callable[[str], bool]) -> TypeGuard[dict[str, Any]]:
-    return isinstance(mapping, dict) and all(isinstance(text, str) and is_valid(text) for text in mapping.values())
 
 
 def hash_code(code: str) -> str:

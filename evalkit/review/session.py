@@ -1,4 +1,4 @@
-"""Desk: one expert in one browser tab. The widgets show what it gives and pass on what is pressed.
+"""One expert in one browser tab. The widgets show what a session gives and pass on what is pressed.
 
 A case is claimed on opening, its draft saved as it changes, and its review submitted on the revision that was on
 screen. What people decide is decided here, so that two screens, or a notebook beside a screen, cannot contradict each
@@ -52,7 +52,7 @@ from evalkit.review.queue import (
 from evalkit.review.review_helper import require_reviewer_and_folder
 from evalkit.review.roster import Roster
 from evalkit.review.seeded_cases import format_seeded_feedback, read_seeded_case
-from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission
+from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, incomplete_review_error
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import CaseClaim, CaseView, Deferral, OutputFolder, OutputIndex, StoredDraft, packet_file_name
@@ -80,8 +80,6 @@ class SubmissionReceipt:
     review: Review
     revision: int
     """Its number, from 1."""
-    saved_at: str
-    """When (ISO 8601, UTC)."""
     production_type: str | None
     """The production classifier's type; None where its label is not known."""
     agent_type: str | None
@@ -190,7 +188,6 @@ class ReviewSession:
         )
         counts = self._index.case_list.count_by_status()
         return ReviewProgress(
-            done_today=self._index.count_closings(since=midnight),
             done_by_me=self._index.count_closings(since=midnight, reviewer=reviewer),
             open_count=sum(counts.get(status, 0) for status in OPEN_STATUSES),
             median_seconds=median(durations) if durations else None,
@@ -254,7 +251,7 @@ class ReviewSession:
             )
         self._opened_cases[case_id] = opened_case
         draft, saved_at = self._load_draft(packet, opened_case)
-        return _get_case_class(packet)(
+        return _CASE_CLASSES[packet.kind](
             packet,
             bundle,
             opened_case.revision,
@@ -312,20 +309,21 @@ class ReviewSession:
     def _save_draft_locked(self, case_id: str, draft: Draft) -> str:
         """As ``save_draft``; the caller holds the lock."""
         opened_case = self._opened_cases.get(case_id)
-        packet_sha256 = opened_case.packet_sha256 if opened_case else self._compute_stored_digest(case_id)
+        return self._store_draft(
+            case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_digest(case_id)
+        )
+
+    def _store_draft(self, case_id: str, draft: Draft, packet_sha256: str) -> str:
+        """Under the lock, and only of a case that is there: a tab that is still open must not bring back what was purged."""
+        if not self._output_folder.has_file(packet_file_name(case_id)):
+            read_packet(self._output_folder, case_id)
         now = format_timestamp(self._clock())
-        self._store_draft(
+        self._index.drafts.save_draft(
             StoredDraft(
                 case_id, self._holder.reviewer, self._holder.tab_id, packet_sha256, draft.model_dump_json(), now
             )
         )
         return now
-
-    def _store_draft(self, stored_draft: StoredDraft) -> None:
-        """Under the lock, and only of a case that is there: a tab that is still open must not bring back what was purged."""
-        if not self._output_folder.has_file(packet_file_name(stored_draft.case_id)):
-            read_packet(self._output_folder, stored_draft.case_id)
-        self._index.drafts.save_draft(stored_draft)
 
     def submit(
         self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable: str | None = None
@@ -349,7 +347,7 @@ class ReviewSession:
         the colleague agrees, or a third expert has decided. Refused as ``submit``, and without a reason.
         """
         if not reason.strip():
-            raise _incomplete_review_error(
+            raise incomplete_review_error(
                 "asking for a second opinion needs a reason", "Say what the colleague should look at."
             )
         if get_base_case_id(case_id) != case_id:
@@ -374,7 +372,7 @@ class ReviewSession:
         ``submit``; ReviewRefused without a reason, or where the case is closed.
         """
         if not reason.strip():
-            raise _incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
+            raise incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
         opened_case = self._require_undecided(case_id)
         now = self._clock()
         with hold_write_lock(self._output_folder, case_id):
@@ -399,7 +397,7 @@ class ReviewSession:
         packet = loaded_case.packet
         # Who has the case is said before what is wrong with the draft.
         self._require_no_conflict(case_id, opened_case, loaded_case.packet_sha256, format_timestamp(self._clock()))
-        case = _get_case_class(packet)(
+        case = _CASE_CLASSES[packet.kind](
             packet, loaded_case.bundle, opened_case.revision, draft, None, is_completed=False, reviews=()
         )
         review = self._submitter.submit(
@@ -417,7 +415,6 @@ class ReviewSession:
         return SubmissionReceipt(
             review,
             opened_case.revision + 1,
-            review.submitted_at,
             production_type=production_row["dominant_type"] if production_row else None,
             agent_type=agent_answer.dominant_type_overall if case.is_blind and agent_answer else None,
             is_same_as_agent=case.is_same_as_agent(draft)
@@ -444,19 +441,9 @@ class ReviewSession:
                 remedy="Reopen a closed case with a reason: SMEReviewHelper.reopen(case_id, reason).",
             )
         submission = self._last_submission
-        now, draft_json = format_timestamp(self._clock()), submission.draft.model_dump_json()
         # Before the case is open again: the words must not be lost between the two.
         with hold_write_lock(self._output_folder, submission.case_id):
-            self._store_draft(
-                StoredDraft(
-                    submission.case_id,
-                    self._holder.reviewer,
-                    self._holder.tab_id,
-                    submission.packet_sha256,
-                    draft_json,
-                    now,
-                )
-            )
+            now = self._store_draft(submission.case_id, submission.draft, submission.packet_sha256)
         try:
             self._submitter.reopen(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
         except ReviewRefused:
@@ -552,14 +539,6 @@ _CASE_CLASSES: dict[str, type[ReviewCase]] = {
     "extraction": FieldReviewCase,
     "statement_template": TemplateReviewCase,
 }
-
-
-def _get_case_class(packet: SMEPacket) -> type[ReviewCase]:
-    return _CASE_CLASSES[packet.kind]
-
-
-def _incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
-    return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)
 
 
 def _conflict_error(message: str) -> ReviewConflict:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput, load_type_definitions
 from evalkit.core.clocks import format_timestamp
+from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.corrections import (
@@ -107,7 +108,7 @@ class Submission:
     shown: Shown | None = None
     segment_flags: Iterable[Mapping[str, Any]] = ()
     second_opinion: str = ""
-    """Why a colleague is to answer the case too; only a ``Desk`` asks."""
+    """Why a colleague is to answer the case too; only a ``ReviewSession`` asks."""
 
     @property
     def correction_parts(self) -> tuple[ClassificationPart, ...]:
@@ -220,11 +221,11 @@ class ReviewSubmitter:
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
         """Undo: the case waits again. ReviewRefused, NotFound, ReviewConflict; in each case nothing was written."""
         if not reason.strip():
-            raise _incomplete_review_error("reopening needs a reason", "Say why the review cannot stand.")
+            raise incomplete_review_error("reopening needs a reason", "Say why the review cannot stand.")
         with hold_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)
             if read_review_status(self.output_folder, case_id) != "completed":
-                raise _incomplete_review_error(
+                raise incomplete_review_error(
                     f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead."
                 )
             return self._save_review(
@@ -332,7 +333,7 @@ class ReviewSubmitter:
             )
             encode_canonical_json(review.model_dump(mode="json"))
         except ValidationError as error:
-            raise _shape_error("", error, "See save_review's documentation.") from None
+            raise incomplete_review_error(describe_first_error(error), "See save_review's documentation.") from None
         except ValueError:
             raise ReviewRefused(
                 "the review holds what JSON cannot carry",
@@ -351,11 +352,7 @@ def _get_agent_answer(packet: SMEPacket) -> ReviewedAnswer | None:
 
 @cache
 def _read_versions() -> Mapping[str, str]:
-    try:
-        evalkit_version = importlib.metadata.version("evalkit")
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
-        evalkit_version = "source"
-    return {"evalkit": evalkit_version, "types": str(load_type_definitions()["version"])}
+    return {"evalkit": importlib.metadata.version("evalkit"), "types": str(load_type_definitions()["version"])}
 
 
 def _decide_classification(
@@ -411,13 +408,13 @@ def _decide_template(
     )
     applied_template = AppliedTemplate.create(final_template, loaded_case.bundle)
     if not applied_template.statement.transactions:
-        raise _incomplete_review_error("the template reads no transaction", "Correct it, or say why it cannot be used.")
+        raise incomplete_review_error("the template reads no transaction", "Correct it, or say why it cannot be used.")
     if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not submission.unmet_sums.strip():
-        raise _incomplete_review_error(
+        raise incomplete_review_error(
             unmet_sentence, "Say why the template may be approved all the same (unmet_sums), or correct it."
         )
     if not unmet_sentence and submission.unmet_sums.strip():
-        raise _incomplete_review_error("all sums are met", "Leave unmet_sums out.")
+        raise incomplete_review_error("all sums are met", "Leave unmet_sums out.")
     return approve_template(agent_template, final_template)
 
 
@@ -426,14 +423,10 @@ def _choose_vouched_fields(packet: SMEPacket, submission: Submission, outcome: R
     keys = index_fields_by_key(list_forms(packet))
     if outcome == "undeterminable":
         return ()
-    if submission.vouched is None:
-        vouched_keys = (
-            set(keys)
-            if outcome == "validated"
-            else {resolve_field_key(packet, name) for name in submission.corrected_fields or {}}
-        )
-    else:
-        vouched_keys = {resolve_field_key(packet, name) for name in submission.vouched}
+    if submission.vouched is None and outcome == "validated":
+        return tuple(keys)
+    names = (submission.corrected_fields or {}) if submission.vouched is None else submission.vouched
+    vouched_keys = {resolve_field_key(packet, name) for name in names}
     return tuple(key for key in keys if key in vouched_keys)
 
 
@@ -447,7 +440,7 @@ def _require_matching_kind(packet: SMEPacket, submission: Submission) -> None:
     for kind, is_given in is_given_by_kind.items():
         if is_given and kind != packet.kind:
             topic, remedy = _TOPIC_AND_REMEDY_BY_KIND[packet.kind]
-            raise _incomplete_review_error(
+            raise incomplete_review_error(
                 f"case {packet.case_id!r} is about {topic}, not about {_TOPIC_AND_REMEDY_BY_KIND[kind][0]}", remedy
             )
 
@@ -470,11 +463,11 @@ def _derive_outcome(submission: Submission) -> ReviewOutcome:
         outcomes.append("undeterminable")
     if len(outcomes) != 1:
         problem = f"a review cannot be {' and '.join(outcomes)} at once" if outcomes else "the review decides nothing"
-        raise _incomplete_review_error(
+        raise incomplete_review_error(
             problem, "Give exactly one of agrees=True, corrected_…, or undeterminable with a reason."
         )
     if submission.undeterminable is not None and not submission.undeterminable.strip():
-        raise _incomplete_review_error(
+        raise incomplete_review_error(
             "undeterminable has no reason", "Say why nobody can tell, such as 'illegible scan'."
         )
     return outcomes[0]
@@ -483,7 +476,7 @@ def _derive_outcome(submission: Submission) -> ReviewOutcome:
 def _choose_vouched_parts(
     vouched: Iterable[str] | None, outcome: ReviewOutcome, corrected_parts: Sequence[ClassificationPart]
 ) -> tuple[ClassificationPart, ...]:
-    """The parts that the expert stands for, in the order of ``PARTS``."""
+    """The parts that the expert stands for, in the order of ``CLASSIFICATION_PARTS``."""
     chosen_parts: set[ClassificationPart]
     if outcome == "undeterminable":
         chosen_parts = set()
@@ -494,7 +487,7 @@ def _choose_vouched_parts(
     else:
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
-        raise _incomplete_review_error(
+        raise incomplete_review_error(
             f"{sorted(unknown_parts)!r} cannot be vouched for", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
         )
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
@@ -509,13 +502,13 @@ def _parse_verdicts(
     try:
         verdicts = _VERDICTS_ADAPTER.validate_python(tuple(raw_verdicts))
     except ValidationError as error:
-        raise _shape_error("issue_verdicts", error, shape_hint) from None
+        raise incomplete_review_error(describe_first_error(error, "issue_verdicts"), shape_hint) from None
     known_ids = {issue.issue_id for issue in packet.issues}
     judged_ids = [verdict.issue_id for verdict in verdicts]
     if unknown_ids := [issue_id for issue_id in judged_ids if issue_id not in known_ids]:
-        raise _incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)
+        raise incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)
     if len(set(judged_ids)) < len(judged_ids):
-        raise _incomplete_review_error("an issue has two verdicts", shape_hint)
+        raise incomplete_review_error("an issue has two verdicts", shape_hint)
     return verdicts
 
 
@@ -533,16 +526,11 @@ def _parse_segment_flags(
     try:
         flag_inputs = _FLAGS_ADAPTER.validate_python(tuple(raw_flags))
     except ValidationError as error:
-        raise _shape_error("segment_flags", error, shape_hint) from None
-    ranges_by_index = dict(
-        enumerate(
-            (
-                (segment_row.start_page, segment_row.end_page)
-                for segment_row in list_covering_segments(classification, total_pages)
-            ),
-            1,
-        )
-    )
+        raise incomplete_review_error(describe_first_error(error, "segment_flags"), shape_hint) from None
+    ranges_by_index = {
+        index: (segment.start_page, segment.end_page)
+        for index, segment in enumerate(list_covering_segments(classification, total_pages), 1)
+    }
     rows = []
     for position, segment_row in enumerate(flag_inputs):
         start_page, end_page = (
@@ -556,17 +544,11 @@ def _parse_segment_flags(
             or segment_row.start_page not in (None, start_page)
             or segment_row.end_page not in (None, end_page)
         ):
-            raise _incomplete_review_error(f"segment_flags.{position}: the review has no such segment", shape_hint)
+            raise incomplete_review_error(f"segment_flags.{position}: the review has no such segment", shape_hint)
         rows.append(segment_row.model_dump(exclude_none=True) | {"start_page": start_page, "end_page": end_page})
     return tuple(rows)
 
 
-def _shape_error(location: str, error: ValidationError, remedy: str) -> ReviewRefused:
-    """The first fault, without the value, which may be a patient's."""
-    first_error = error.errors(include_url=False, include_input=False)[0]
-    error_path = ".".join([*([location] if location else []), *(str(step) for step in first_error["loc"])])
-    return _incomplete_review_error(f"{error_path}: {first_error['msg']}", remedy)
-
-
-def _incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
+def incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
+    """Refuse a review that does not say enough, or contradicts itself."""
     return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

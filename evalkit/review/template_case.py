@@ -7,8 +7,8 @@ and says in words why sums may be unmet. Pure: every reading follows from the dr
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
 
 from evalkit.documents.bundle import Box
 from evalkit.errors import NotFound
@@ -18,7 +18,6 @@ from evalkit.review.case import (
     ViewingRequirements,
     collect_issue_verdicts,
     collect_notes,
-    format_page_numbers,
 )
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import HighlightedPlace
@@ -37,7 +36,6 @@ from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.consensus import cap_issues
 from evalkit.statements.review_cycles import TemplateCase, ToldIssue
 from evalkit.statements.reviewer_report import SeverityRank
-from evalkit.statements.statement_parser import LeftoverText
 from evalkit.statements.statement_template import StatementTemplate
 
 _TARGET_PATTERN = re.compile(r"(?P<what>row|left|outside|sum)\.(?P<at>\d+)")
@@ -79,12 +77,7 @@ class TemplateReviewCase(ReviewCase):
 
     def apply_template(self, draft: Draft) -> AppliedTemplate:
         """What the draft's template reads on the statement, and which of its sums that meets."""
-        template = self.get_template(draft)
-        if template not in self._template_cache:
-            if len(self._template_cache) >= _CACHED_READINGS:
-                del self._template_cache[next(iter(self._template_cache))]
-            self._template_cache[template] = self._agent_applied_template.apply_other_template(template)
-        return self._template_cache[template]
+        return self._apply_cached(draft.template) if draft.template else self._agent_applied_template
 
     def list_pages_read(self, draft: Draft) -> tuple[int, ...]:
         """The pages on which the template has a region."""
@@ -112,7 +105,7 @@ class TemplateReviewCase(ReviewCase):
         return self._set_template(draft, rename_column(self.get_template(draft), column_index, name))
 
     def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
-        """The draft with one of ``templates.CHOICES`` made. ReviewRefused for what cannot be chosen."""
+        """The draft with one of ``TEMPLATE_CHOICES`` made. ReviewRefused for what cannot be chosen."""
         return self._set_template(draft, apply_choice(self.get_template(draft), choice_name, value))
 
     def _set_template(self, draft: Draft, template: StatementTemplate) -> Draft:
@@ -164,15 +157,7 @@ class TemplateReviewCase(ReviewCase):
     @property
     def viewing_requirements(self) -> ViewingRequirements:
         """Each page that the template reads as the case was opened, and each critical or high issue that is shown."""
-        return self._build_viewing_requirements(self.draft)
-
-    def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
-        """What of it was not on screen yet; the pages are those that the draft's template reads."""
-        required = self._build_viewing_requirements(draft)
-        return ViewingRequirements(
-            page_numbers=tuple(page for page in required.page_numbers if page not in draft.pages_seen),
-            issue_ids=tuple(issue_id for issue_id in required.issue_ids if issue_id not in draft.evidence_seen),
-        )
+        return self._get_requirements(self.draft)
 
     def mark_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """The draft after that page was on screen with that issue, or row, chosen."""
@@ -192,10 +177,6 @@ class TemplateReviewCase(ReviewCase):
         """What differs from the agent's template, one sentence each."""
         return tuple(describe_template_changes(self.agent_template, self.get_template(draft)))
 
-    def is_same_as_agent(self, draft: Draft) -> bool:
-        """Whether the template is the agent's."""
-        return not self.is_changed(draft)
-
     def describe_unmet_sums(self, draft: Draft) -> str:
         """What is wrong with the sums, in a sentence; empty where they are met."""
         return describe_unmet_sums(self.apply_template(draft).reconciliation)
@@ -206,13 +187,8 @@ class TemplateReviewCase(ReviewCase):
             return reason
         if not self.apply_template(draft).statement.transactions:
             return "The template reads no transaction: correct it, or reject it."
-        unseen = self.find_unseen_requirements(draft)
-        parts = [
-            *self._describe_issue_counts(unseen.issue_ids),
-            *([format_page_numbers(unseen.page_numbers)] if unseen.page_numbers else []),
-        ]
-        if parts:
-            return f"{' and '.join(parts)} not yet seen"
+        if unseen_sentence := self._describe_unseen(draft):
+            return unseen_sentence
         if (unmet_sentence := self.describe_unmet_sums(draft)) and not draft.unmet_sums:
             return f"{unmet_sentence[:1].upper()}{unmet_sentence[1:]}: say why it may be approved, or correct it."
         return None
@@ -249,7 +225,7 @@ class TemplateReviewCase(ReviewCase):
         block_reason = self.explain_approval_block(draft)
         return (block_reason.rstrip("."), "Look at what is missing first.") if block_reason else None
 
-    def _build_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
+    def _get_requirements(self, draft: Draft) -> ViewingRequirements:
         grave_ids = (
             reported_issue.issue.issue_id
             for reported_issue in self.issues_within_caps
@@ -261,16 +237,10 @@ class TemplateReviewCase(ReviewCase):
         """Its page; what stands outside of the regions there is outlined where it is about where they end."""
         page_numbers = self.list_pages_read(self.draft)
         page = min(max(issue.page or (page_numbers[0] if page_numbers else 1), 1), self.packet.total_pages)
-        lines_outside: Sequence[LeftoverText] = ()
-        if issue.code == "TEMPLATE-BBOX-ACCURACY":
-            lines_outside = [
-                unread_line
-                for unread_line in self._agent_applied_template.statement.outside
-                if unread_line.page == page
-            ]
-        return HighlightedPlace(
-            page, _build_page_boxes(page, [unread_line.box for unread_line in lines_outside]), "near"
-        )
+        is_about_edges = issue.code == "TEMPLATE-BBOX-ACCURACY"
+        unread_lines = self._agent_applied_template.statement.outside if is_about_edges else ()
+        boxes = [unread_line.box for unread_line in unread_lines if unread_line.page == page]
+        return HighlightedPlace(page, _build_page_boxes(page, boxes), "near")
 
     def _locate_sum(self, applied_template: AppliedTemplate, check_index: int) -> HighlightedPlace:
         check = applied_template.reconciliation.checks[check_index]
@@ -287,8 +257,8 @@ class TemplateReviewCase(ReviewCase):
         return AppliedTemplate.create(self.agent_template, self.bundle)
 
     @cached_property
-    def _template_cache(self) -> dict[StatementTemplate, AppliedTemplate]:
-        return {self.agent_template: self._agent_applied_template}
+    def _apply_cached(self) -> Callable[[StatementTemplate], AppliedTemplate]:
+        return lru_cache(maxsize=_CACHED_READINGS)(self._agent_applied_template.apply_other_template)
 
     @cached_property
     def _issues_by_id(self) -> dict[str, Issue]:

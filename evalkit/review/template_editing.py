@@ -342,7 +342,8 @@ def _describe_geometry_changes(agent_template: StatementTemplate, expert_templat
     ):
         for side, old_edge, new_edge in zip(_SIDES, old_region.box, new_region.box, strict=True):
             if old_edge != new_edge:
-                yield f"{_capitalise_first(describe_region(expert_template, position))}: {side} edge {_format_percent(old_edge, side)} → {_format_percent(new_edge, side)}"
+                region_words = describe_region(expert_template, position)
+                yield f"{region_words[:1].upper()}{region_words[1:]}: {side} edge {_format_percent(old_edge, side)} → {_format_percent(new_edge, side)}"
     for position, (old_column, new_column) in enumerate(
         zip(agent_template.columns, expert_template.columns, strict=True)
     ):
@@ -382,10 +383,6 @@ def _quote_title(title: str) -> str:
 def _format_percent(position: float, side: str = "left") -> str:
     dimension = "width" if side in ("left", "right") else "height"
     return f"{100 * position:.1f} % of the {dimension}"
-
-
-def _capitalise_first(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _parse_edge(template: StatementTemplate, edge_name: str) -> _Edge:

@@ -82,21 +82,21 @@ def test_the_shipped_file_is_small_and_has_no_names() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (["schema_version"], 2, "schema_version is 2"),
-        (["version"], 3, "version is no text"),
-        (["types"], ["Other"], "types are not the five"),
-        (["terms"], [], "terms is no JSON object"),
-        (["terms", "MRN 4711"], [0] * 5, "term 'MRN 4711' is not one or two words"),
-        (["terms", "liver"], [0] * 4, "term 'liver' has not 5 numbers"),
-        (["terms", "liver"], [0, 0, 0, 0, "x"], "term 'liver' is 'x'"),
-        (["terms", "liver"], [0, 0, 0, 0, True], "term 'liver' is True"),
-        (["bias"], None, "bias has not 5 numbers"),
-        (["lexicon"], [1.0], f"lexicon has not {len(LEXICON_FEATURE_NAMES)} numbers"),
-        (["temperature"], 0, "temperature is 0"),
-        (["least"], 1.5, "least is 1.5"),
-        (["joins", "title"], math.inf, "join 'title' is inf"),
-        (["joins", "types"], 2, "join 'types' is 2"),
-        (["more"], 1, "unknown key more"),
+        (["schema_version"], 2, "schema_version: Input should be 1"),
+        (["version"], 3, "version: Input should be a valid string"),
+        (["types"], ["Other"], "types: they are not the five"),
+        (["terms"], [], "terms: Input should be a valid dictionary"),
+        (["terms", "MRN 4711"], [0] * 5, "terms.MRN 4711.[key]: String should match pattern"),
+        (["terms", "liver"], [0] * 4, "terms.liver: Tuple should have at least 5 items"),
+        (["terms", "liver"], [0, 0, 0, 0, "x"], "terms.liver.4: Input should be a valid number"),
+        (["terms", "liver"], [0, 0, 0, 0, True], "terms.liver.4: Input should be a valid number"),
+        (["bias"], None, "bias: Input should be a valid tuple"),
+        (["lexicon"], [1.0], f"lexicon: Tuple should have at least {len(LEXICON_FEATURE_NAMES)} items"),
+        (["temperature"], 0, "temperature: Input should be greater than or equal to 0.01"),
+        (["least"], 1.5, "least: Input should be less than or equal to 1"),
+        (["joins", "title"], math.inf, "joins.title: Input should be a finite number"),
+        (["joins", "types"], 2, "joins.types: Input should be less than or equal to 1"),
+        (["more"], 1, "more: Extra inputs are not permitted"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_named(data: dict[str, Any], path: list[str], value: Any, said: str) -> None:
@@ -111,9 +111,9 @@ def test_what_is_wrong_with_the_file_is_named(data: dict[str, Any], path: list[s
 
 def test_what_is_missing_is_named(data: dict[str, Any]) -> None:
     del data["joins"], data["bias"]
-    with pytest.raises(UsageError, match="lacks bias, joins"):
+    with pytest.raises(UsageError, match="bias: Field required"):
         parse_model_weights(data)
-    with pytest.raises(UsageError, match="no JSON object"):
+    with pytest.raises(UsageError, match="Input should be a valid dictionary"):
         parse_model_weights([])  # type: ignore[arg-type]
 
 

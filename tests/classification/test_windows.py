@@ -18,7 +18,7 @@ from evalkit.classification.findings import extract_claims
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
-from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
@@ -236,9 +236,7 @@ def test_questions_of_a_window_have_its_pages_and_its_segments_alone() -> None:
     assert "first page" in question.prompt()
     assert "second page" not in question.prompt()
     assert [one["start_page"] for one in extract_claims(answer, (3, 3))["segments"]] == [2]
-    assert (
-        fence_document(bundle, bundle.iter_pages(2, 3)) in PrimaryClassifier().build_question(bundle, (2, 3)).prompt()
-    )
+    assert fence_document(bundle, bundle.iter_pages(2, 3)) in ClassifierQuestion(bundle, (2, 3)).prompt()
 
 
 @pytest.mark.parametrize("profile", ["full", "lean"])

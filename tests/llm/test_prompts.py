@@ -9,7 +9,7 @@ import pytest
 from builders import Json, doc2_6, doc2_6_answer, document, edited, page, read
 
 from evalkit.classification.autofix import AutoFixEngine
-from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -84,7 +84,7 @@ def test_every_prompt_has_a_version_that_follows_its_text() -> None:
 
 
 def test_the_document_comes_first_and_is_the_same_to_the_byte_for_all() -> None:
-    prompts = [*asked(), PrimaryClassifier().build_question(doc2_6()).prompt()]
+    prompts = [*asked(), ClassifierQuestion(doc2_6()).prompt()]
     assert len(prompts) == 4
     assert all(prompt.startswith(fence_document(doc2_6())) for prompt in prompts)
 

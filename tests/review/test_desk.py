@@ -326,7 +326,7 @@ def test_nothing_is_validated_before_it_was_seen(two: Any, desk: Any, tab: Any) 
     lee.save_draft("doc2_6", draft)
     done = lee.submit("doc2_6", draft.model_copy(update={"seconds_active": 41.5}), validate=True)
     review = done.review
-    assert (done.revision, done.saved_at) == (1, "2025-02-01T10:40:00+00:00")
+    assert (done.revision, done.review.submitted_at) == (1, "2025-02-01T10:40:00+00:00")
     assert review.model_dump(mode="json") == desk.files.read_json("reviews/doc2_6/0001.json")
     assert (review.outcome, review.reviewer, review.seconds_active) == ("validated", "dr_lee", 41.5)
     assert (review.pages_seen, review.evidence_seen) == ((1, 6), ("V3-0001", "V4-0001"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from evalkit.classification.merged_verifier import MergedVerifier
-from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -33,7 +33,7 @@ class EmbeddedAnswers:
         """The answer."""
         bundle = self._bundle(prompt)
         if bundle.sha256 not in self._classified:
-            self._classified[bundle.sha256] = PrimaryClassifier().build_question(bundle).offline()
+            self._classified[bundle.sha256] = ClassifierQuestion(bundle).offline()
         answer = self._classified[bundle.sha256]
         if role == "classifier":
             return answer.model_dump_json()
