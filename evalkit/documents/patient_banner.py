@@ -36,18 +36,11 @@ class PatientBanner:
     """What it was made of, with the place on the page, where a person can see whether it was read rightly."""
 
 
-def build_patient_banners(bundle: DocumentBundle) -> tuple[PatientBanner, ...]:
-    """The strip of every page, in order. A page is compared with the last one before it that says the same kind of thing."""
-    return tuple(_iter_patient_banners(bundle))
+def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
+    """Describe the patient of every page, in order, compared with the pages before.
 
-
-def build_patient_banner(bundle: DocumentBundle, page_num: int) -> PatientBanner:
-    """The strip of one page, from 1. KeyError if the document has no such page."""
-    bundle.page(page_num)
-    return build_patient_banners(bundle)[page_num - 1]
-
-
-def _iter_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
+    A page is compared with the last one before it that says the same kind of thing.
+    """
     latest_by_kind: dict[IdentifierKind, tuple[int, str]] = {}
     for page in bundle.pages:
         identity: dict[IdentifierKind, str] = {identifier.kind: identifier.normal for identifier in page.identifiers}

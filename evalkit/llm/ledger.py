@@ -27,19 +27,15 @@ class Journal(Protocol):
 
     def add_call(self, call: ModelCall) -> None:
         """Keep it; it is kept when this returns."""
-        ...
 
     def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after_number``."""
-        ...
 
     def begin_fresh_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
-        ...
 
     def end_fresh_run(self) -> None:
         """No fresh run is under way any more."""
-        ...
 
 
 class MemoryJournal:
