@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from rapidfuzz.distance import Editop, Levenshtein, Opcode
@@ -289,20 +289,12 @@ def _compare_negation_punctuation(
 
 def _merge_edit_operations(quote_letters: str, page_letters: str) -> Iterator[Opcode]:
     """Equal stretches of words and differing ones in turns, all that differs between two equal ones taken together."""
-    pending_operation: Opcode | None = None
-    for operation in Levenshtein.opcodes(quote_letters, page_letters):
-        if operation.tag != "equal":
-            first_operation = pending_operation or operation
-            pending_operation = Opcode(
-                "replace", first_operation.src_start, operation.src_end, first_operation.dest_start, operation.dest_end
-            )
-            continue
-        if pending_operation:
-            yield pending_operation
-            pending_operation = None
-        yield operation
-    if pending_operation:
-        yield pending_operation
+    for is_equal, group in groupby(
+        Levenshtein.opcodes(quote_letters, page_letters), key=lambda operation: operation.tag == "equal"
+    ):
+        operations = list(group)
+        first, last = operations[0], operations[-1]
+        yield first if is_equal else Opcode("replace", first.src_start, last.src_end, first.dest_start, last.dest_end)
 
 
 # What a stretch differs in
