@@ -58,7 +58,7 @@ class GeminiProvider:
     """One of Gemini's models, as a :class:`~evalkit.llm.model.Provider`.
 
     With ``project`` and ``location`` it is asked through Vertex AI with this computer's Google Cloud login, and
-    ``api_key`` is not sent; otherwise with ``api_key``, by default the environment's. ``base_url`` is another server
+    ``api_key`` is not sent; otherwise with ``api_key``. ``base_url`` is another server
     that speaks the same protocol.
     """
 
@@ -145,10 +145,7 @@ class GeminiProvider:
                 http_options=http_options,
                 debug_config=debug_config,
             )
-        try:
-            return Client(vertexai=False, api_key=self._api_key, http_options=http_options, debug_config=debug_config)
-        except ValueError:
-            raise _MissingKeyError from None
+        return Client(vertexai=False, api_key=self._api_key, http_options=http_options, debug_config=debug_config)
 
     async def _generate_content(self, client: Client, request: Request) -> str:
         from google.genai import types
@@ -162,7 +159,7 @@ class GeminiProvider:
                 temperature=request.temperature,
                 response_mime_type="application/json",
                 response_json_schema=dict(request.answer_schema),
-                http_options=_create_timeout_options(request.timeout_seconds),
+                http_options=types.HttpOptions(timeout=max(1, round(request.timeout_seconds * 1000))),
                 automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
                 # The body as it came. Had it read the body, the SDK would by itself ask on after a CONTINUATION.
                 should_return_http_response=True,
@@ -177,10 +174,6 @@ class _Connection(NamedTuple):
     event_loop: asyncio.AbstractEventLoop
     http_client: AsyncClient
     client: Client
-
-
-class _MissingKeyError(Exception):
-    """There is no key, neither given nor in the environment."""
 
 
 class _HttpError(Exception):
@@ -214,12 +207,6 @@ async def _raise_for_status(response: Response) -> None:
         raise _HttpError(response.status_code, response.headers, await response.aread())
 
 
-def _create_timeout_options(seconds: float) -> Any:
-    from google.genai import types
-
-    return types.HttpOptions(timeout=max(1, round(seconds * 1000)))
-
-
 # What went wrong on the way ------------------------------------------------------------------------------------------
 
 
@@ -239,8 +226,6 @@ def _translate_error(error: Exception) -> ModelCallError:
 
     if isinstance(error, _HttpError):
         return _translate_http_error(error)
-    if isinstance(error, _MissingKeyError):
-        return _create_gemini_error("LLM-KEY", "none is set", usage=Usage())
     codes_and_types: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
         ("LLM-TIMEOUT", (TimeoutError, httpx2.TimeoutException)),
         # Of all that is sent, only the key goes into a header as it was given.
@@ -346,7 +331,14 @@ def _parse_reply(body: str) -> Reply:
     response = _parse_response(body)
     if response is None:
         raise _create_gemini_error("LLM-MALFORMED")
-    usage = _convert_usage(response.usage_metadata)
+    token_counts = response.usage_metadata
+    usage = Usage(
+        calls=1,
+        input_tokens=token_counts.prompt_token_count,
+        output_tokens=token_counts.candidates_token_count + token_counts.thoughts_token_count,
+        cached_tokens=token_counts.cached_content_token_count,
+        thought_tokens=token_counts.thoughts_token_count,
+    )
     if block_reason := response.prompt_feedback.block_reason:
         raise _create_gemini_error(
             "LLM-REFUSED", f"it was the prompt: {_sanitise_constant_name(block_reason)}", usage=usage
@@ -368,13 +360,3 @@ def _parse_response(body: str) -> _GenerateContentResponse | None:
         return _GenerateContentResponse.model_validate_json(body)
     except ValidationError:
         return None
-
-
-def _convert_usage(usage_metadata: _UsageMetadata) -> Usage:
-    return Usage(
-        calls=1,
-        input_tokens=usage_metadata.prompt_token_count,
-        output_tokens=usage_metadata.candidates_token_count + usage_metadata.thoughts_token_count,
-        cached_tokens=usage_metadata.cached_content_token_count,
-        thought_tokens=usage_metadata.thoughts_token_count,
-    )
