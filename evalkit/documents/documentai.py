@@ -131,13 +131,11 @@ class DocumentAiReader:
         DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``processor_version_name``. A broken page alone becomes a ``failed`` one.
         """
         opened_pdf = open_pdf(pdf_bytes, file_path)
-        try:
+        with opened_pdf.document:
             reader = self.reader_version
             with self._create_client() as client:
                 pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(file_path).name))
             is_repaired = opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired)
-        finally:
-            opened_pdf.document.close()
         return DocumentBundle(
             doc_id=doc_id,
             file_path=file_path,
@@ -406,12 +404,12 @@ def _split_into_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterato
         half = len(page_numbers) // 2
         yield from _split_into_chunks(pdf_bytes, page_numbers[:half])
         yield from _split_into_chunks(pdf_bytes, page_numbers[half:])
-    elif chunk_bytes is None:
-        yield _PdfChunk(tuple(page_numbers), problem="the page is broken: export or scan it again")
     else:
-        limit_mb = MAX_CHUNK_BYTES // 1_000_000
         problem = (
-            f"the page alone is larger than the {limit_mb} MB that Document AI takes: export it with smaller images"
+            "the page is broken: export or scan it again"
+            if chunk_bytes is None
+            else f"the page alone is larger than the {MAX_CHUNK_BYTES // 1_000_000} MB that Document AI takes: "
+            "export it with smaller images"
         )
         yield _PdfChunk(tuple(page_numbers), problem=problem)
 
@@ -420,8 +418,7 @@ def _extract_pages(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | Non
     """A PDF of these pages alone, with nothing else of the file; None where they cannot be cut out."""
     pymupdf = load_pymupdf()
     try:
-        document = open_pdf(pdf_bytes, "").document
-        with document:
+        with open_pdf(pdf_bytes, "").document as document:
             catalog = document.pdf_catalog()
             for key in set(document.xref_get_keys(catalog)) - _KEPT_CATALOG_KEYS:
                 document.xref_set_key(catalog, key, "null")

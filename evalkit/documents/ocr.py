@@ -31,7 +31,6 @@ from PIL import Image
 from evalkit.core.install_hint import format_install_hint
 from evalkit.documents.deskew import (
     DeskewedImage,
-    InverseTransform,
     denoise_image,
     deskew_image,
     flatten_background,
@@ -87,15 +86,8 @@ class OcrReading:
     """What was recognised on a page that is a picture."""
 
     words: tuple[OcrWord, ...]
-    """Line by line, in pixels of the upright picture; ``inverse.box`` places them on the page as it came."""
-    width: int
-    """Pixels of the upright picture."""
-    height: int
-    quarter_turns: int
-    """Quarter turns clockwise, 0..3, by which the page stands turned."""
-    skew_angle: float
-    """Degrees clockwise by which it is tilted besides."""
-    inverse: InverseTransform
+    """Line by line, in pixels of ``upright``."""
+    upright: DeskewedImage
     quality: PageQuality
 
 
@@ -108,7 +100,7 @@ def find_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
         return None
     if name in ("auto", "tesseract") and (tesseract := _find_tesseract()):
         return tesseract
-    if name in ("auto", "rapidocr") and _has_rapidocr():
+    if name in ("auto", "rapidocr") and all(map(importlib.util.find_spec, ("rapidocr", "onnxruntime"))):
         return RapidOcr()
     if name == "auto":
         return None
@@ -152,15 +144,7 @@ def recognise_image(
             grey, deskewed, words = flat_image, flat_deskewed, flat_words
     if mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
         deskewed, words = _find_best_rotation(deskewed, words, grey, engine, dpi, seconds * _ROTATION_TIME_SHARE)
-    return OcrReading(
-        words=tuple(words),
-        width=deskewed.image.width,
-        height=deskewed.image.height,
-        quarter_turns=deskewed.quarter_turns,
-        skew_angle=deskewed.skew_angle,
-        inverse=deskewed.inverse,
-        quality=assess_quality(words, deskewed.image, dpi),
-    )
+    return OcrReading(tuple(words), deskewed, assess_quality(words, deskewed.image, dpi))
 
 
 def _recognise_or_empty(engine: OcrEngine, deskewed: DeskewedImage, dpi: int, seconds: float) -> list[OcrWord]:
@@ -337,10 +321,6 @@ def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
         line_number = line_numbers.setdefault(tuple(cells[1:5]), len(line_numbers))
         x, y, width, height = map(int, cells[6:10])
         yield OcrWord(text, x, y, x + width, y + height, round(min(max(float(cells[10]), 0), 100)), line_number)
-
-
-def _has_rapidocr() -> bool:
-    return all(importlib.util.find_spec(name) for name in ("rapidocr", "onnxruntime"))
 
 
 class RapidOcr:

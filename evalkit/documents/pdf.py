@@ -69,13 +69,11 @@ def read_pdf(
     opened_pdf = open_pdf(pdf_bytes, file_path)
     document, total_pages, is_page_tree_repaired = opened_pdf
     scanned_pages = recogniser.create_scanned_pages(opened_pdf, PurePath(file_path).name) if recogniser else None
-    try:
+    with document:
         with pause_gc():
             pages = _build_pages(document, total_pages, scanned_pages)
         pages = scanned_pages.recognise_pages(pages) if scanned_pages else pages
         is_repaired = is_page_tree_repaired or bool(document.is_repaired)
-    finally:
-        document.close()
     return DocumentBundle(
         doc_id=doc_id,
         file_path=file_path,

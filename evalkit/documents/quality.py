@@ -72,11 +72,6 @@ class PageQuality:
     """What is wrong with the picture and what would help, for a clinician. Empty where the page is read well."""
 
 
-_UNEXPLAINED_PROBLEM = (
-    "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters"
-)
-
-
 def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> PageQuality:
     """How well the picture (mode L, drawn at ``dpi``) was recognised as ``words``, which are in its pixels.
 
@@ -88,7 +83,10 @@ def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> Pag
     problems: tuple[str, ...] = ()
     if score < GOOD_SCORE:
         problems = tuple(_find_problems(words, grey, dpi, covered_ink_share))
-        problems = problems or ((_UNEXPLAINED_PROBLEM,) if score < MIN_READABLE_SCORE else ())
+        if not problems and score < MIN_READABLE_SCORE:
+            problems = (
+                "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters",
+            )
     return PageQuality(score, score >= MIN_READABLE_SCORE, problems)
 
 

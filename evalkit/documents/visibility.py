@@ -46,7 +46,6 @@ _HALF_OPAQUE = 128
 _MAX_FONT_NAME_LENGTH, _UNNAMED_TYPE3_FONT = 31, "Unnamed-T3"
 #: What is painted: words, an area, an image.
 _TEXT_PAINT, _AREA_PAINT, _IMAGE_PAINT = "wai"
-_WHITE = 255
 #: What is drawn nearer to a box's edges than this share of its height leaves enough of its words to be read.
 _EDGE_MARGIN_SHARE = 0.3
 #: What is painted is looked for within bands of this height (points).
@@ -178,7 +177,9 @@ class PageInspector:
         """All that may make words hard to see."""
         occluders = [Occluder(area) for area in self._recorder.occluding_areas]
         occluders += [Occluder(area) for area in self._recorder.image_areas]
-        if self._recorder.has_clips and self._is_text_clipped():
+        if self._recorder.has_clips and len(self._extract_text_page(self._pymupdf.TEXT_CLIP).extractText()) != len(
+            self._text_page.extractText()
+        ):
             occluders.append(Occluder((-math.inf, -math.inf, math.inf, math.inf)))
         return occluders + list(_find_fill_occluders(self.blocks))
 
@@ -201,7 +202,7 @@ class PageInspector:
             width, height = math.ceil(self.width * scale), math.ceil(self.height * scale)
             rgb = mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB)
             pixmap = mupdf.FzPixmap(rgb, width, height, mupdf.FzSeparations(), 0)
-            mupdf.fz_clear_pixmap_with_value(pixmap, _WHITE)
+            mupdf.fz_clear_pixmap_with_value(pixmap, 255)  # white
             device = mupdf.FzDevice(mupdf.FzMatrix(scale, 0, 0, scale, 0, 0), pixmap)
             if not with_text:
                 device.m_internal.fill_text = device.m_internal.stroke_text = None
@@ -277,10 +278,6 @@ class PageInspector:
         mupdf.fz_run_page(self._page.this, recorder, mupdf.FzMatrix(), mupdf.FzCookie())
         mupdf.fz_close_device(recorder)
         return recorder
-
-    def _is_text_clipped(self) -> bool:
-        clipped_text_page = self._extract_text_page(self._pymupdf.TEXT_CLIP)
-        return len(clipped_text_page.extractText()) != len(self._text_page.extractText())
 
     def _clip_to_page(self, area: Rect) -> Rect:
         x0, y0 = max(area[0], 0.0), max(area[1], 0.0)
