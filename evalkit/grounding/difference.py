@@ -17,7 +17,7 @@ from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
 from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, load_kind_by_word, load_terms
 from evalkit.grounding.normalise import normalise_characters
-from evalkit.grounding.tokens import Token, count_tokens, tokenise
+from evalkit.grounding.tokens import Token, tokenise
 
 IsWord = Callable[[str, int], bool]
 """Whether a folded word is a real one: known, or used at least so many times in the document. A misprint makes none."""
@@ -75,7 +75,6 @@ _OPPOSITE_PREFIXES = (
     ("dys", "eu"), ("hemi", "semi"), ("uni", "bi"), ("mono", "bi"), ("mono", "poly"), ("per", "pre"), ("sub", "supra"),
     ("an", "a"), ("in", "im"), ("ile", "ili"), ("perin", "periton"), ("hyp", "hyper"), ("para", "peri"),
 )  # fmt: skip
-_LEFT_OPPOSITE_PREFIXES = tuple({first for first, _ in _OPPOSITE_PREFIXES})
 _TERM_CHANGING_PREFIXES = frozenset(
     ("a", "an", "un", "in", "im", "ir", "il", "non", "dis", "de", "anti", "re", "mal", "mis", "sub", "hemi", "semi")
 )
@@ -84,7 +83,6 @@ _CONFUSABLE_SUFFIXES = (
     ("emia", "uria"), ("ia", "ic"), ("penia", "philia"), ("penia", "cytosis"), ("phasia", "phagia"), ("gram", "graph"),
     ("um", "al"), ("us", "al"), ("ium", "eum"), ("ine", "one"), ("ol", "il"),
 )  # fmt: skip
-_LEFT_CONFUSABLE_SUFFIXES = tuple({first for first, _ in _CONFUSABLE_SUFFIXES})
 #: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
 _MIN_MISPRINT_LENGTH, _TWO_MISPRINTS_LENGTH = 5, 8
 #: So many words the passage found by letters may be off at either end.
@@ -120,7 +118,7 @@ def compare_passage(
     """
     text = text_before + passage + text_after
     quote_tokens, context_tokens = tokenise(quote), tokenise(text)
-    passage_start, passage_size = count_tokens(text_before), count_tokens(passage)
+    passage_start, passage_size = len(tokenise(text_before)), len(tokenise(passage))
     if not quote_tokens or not passage_size:
         return PassageComparison((), 0.0)
     quote_letters, context_letters = _encode_as_letters(quote_tokens, context_tokens)
@@ -504,10 +502,10 @@ def _is_different_term(left: str, right: str) -> bool:
     for shorter, longer in ((left, right), (right, left)):
         if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:
             return True
-        for left_affix, right_affix in _OPPOSITE_PREFIXES if shorter.startswith(_LEFT_OPPOSITE_PREFIXES) else ():
+        for left_affix, right_affix in _OPPOSITE_PREFIXES:
             if shorter.startswith(left_affix) and longer == right_affix + shorter[len(left_affix) :]:
                 return True
-        for left_affix, right_affix in _CONFUSABLE_SUFFIXES if shorter.endswith(_LEFT_CONFUSABLE_SUFFIXES) else ():
+        for left_affix, right_affix in _CONFUSABLE_SUFFIXES:
             if shorter.endswith(left_affix) and longer == shorter[: -len(left_affix)] + right_affix:
                 return True
     return False

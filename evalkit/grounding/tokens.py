@@ -62,11 +62,6 @@ def tokenise(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def count_tokens(text: str) -> int:
-    """``len(tokens(text))`` of a text that is seen once."""
-    return len(_TOKEN.findall(normalise_characters(text)))
-
-
 @lru_cache(maxsize=4096)
 def fold_word(text: str) -> str:
     """The folded form: no case, no hyphen beside a letter, one letter for micro.

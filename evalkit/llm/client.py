@@ -126,7 +126,10 @@ class LanguageModel:
             )
 
         retrying = AsyncRetrying(
-            retry=retry_if_exception(_is_transient), wait=compute_wait, stop=is_exhausted, reraise=True
+            retry=retry_if_exception(lambda error: isinstance(error, ModelCallError) and error.is_transient),
+            wait=compute_wait,
+            stop=is_exhausted,
+            reraise=True,
         )
         answer: AnswerT = await retrying(self._attempt, pending_question)
         return answer
@@ -269,10 +272,6 @@ class _PendingQuestion(Generic[AnswerT]):
 
 def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
     return cast("ModelCallError", retry_state.outcome and retry_state.outcome.exception())
-
-
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, ModelCallError) and error.is_transient
 
 
 #: The model answered, but nothing that can be used.
