@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_matrix
+from scipy.special import log_softmax, softmax
 
 from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import (
@@ -436,8 +437,8 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
 @cache
 def load_given_names() -> frozenset[str]:
     """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
-    data = tomllib.loads((files("evalkit.classification") / "given_names.toml").read_text("utf-8"))
-    return frozenset(data["names"].split())
+    names_toml = (files("evalkit.classification") / "given_names.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(names_toml)["names"].split())
 
 
 def select_vocabulary(
@@ -531,10 +532,9 @@ def fit_weights(
             loss_parameters[feature_count + type_count :].reshape(-1, type_count),
         )
         type_sums = lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part
-        type_sums -= type_sums.max(axis=1, keepdims=True)
-        exponential_sums = np.exp(type_sums).sum(axis=1, keepdims=True)
-        errors = (np.exp(type_sums) / exponential_sums - target) * row_weights[:, None]
-        loss_sum = -(row_weights * ((type_sums * target).sum(axis=1) - np.log(exponential_sums[:, 0]))).sum()
+        log_probabilities = log_softmax(type_sums, axis=1)
+        errors = (np.exp(log_probabilities) - target) * row_weights[:, None]
+        loss_sum = -(row_weights * (log_probabilities * target).sum(axis=1)).sum()
         loss_sum += (
             _RIDGE_LEXICON * (lexicon_part @ lexicon_part)
             + _RIDGE_BIAS * (bias_part @ bias_part)
@@ -551,15 +551,14 @@ def fit_weights(
     upper_bounds[feature_count + type_count :] = np.where(
         _find_unsupported_terms(training_set, rows, vocabulary), 0.0, np.inf
     ).ravel()
-    solution = minimize(
+    parameters = minimize(
         compute_loss,
         np.zeros(len(upper_bounds)),
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(-np.inf, upper_bounds),
         options={"maxiter": 200},
-    )
-    parameters = solution.x
+    ).x
     return FittedWeights(
         parameters[:feature_count],
         parameters[feature_count : feature_count + type_count],
@@ -684,8 +683,7 @@ def calibrate_probabilities(
 
 def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
     """Of each type, one row a text."""
-    scaled_sums = (type_sums - type_sums.max(axis=1, keepdims=True)) / temperature
-    return np.asarray(np.exp(scaled_sums) / np.exp(scaled_sums).sum(axis=1, keepdims=True))
+    return np.asarray(softmax(type_sums / temperature, axis=1))
 
 
 # ------------------------------------------------------------------------------------------------------------- the file
