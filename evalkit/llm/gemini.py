@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from evalkit.core.remote_services import mute_loggers, parse_retry_after
+from evalkit.core.remote_services import create_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
 from evalkit.llm.failures import classify_http_status, create_call_error
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
@@ -34,7 +34,6 @@ T = TypeVar("T")
 _MUTED_LOGGERS = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
-_PROVIDER_NAME = "Gemini"
 _REMEDY_BY_CODE = {
     "LLM-KEY": "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
     "`gcloud auth application-default login`; the project must be allowed to use the model.",
@@ -119,7 +118,7 @@ class GeminiProvider:
         """The client of the running loop; that of a loop that has ended is dropped, as nothing can be awaited there."""
         event_loop = asyncio.get_running_loop()
         if self._connection is None or self._connection.event_loop is not event_loop:
-            http_client = _create_http_client(self._base_url)
+            http_client = create_http_client(self._base_url or "https:", on_response=_raise_for_status)
             self._connection = _Connection(event_loop, http_client, self._create_client(http_client))
         return self._connection.client
 
@@ -186,18 +185,6 @@ class _HttpError(Exception):
         self.body = body
 
 
-def _create_http_client(base_url: str | None) -> AsyncClient:
-    from httpx2 import AsyncClient, Limits
-
-    return AsyncClient(
-        # How many calls run at once is decided above; one that waits for a connection here would time out.
-        limits=Limits(max_connections=None, max_keepalive_connections=None),
-        event_hooks={"response": [_raise_for_status]},
-        # What is not encrypted takes no way by a proxy.
-        trust_env=not (base_url or "").startswith("http:"),
-    )
-
-
 async def _raise_for_status(response: Response) -> None:
     """Before the SDK sees it, whose errors quote the body, and which fails on one in an old encoding.
 
@@ -214,7 +201,7 @@ def _create_gemini_error(
     code: str, note: str = "", *, usage: Usage | None = None, retry_after: float | None = None
 ) -> ModelCallError:
     return create_call_error(
-        _PROVIDER_NAME, code, note=note, remedy_by_code=_REMEDY_BY_CODE, retry_after=retry_after, usage=usage
+        "Gemini", code, note=note, remedy_by_code=_REMEDY_BY_CODE, retry_after=retry_after, usage=usage
     )
 
 

@@ -42,21 +42,19 @@ class MemoryJournal:
     """A journal that ends with the process."""
 
     def __init__(self) -> None:
-        self._calls_by_question: dict[str, list[tuple[int, ModelCall]]] = defaultdict(list)
-        self._last_number = 0
+        self._calls: list[ModelCall] = []
 
     def add_call(self, call: ModelCall) -> None:
         """Keep it."""
-        self._last_number += 1
-        self._calls_by_question[call.question].append((self._last_number, call))
+        self._calls.append(call)
 
     def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question."""
-        return [call for number, call in self._calls_by_question.get(question_sha256, ()) if number > after_number]
+        return [call for call in self._calls[after_number:] if call.question == question_sha256]
 
     def begin_fresh_run(self) -> int:
         """The number of the newest call."""
-        return self._last_number
+        return len(self._calls)
 
     def end_fresh_run(self) -> None:
         """Nothing to forget: the journal ends with the process."""
