@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
@@ -105,9 +105,7 @@ class DocumentAiReader:
             return self.processor
         with self._create_client() as client:
             try:
-                processor = self._call_with_retries(
-                    lambda seconds: client.get_processor(name=self.processor, **_build_call_options(seconds))
-                )
+                processor = self._call_with_retries(partial(client.get_processor, name=self.processor))
                 default_version = str(processor.default_processor_version)
             except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
                 failure = _classify_error(error)
@@ -199,9 +197,7 @@ class DocumentAiReader:
             skip_human_review=True,
         )
         try:
-            response = self._call_with_retries(
-                lambda seconds: client.process_document(request=request, **_build_call_options(seconds))
-            )
+            response = self._call_with_retries(partial(client.process_document, request=request))
             process_response = documentai.ProcessResponse.pb(response)
         except Exception as error:  # noqa: BLE001 - as above; it may quote the document: not chained
             raise _document_error(_classify_error(error), file_name) from None
@@ -211,8 +207,11 @@ class DocumentAiReader:
             raise _document_error(_REQUEST_REFUSED, file_name)
         return process_response.document
 
-    def _call_with_retries(self, call: Callable[[float], Any]) -> Any:
-        """What the call returns, which is told its seconds; tried again where that may help and time is left."""
+    def _call_with_retries(self, call: Callable[..., Any]) -> Any:
+        """Make the call of Google's client, again where that may help and time is left.
+
+        The client's own retrying is switched off: it goes on for minutes, and nobody knows of it.
+        """
         deadline = time.monotonic() + _RETRY_TIME_FACTOR * self.seconds_per_call
         retryer = Retrying(
             retry=retry_if_exception(lambda error: _classify_error(error).is_transient),
@@ -220,7 +219,9 @@ class DocumentAiReader:
             wait=_compute_wait,
             reraise=True,
         )
-        return retryer(lambda: call(max(min(self.seconds_per_call, deadline - time.monotonic()), 0.001)))
+        return retryer(
+            lambda: call(retry=None, timeout=max(min(self.seconds_per_call, deadline - time.monotonic()), 0.001))
+        )
 
     def _create_client(self) -> Any:
         """Google's client, as a context that closes its connections. UsageError where there are no credentials."""
@@ -262,11 +263,6 @@ def _create_insecure_transport(address: str) -> Any:
         ("grpc.enable_http_proxy", 0),
     ]
     return Transport(channel=grpc.insecure_channel(address, options=options))
-
-
-def _build_call_options(seconds: float) -> dict[str, Any]:
-    """How Google's client is to make one call: its own retrying goes on for minutes, and nobody knows of it."""
-    return {"retry": None, "timeout": seconds}
 
 
 # What went wrong

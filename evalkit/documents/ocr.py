@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -136,7 +137,9 @@ def recognise_image(
     if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (flat_image := flatten_background(grey)):
         flat_image = denoise_image(flat_image)
         flat_deskewed = deskew_image(flat_image)
-        flat_words = _recognise_or_empty(engine, flat_deskewed, dpi, seconds)
+        flat_words: list[OcrWord] = []
+        with suppress(DocumentError):  # something was read before that is worth keeping
+            flat_words = engine.recognise(flat_deskewed.image, dpi=dpi, seconds=seconds)
         if (
             assess_quality(flat_words, flat_deskewed.image, dpi).score
             >= assess_quality(words, deskewed.image, dpi).score
@@ -147,19 +150,11 @@ def recognise_image(
     return OcrReading(tuple(words), deskewed, assess_quality(words, deskewed.image, dpi))
 
 
-def _recognise_or_empty(engine: OcrEngine, deskewed: DeskewedImage, dpi: int, seconds: float) -> list[OcrWord]:
-    """The page's words; none where the engine fails, as something was read before that is worth keeping."""
-    try:
-        return engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
-    except DocumentError:
-        return []
-
-
 def _find_best_rotation(
     deskewed: DeskewedImage, words: list[OcrWord], grey: Image.Image, engine: OcrEngine, dpi: int, seconds: float
 ) -> tuple[DeskewedImage, list[OcrWord]]:
     """The page and its words as they are read best; as given, if no turn is better."""
-    try:
+    with suppress(DocumentError):  # what was read at first is something; its quality tells what it is worth
         detected_turns = engine.detect_quarter_turns(deskewed.image, dpi=dpi, seconds=seconds)
         candidate_turns = _ROTATIONS_TO_TRY if detected_turns is None else (detected_turns,) if detected_turns else ()
         for quarter_turns in candidate_turns:
@@ -171,9 +166,6 @@ def _find_best_rotation(
                 deskewed, words = rotated, rotated_words
             if mean_confidence(words) >= _MIN_UPRIGHT_CONFIDENCE and not _is_sideways(words):
                 break
-    except DocumentError:
-        # What was read at first is something; its quality tells what it is worth.
-        return deskewed, words
     return deskewed, words
 
 

@@ -40,7 +40,6 @@ _BAND_HEIGHT = 20
 #: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
 _MIN_ALPHA = 26
 _BOLD_FLAG, _STROKED_FLAG, _CLIPPED_FLAG = 8, 32, 64
-_RIGHTWARD = (1.0, 0.0)
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
 UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # What a font has no sign for, formatting marks, and private signs: they may leave no trace on the page.
@@ -303,8 +302,6 @@ def _split_by_visibility(
 
 def _measure_font(spans: list[dict[str, Any]]) -> tuple[float, float]:
     """The size of most characters, and the share of them that are bold."""
-    if len(spans) == 1:
-        return round(spans[0]["size"], 1), float(_is_bold(spans[0]))
     letters_by_size: Counter[float] = Counter()
     bold_letters = 0
     for span in spans:
@@ -379,8 +376,6 @@ def _is_inked(span: dict[str, Any]) -> bool:
 
 def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:
     """Quarter turns clockwise of a writing direction (cosine, sine); a scan's tilt of a few degrees is none."""
-    if direction == _RIGHTWARD:
-        return 0
     cosine, sine = direction
     quarters = math.degrees(math.atan2(sine, cosine)) / 90
     return round(quarters) % 4 if abs(quarters - round(quarters)) < 0.12 else None

@@ -162,12 +162,12 @@ def _merge_recognised_page(
         else _hide_page_text(page)
     )
     additional = recognised.exclude_page_words(own_page.text, own_page.words)
-    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_confident_text:
+    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_text(_MIN_SURE_CONFIDENCE):
         note = "the words in a picture could not be recognised: scan the original at 300 dpi, or type what matters"
-        return page.model_copy(update={"unread": note}) if additional.has_possible_text else page
+        return page.model_copy(update={"unread": note}) if additional.has_text(min_confidence=0) else page
     if not recognised.quality.is_readable:
         return page.model_copy(update=quality_update | {"status": PageStatus.IMAGE})
-    if own_page.text and not additional.has_confident_text and not recognised.has_new_words(own_page.text):
+    if own_page.text and not additional.has_text(_MIN_SURE_CONFIDENCE) and not recognised.has_new_words(own_page.text):
         return page.model_copy(update=quality_update | {"status": PageStatus.TEXT})
     return _append_recognised_text(own_page, additional, repeated_margin_keys, quality_update)
 
@@ -311,22 +311,14 @@ class RecognisedPage:
             for page_word, left, top, right, bottom in placed_words
         )
 
-    @property
-    def has_confident_text(self) -> bool:
-        """Whether it has more words than engines see in logos and photographs."""
-        return self._count_meaningful_words(_MIN_SURE_CONFIDENCE) >= _MIN_TEXT_WORDS
-
-    @property
-    def has_possible_text(self) -> bool:
-        """Whether it has so many words if those count too that the engine is not sure of."""
-        return self._count_meaningful_words(0) >= _MIN_TEXT_WORDS
-
-    def _count_meaningful_words(self, min_confidence: int) -> int:
+    def has_text(self, min_confidence: int) -> bool:
+        """Tell whether it has more words of that confidence than engines see in logos and photographs."""
         tokens = (token for line in self.upright_content.visible_lines for token in line.tokens)
-        return sum(
+        word_count = sum(
             self.token_confidences[token] >= min_confidence and bool(_MEANINGFUL_WORD.search(token.text))
             for token in tokens
         )
+        return word_count >= _MIN_TEXT_WORDS
 
     def has_new_words(self, page_text: str) -> bool:
         """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""

@@ -229,7 +229,7 @@ class PageInspector:
             return False
         ink = ImageChops.difference(pixels, textless_pixels)
         min_contrast = _MIN_PRINT_CONTRAST if is_dark else _MIN_CONTRAST
-        return max(highest for _, highest in ink.getextrema()) >= min_contrast
+        return max(highest for _, highest in ink.getextrema()) >= min_contrast  # type: ignore[misc]  # RGB: pairs
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:
         """Whether anything was drawn through the middle of words of text block ``block_number`` that stand in the box."""
@@ -299,7 +299,7 @@ class _PageRaster(NamedTuple):
 
 def _measure_contrast(image: Image.Image) -> int:
     """Measure by how much the pixels differ in red, green or blue, wherever most."""
-    return max(highest - lowest for lowest, highest in image.getextrema())
+    return max(highest - lowest for lowest, highest in image.getextrema())  # type: ignore[misc]  # RGB: pairs
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:
