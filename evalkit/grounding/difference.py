@@ -260,7 +260,7 @@ def _is_one_term(left: Token, right: Token) -> bool:
     """Whether two neighbours are parts of one word, number or sign."""
     if left.folded in load_terms("leading", "signs") and right.folded[:1].isdigit():
         return True
-    if not right.has_no_space_before or right.gap_before.strip("-/:+"):
+    if any(map(str.isspace, right.gap_before)) or right.gap_before.strip("-/:+"):
         return False
     has_digit = left.folded[-1:].isdigit() or right.folded[:1].isdigit()
     return right.gap_before == "-" or not right.gap_before or (has_digit and right.gap_before in ("/", ":", "+"))

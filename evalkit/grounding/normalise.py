@@ -15,8 +15,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-_SUPERSCRIPT_DIGITS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
-_SUBSCRIPT_DIGITS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _CHARACTER_FOLDS = (
     dict.fromkeys("‘’‚‛′´`", "'")
     | dict.fromkeys("“”„‟″", '"')
@@ -24,8 +22,8 @@ _CHARACTER_FOLDS = (
     | dict.fromkeys("•▪●·∙", "*")
     | dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
     | {"×": "x", "≥": ">=", "≤": "<=", "⩾": ">=", "⩽": "<=", "⁻": "^-", "⁺": "^+", "⁄": "/"}
-    | {character: f"^{digit}" for character, digit in _SUPERSCRIPT_DIGITS.items()}
-    | {character: f"_{digit}" for character, digit in _SUBSCRIPT_DIGITS.items()}
+    | {character: f"^{digit}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+    | {character: f"_{digit}" for digit, character in enumerate("₀₁₂₃₄₅₆₇₈₉")}
 )
 
 

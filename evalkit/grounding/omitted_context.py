@@ -22,23 +22,9 @@ _CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t
 _SENTENCE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
 # The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
-_OPEN_LINE_ENDINGS = (
-    "no",
-    "not",
-    "without",
-    "denies",
-    "for",
-    "of",
-    "any",
-    "the",
-    "a",
-    "an",
-    "or",
-    "and",
-    "with",
-    "no evidence",
+_CONTINUED_LINE = re.compile(
+    r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|a|an|or|and|with|no evidence)\n$", re.IGNORECASE
 )
-_CONTINUED_LINE = re.compile(rf"(?:^|\n)[^\n\t:]*\b(?:{'|'.join(_OPEN_LINE_ENDINGS)})\n$", re.IGNORECASE)
 _LABEL_END = re.compile(r"[ \t]*(?::|\t)")
 
 
