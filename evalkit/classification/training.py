@@ -259,10 +259,11 @@ def _read_labelled_path(path: Path) -> Iterator[LabelledText]:
         return
     try:
         text = path.read_text("utf-8")
-        if path.suffix == ".toml":
-            rows = tomllib.loads(text).get("document", [])
-        else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        rows = (
+            tomllib.loads(text).get("document", [])
+            if path.suffix == ".toml"
+            else [json.loads(line) for line in text.splitlines() if line.strip()]
+        )
     except (OSError, ValueError) as error:
         raise _build_training_input_error(path.name, "cannot be read as JSON Lines or TOML") from error
     if not isinstance(rows, list):
