@@ -179,7 +179,7 @@ def test_auto_is_tesseract_where_it_is_installed(fake_program):
 
 def test_without_any_engine_auto_is_none_and_a_name_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("evalkit.documents.ocr._has_rapidocr", lambda: False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert find_ocr_engine("auto") is None
     with pytest.raises(UsageError, match="apt-get install tesseract-ocr") as tesseract_missing:
         find_ocr_engine("tesseract")
