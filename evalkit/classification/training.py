@@ -5,7 +5,7 @@
 A PATH is a file of JSON Lines or TOML, one labelled text each, or a folder with one sub-folder a type that holds .txt
 files. Records of one patient or one source are one ``group``: what is judged is never judged by what was learned from
 its own group. Only terms that several groups share are kept, letters only and no names, so that nobody's data is in the
-file.
+file. Where documents begin is learned by ``tests/benchmarks/join_weights.py``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_matrix
+from scipy.special import log_softmax, softmax
 
 from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import (
@@ -38,7 +39,6 @@ from evalkit.classification.model_weights import (
     load_model_weights,
     parse_model_weights,
 )
-from evalkit.classification.page_segmentation import JOIN_SIGNS
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.type_scoring import (
     compute_damping,
@@ -59,12 +59,10 @@ MIN_TYPE_GROUPS = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
 CANDIDATE_THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
 MAX_ERROR_RATE = 0.01
-MAX_PAGE_TYPE_STRENGTH = 1.0
-"""How much the types of pages may count in where documents begin: on unlike records they are wrong more often."""
 PAGE_LENGTH = 3000
 """Characters after which a text without pages gets a new page."""
 
-_RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON, _RIDGE_JOINS = 0.1, 10.0, 0.05, 2.0
+_RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON = 0.1, 10.0, 0.05
 _LONG_TEXT_LENGTH = 1200
 _SEED = 5
 #: A word that stands with a capital letter so often where a sentence goes on is a name of something.
@@ -261,10 +259,11 @@ def _read_labelled_path(path: Path) -> Iterator[LabelledText]:
         return
     try:
         text = path.read_text("utf-8")
-        if path.suffix == ".toml":
-            rows = tomllib.loads(text).get("document", [])
-        else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        rows = (
+            tomllib.loads(text).get("document", [])
+            if path.suffix == ".toml"
+            else [json.loads(line) for line in text.splitlines() if line.strip()]
+        )
     except (OSError, ValueError) as error:
         raise _build_training_input_error(path.name, "cannot be read as JSON Lines or TOML") from error
     if not isinstance(rows, list):
@@ -439,8 +438,8 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
 @cache
 def load_given_names() -> frozenset[str]:
     """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
-    data = tomllib.loads((files("evalkit.classification") / "given_names.toml").read_text("utf-8"))
-    return frozenset(data["names"].split())
+    names_toml = (files("evalkit.classification") / "given_names.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(names_toml)["names"].split())
 
 
 def select_vocabulary(
@@ -534,10 +533,9 @@ def fit_weights(
             loss_parameters[feature_count + type_count :].reshape(-1, type_count),
         )
         type_sums = lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part
-        type_sums -= type_sums.max(axis=1, keepdims=True)
-        exponential_sums = np.exp(type_sums).sum(axis=1, keepdims=True)
-        errors = (np.exp(type_sums) / exponential_sums - target) * row_weights[:, None]
-        loss_sum = -(row_weights * ((type_sums * target).sum(axis=1) - np.log(exponential_sums[:, 0]))).sum()
+        log_probabilities = log_softmax(type_sums, axis=1)
+        errors = (np.exp(log_probabilities) - target) * row_weights[:, None]
+        loss_sum = -(row_weights * (log_probabilities * target).sum(axis=1)).sum()
         loss_sum += (
             _RIDGE_LEXICON * (lexicon_part @ lexicon_part)
             + _RIDGE_BIAS * (bias_part @ bias_part)
@@ -554,15 +552,14 @@ def fit_weights(
     upper_bounds[feature_count + type_count :] = np.where(
         _find_unsupported_terms(training_set, rows, vocabulary), 0.0, np.inf
     ).ravel()
-    solution = minimize(
+    parameters = minimize(
         compute_loss,
         np.zeros(len(upper_bounds)),
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(-np.inf, upper_bounds),
         options={"maxiter": 200},
-    )
-    parameters = solution.x
+    ).x
     return FittedWeights(
         parameters[:feature_count],
         parameters[feature_count : feature_count + type_count],
@@ -687,86 +684,7 @@ def calibrate_probabilities(
 
 def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
     """Of each type, one row a text."""
-    scaled_sums = (type_sums - type_sums.max(axis=1, keepdims=True)) / temperature
-    return np.asarray(np.exp(scaled_sums) / np.exp(scaled_sums).sum(axis=1, keepdims=True))
-
-
-# ---------------------------------------------------------------------------------------------------------------- joins
-
-
-class PageChain(NamedTuple):
-    """A packet whose documents are known, for learning where they begin."""
-
-    type_opinions: FloatArray
-    """One row a page, one column a type: logarithms."""
-    join_signs: FloatArray
-    """One row a join, one column each of ``SIGNS``."""
-    is_beginning: npt.NDArray[np.bool_]
-    page_types: npt.NDArray[np.intp]
-    """The type of each page."""
-
-
-def fit_join_weights(chains: Sequence[PageChain]) -> dict[str, float]:
-    """Weights of ``SIGNS`` and of the pages' types that make the true documents likeliest: a chain's conditional likelihood.
-
-    Few packets move them little from what they were without any.
-
-    Source: Lafferty, McCallum and Pereira, Conditional Random Fields (ICML 2001).
-    """
-    type_count = len(DOCUMENT_TYPES)
-    prior_weights = np.array(list(JOIN_SIGNS.values()))
-
-    def compute_chain_loss(
-        chain: PageChain, join_weights: FloatArray, strength: float
-    ) -> tuple[float, FloatArray, float]:
-        page_count = len(chain.type_opinions)
-        type_fits = np.exp(strength * chain.type_opinions)
-        odds_by_join = np.exp(np.clip(chain.join_signs @ join_weights, -30, 30))
-        forward, scales = [type_fits[0] / type_fits[0].sum()], [type_fits[0].sum()]
-        for index in range(1, page_count):
-            forward_step = (forward[-1] + odds_by_join[index - 1] / type_count) * type_fits[index]
-            scales.append(forward_step.sum())
-            forward.append(forward_step / scales[-1])
-        backward = np.ones(type_count)
-        page_beliefs, join_beliefs = np.zeros((page_count, type_count)), np.zeros(max(page_count - 1, 0))
-        page_beliefs[-1] = forward[-1]
-        for index in range(page_count - 2, -1, -1):
-            backward_fits = type_fits[index + 1] * backward
-            join_beliefs[index] = (
-                odds_by_join[index]
-                * backward_fits.sum()
-                / type_count
-                / (odds_by_join[index] * backward_fits.sum() / type_count + forward[index] @ backward_fits)
-            )
-            backward = backward_fits + odds_by_join[index] * backward_fits.sum() / type_count
-            backward /= backward.sum()
-            belief = forward[index] * backward
-            page_beliefs[index] = belief / belief.sum()
-        true_fit = chain.type_opinions[np.arange(page_count), chain.page_types].sum()
-        true_joins = (chain.join_signs @ join_weights - math.log(type_count))[chain.is_beginning].sum()
-        chain_loss = np.log(scales).sum() - strength * true_fit - true_joins
-        weight_gradient = chain.join_signs.T @ (join_beliefs - chain.is_beginning)
-        strength_gradient = float((page_beliefs * chain.type_opinions).sum() - true_fit)
-        return float(chain_loss), weight_gradient, strength_gradient
-
-    def compute_loss(parameters: FloatArray) -> tuple[float, FloatArray]:
-        join_weights, strength = parameters[:-1], parameters[-1]
-        deviation = join_weights - prior_weights
-        loss_sum = _RIDGE_JOINS * float(deviation @ deviation) / 2
-        gradient = np.concatenate([_RIDGE_JOINS * deviation, [0.0]])
-        for chain in chains:
-            chain_loss, weight_gradient, strength_gradient = compute_chain_loss(chain, join_weights, strength)
-            loss_sum += chain_loss
-            gradient[:-1] += weight_gradient
-            gradient[-1] += strength_gradient
-        return loss_sum, gradient
-
-    start_parameters = np.array([*prior_weights, MAX_PAGE_TYPE_STRENGTH])
-    bounds = [(None, None)] * len(JOIN_SIGNS) + [(0.0, MAX_PAGE_TYPE_STRENGTH)]
-    solution = minimize(
-        compute_loss, start_parameters, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 120}
-    ).x
-    return dict(zip((*JOIN_SIGNS, "types"), solution.tolist(), strict=True))
+    return np.asarray(softmax(type_sums / temperature, axis=1))
 
 
 # ------------------------------------------------------------------------------------------------------------- the file

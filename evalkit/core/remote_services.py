@@ -5,9 +5,13 @@ from __future__ import annotations
 import ipaddress
 import logging
 import math
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
 
 _PRIVATE_NETWORKS = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 
@@ -56,3 +60,20 @@ def mute_loggers(libraries: Collection[str]) -> None:
             logger.disabled = True
             # For those below it that are not there yet.
             logger.setLevel(logging.CRITICAL + 1)
+
+
+def create_http_client(
+    base_url: str, *, on_response: Callable[[Response], Awaitable[None]] | None = None
+) -> AsyncClient:
+    """Create a client that sends documents to ``base_url`` and nowhere else; ``on_response`` sees all that comes back."""
+    from httpx2 import AsyncClient, Limits
+
+    return AsyncClient(
+        # How many calls run at once is decided above; one that waits for a connection here would time out.
+        limits=Limits(max_connections=None, max_keepalive_connections=None),
+        # A redirect would take the document to whatever host it names.
+        follow_redirects=False,
+        event_hooks={"response": [on_response] if on_response else []},
+        # The environment's proxies see all of what is sent without TLS.
+        trust_env=base_url.startswith("https:"),
+    )

@@ -1,4 +1,4 @@
-"""A model that is compiled once, and not into every model that has a field of it."""
+"""Compile a nested model's schema once instead of inlining it into each parent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 
 class SchemaByReference:
-    """Annotation of a field whose type is a model: ``Annotated[StatementTemplate, Apart()]``.
+    """Annotation of a field whose type is a model: ``Annotated[StatementTemplate, SchemaByReference()]``.
 
     Else pydantic compiles the whole of it into each model that has such a field: an expert's kernel, of which there are many, would
     hold some ten of them, for cases that it never opens.
@@ -20,14 +20,10 @@ class SchemaByReference:
         """Checked and written by the model's own."""
         return core_schema.no_info_plain_validator_function(
             source.model_validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(_dump_model),
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda model: model.model_dump(mode="json")),
             metadata={"apart": source},
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The model's own, whole."""
         return handler(schema["metadata"]["apart"].__pydantic_core_schema__)
-
-
-def _dump_model(value: Any) -> Any:
-    return value.model_dump(mode="json")

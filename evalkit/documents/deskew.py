@@ -60,45 +60,6 @@ InkMask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class InverseTransform:
-    """From the upright picture back to the picture as it came."""
-
-    source_width: int
-    """Pixels of the picture as it came."""
-    source_height: int
-    upright_width: int
-    """Pixels of the upright picture."""
-    upright_height: int
-    rotation_degrees: float
-    """By how much the picture as it came stands turned clockwise, turn and tilt together."""
-
-    def map_to_source_box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
-        """Pixels of the upright picture as fractions 0..1 of the picture as it came.
-
-        The box goes through the middles of the tilted word's four sides. The hull of its corners would be a long
-        word's height too high already at a few degrees, and light the lines above and below.
-        """
-        x, y = (x0 + x1) / 2, (y0 + y1) / 2
-        side_middles = [self._map_to_source_point(*middle) for middle in ((x0, y), (x1, y), (x, y0), (x, y1))]
-        x_shares, y_shares = (
-            [point[0] / self.source_width for point in side_middles],
-            [point[1] / self.source_height for point in side_middles],
-        )
-        return (
-            _clamp_share(min(x_shares)),
-            _clamp_share(min(y_shares)),
-            _clamp_share(max(x_shares)),
-            _clamp_share(max(y_shares)),
-        )
-
-    def _map_to_source_point(self, x: float, y: float) -> tuple[float, float]:
-        # The picture was turned about its middle, which is the middle of both.
-        x, y = x - self.upright_width / 2, y - self.upright_height / 2
-        cosine, sine = math.cos(math.radians(self.rotation_degrees)), math.sin(math.radians(self.rotation_degrees))
-        return x * cosine - y * sine + self.source_width / 2, x * sine + y * cosine + self.source_height / 2
-
-
-@dataclass(frozen=True)
 class DeskewedImage:
     """A picture, brought upright."""
 
@@ -108,7 +69,29 @@ class DeskewedImage:
     """Quarter turns clockwise, 0..3, by which the picture stood turned."""
     skew_angle: float
     """Degrees clockwise by which it was tilted besides, -12..12."""
-    inverse: InverseTransform
+    source_size: tuple[int, int]
+    """Width and height of the picture as it came, pixels."""
+
+    def map_to_source_box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
+        """Map pixels of the upright picture to fractions 0..1 of the picture as it came.
+
+        The box goes through the middles of the tilted word's four sides. The hull of its corners would be a long
+        word's height too high already at a few degrees, and light the lines above and below.
+        """
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2
+        side_middles = [self._map_to_source_point(*middle) for middle in ((x0, y), (x1, y), (x, y0), (x, y1))]
+        x_shares, y_shares = (
+            [min(max(point[axis] / self.source_size[axis], 0.0), 1.0) for point in side_middles] for axis in (0, 1)
+        )
+        return min(x_shares), min(y_shares), max(x_shares), max(y_shares)
+
+    def _map_to_source_point(self, x: float, y: float) -> tuple[float, float]:
+        # The picture was turned about its middle, which is the middle of both.
+        x, y = x - self.image.width / 2, y - self.image.height / 2
+        rotation = math.radians(90 * self.quarter_turns + self.skew_angle)
+        cosine, sine = math.cos(rotation), math.sin(rotation)
+        source_width, source_height = self.source_size
+        return x * cosine - y * sine + source_width / 2, x * sine + y * cosine + source_height / 2
 
 
 def deskew_image(image: Image.Image, quarter_turns: int = 0, skew_angle: float | None = None) -> DeskewedImage:
@@ -126,8 +109,7 @@ def deskew_image(image: Image.Image, quarter_turns: int = 0, skew_angle: float |
     quarter_turns %= 4
     if quarter_turns:
         level_image = level_image.rotate(90 * quarter_turns, expand=True)  # exact: PIL moves pixels for quarter turns
-    inverse = InverseTransform(*image.size, *level_image.size, 90 * quarter_turns + skew_angle)
-    return DeskewedImage(level_image, quarter_turns, skew_angle, inverse)
+    return DeskewedImage(level_image, quarter_turns, skew_angle, image.size)
 
 
 def denoise_image(grey: Image.Image) -> Image.Image:
@@ -255,7 +237,3 @@ def _find_skew_peak(coordinates: NDArray[Any], cross_coordinates: NDArray[Any]) 
 def _measure_profile_sharpness(positions: NDArray[Any]) -> float:
     row_counts = np.bincount((positions - positions.min()).astype(np.intp))
     return float(np.square(np.diff(row_counts)).sum())
-
-
-def _clamp_share(share: float) -> float:
-    return min(max(share, 0.0), 1.0)

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
@@ -105,9 +105,7 @@ class DocumentAiReader:
             return self.processor
         with self._create_client() as client:
             try:
-                processor = self._call_with_retries(
-                    lambda seconds: client.get_processor(name=self.processor, **_build_call_options(seconds))
-                )
+                processor = self._call_with_retries(partial(client.get_processor, name=self.processor))
                 default_version = str(processor.default_processor_version)
             except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
                 failure = _classify_error(error)
@@ -131,13 +129,11 @@ class DocumentAiReader:
         DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``processor_version_name``. A broken page alone becomes a ``failed`` one.
         """
         opened_pdf = open_pdf(pdf_bytes, file_path)
-        try:
+        with opened_pdf.document:
             reader = self.reader_version
             with self._create_client() as client:
                 pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(file_path).name))
             is_repaired = opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired)
-        finally:
-            opened_pdf.document.close()
         return DocumentBundle(
             doc_id=doc_id,
             file_path=file_path,
@@ -201,9 +197,7 @@ class DocumentAiReader:
             skip_human_review=True,
         )
         try:
-            response = self._call_with_retries(
-                lambda seconds: client.process_document(request=request, **_build_call_options(seconds))
-            )
+            response = self._call_with_retries(partial(client.process_document, request=request))
             process_response = documentai.ProcessResponse.pb(response)
         except Exception as error:  # noqa: BLE001 - as above; it may quote the document: not chained
             raise _document_error(_classify_error(error), file_name) from None
@@ -213,8 +207,11 @@ class DocumentAiReader:
             raise _document_error(_REQUEST_REFUSED, file_name)
         return process_response.document
 
-    def _call_with_retries(self, call: Callable[[float], Any]) -> Any:
-        """What the call returns, which is told its seconds; tried again where that may help and time is left."""
+    def _call_with_retries(self, call: Callable[..., Any]) -> Any:
+        """Make the call of Google's client, again where that may help and time is left.
+
+        The client's own retrying is switched off: it goes on for minutes, and nobody knows of it.
+        """
         deadline = time.monotonic() + _RETRY_TIME_FACTOR * self.seconds_per_call
         retryer = Retrying(
             retry=retry_if_exception(lambda error: _classify_error(error).is_transient),
@@ -222,7 +219,9 @@ class DocumentAiReader:
             wait=_compute_wait,
             reraise=True,
         )
-        return retryer(lambda: call(max(min(self.seconds_per_call, deadline - time.monotonic()), 0.001)))
+        return retryer(
+            lambda: call(retry=None, timeout=max(min(self.seconds_per_call, deadline - time.monotonic()), 0.001))
+        )
 
     def _create_client(self) -> Any:
         """Google's client, as a context that closes its connections. UsageError where there are no credentials."""
@@ -264,11 +263,6 @@ def _create_insecure_transport(address: str) -> Any:
         ("grpc.enable_http_proxy", 0),
     ]
     return Transport(channel=grpc.insecure_channel(address, options=options))
-
-
-def _build_call_options(seconds: float) -> dict[str, Any]:
-    """How Google's client is to make one call: its own retrying goes on for minutes, and nobody knows of it."""
-    return {"retry": None, "timeout": seconds}
 
 
 # What went wrong
@@ -406,12 +400,12 @@ def _split_into_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterato
         half = len(page_numbers) // 2
         yield from _split_into_chunks(pdf_bytes, page_numbers[:half])
         yield from _split_into_chunks(pdf_bytes, page_numbers[half:])
-    elif chunk_bytes is None:
-        yield _PdfChunk(tuple(page_numbers), problem="the page is broken: export or scan it again")
     else:
-        limit_mb = MAX_CHUNK_BYTES // 1_000_000
         problem = (
-            f"the page alone is larger than the {limit_mb} MB that Document AI takes: export it with smaller images"
+            "the page is broken: export or scan it again"
+            if chunk_bytes is None
+            else f"the page alone is larger than the {MAX_CHUNK_BYTES // 1_000_000} MB that Document AI takes: "
+            "export it with smaller images"
         )
         yield _PdfChunk(tuple(page_numbers), problem=problem)
 
@@ -420,8 +414,7 @@ def _extract_pages(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | Non
     """A PDF of these pages alone, with nothing else of the file; None where they cannot be cut out."""
     pymupdf = load_pymupdf()
     try:
-        document = open_pdf(pdf_bytes, "").document
-        with document:
+        with open_pdf(pdf_bytes, "").document as document:
             catalog = document.pdf_catalog()
             for key in set(document.xref_get_keys(catalog)) - _KEPT_CATALOG_KEYS:
                 document.xref_set_key(catalog, key, "null")

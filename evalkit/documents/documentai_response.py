@@ -278,18 +278,6 @@ class KnownPage:
             if self.fallback_blocks:
                 break
 
-    def has_new_words(self, layout_blocks: Sequence[LayoutBlock]) -> bool:
-        """Whether these blocks have words that are not the PDF's own."""
-        return bool(
-            _count_words(token for block in layout_blocks for token in block.tokens) - _count_words(self.pdf_tokens)
-        )
-
-    def count_unused_words(self, blocks: Iterable[_ResponseBlock]) -> Counter[str]:
-        """The words that are known to stand on the page and not said."""
-        return Counter(token.text for token in self.known_tokens) - Counter(
-            word for block in blocks for word in block.words
-        )
-
 
 def _read_anchored_text(layout: Any, response_text: str) -> str:
     segments = layout.text_anchor.text_segments
@@ -382,8 +370,8 @@ def _split_at_page_end(block: _ResponseBlock, known_pages: Sequence[KnownPage]) 
 def _build_response_page(known_page: KnownPage, blocks: Sequence[_ResponseBlock]) -> Page:
     if all(response_block.is_doubtful for response_block in blocks):
         blocks = known_page.fallback_blocks
-    unused_words = known_page.count_unused_words(
-        response_block for response_block in blocks if not response_block.is_doubtful
+    unused_words = Counter(token.text for token in known_page.known_tokens) - Counter(
+        word for block in blocks if not block.is_doubtful for word in block.words
     )
     layout_blocks = list(
         _place_blocks(
@@ -413,7 +401,8 @@ def _build_response_page(known_page: KnownPage, blocks: Sequence[_ResponseBlock]
     elif (
         page.status is PageStatus.TEXT
         and known_page.content.image_share >= _LARGE_IMAGE_SHARE
-        and not known_page.has_new_words(layout_blocks)
+        and _count_words(token for block in layout_blocks for token in block.tokens)
+        <= _count_words(known_page.pdf_tokens)
     ):
         updates["unread"] = "Document AI says nothing of the pictures: look at them, or have this machine read the file"
     return page.model_copy(update=updates)

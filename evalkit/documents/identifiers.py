@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from operator import itemgetter
 from typing import Literal
@@ -178,7 +178,7 @@ def find_identifiers(text: str, words: Sequence[WordPosition]) -> tuple[Identifi
         *_find_running_names(text),
         *_find_labelled_identifiers(text, foot_start, len(text)),
     ):
-        if kind not in first_by_kind and (normal_form := _normalise_identifier(kind, raw_text)):
+        if kind not in first_by_kind and (normal_form := _NORMALISE_BY_KIND[kind](raw_text)):
             first_by_kind[kind] = Identifier(
                 kind=kind, value=raw_text, normal=normal_form, box=_enclose_words(words, start, end)
             )
@@ -213,15 +213,6 @@ def _find_running_names(text: str) -> Iterator[tuple[IdentifierKind, str, int, i
         if match := _RUNNING_HEAD_NAME.match(line):
             yield "patient", match[1], line_start + match.start(1), line_start + match.end(1)
         line_start += len(line) + 1
-
-
-def _normalise_identifier(kind: IdentifierKind, raw_text: str) -> str | None:
-    """The form to compare by; None where it is none of the kind after all."""
-    if kind == "patient":
-        return _normalise_name(raw_text)
-    if kind == "mrn":
-        return re.sub(r"[\W_]", "", raw_text).upper()
-    return _normalise_date(raw_text)
 
 
 def _normalise_name(name: str) -> str | None:
@@ -268,6 +259,15 @@ def _normalise_date(text: str) -> str | None:
         return date(year, month, day).isoformat()
     except ValueError:
         return None
+
+
+#: What makes the form to compare by; None where it is none of the kind after all.
+_NORMALISE_BY_KIND: dict[IdentifierKind, Callable[[str], str | None]] = {
+    "patient": _normalise_name,
+    "mrn": lambda number: re.sub(r"[\W_]", "", number).upper(),
+    "date_of_birth": _normalise_date,
+    "report_date": _normalise_date,
+}
 
 
 def _enclose_words(words: Sequence[WordPosition], start: int, end: int) -> Box:

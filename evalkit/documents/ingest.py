@@ -96,10 +96,11 @@ def _walk_pdf_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> 
     visited: set[Path] = set()
     real_root = folder.resolve()
 
-    def report_unreadable_folder(error: OSError) -> None:
-        on_problem(_file_skipped_error(f"the folder {error.filename} may not be looked into"))
-
-    for current_folder, subfolders, file_names in os.walk(folder, followlinks=True, onerror=report_unreadable_folder):
+    for current_folder, subfolders, file_names in os.walk(
+        folder,
+        followlinks=True,
+        onerror=lambda error: on_problem(_file_skipped_error(f"the folder {error.filename} may not be looked into")),
+    ):
         real_folder = Path(current_folder).resolve()
         if real_folder in visited or not real_folder.is_relative_to(real_root):
             if real_folder not in visited:
@@ -108,8 +109,8 @@ def _walk_pdf_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> 
             continue
         visited.add(real_folder)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        visible_files = (Path(current_folder, name) for name in sorted(file_names) if not name.startswith("."))
-        for file in (file for file in visible_files if file.suffix.lower() == ".pdf"):
+        visible_pdfs = sorted(name for name in file_names if not name.startswith(".") and name.lower().endswith(".pdf"))
+        for file in (Path(current_folder, name) for name in visible_pdfs):
             if not file.is_file():
                 if file.exists():
                     on_problem(

@@ -14,14 +14,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import Literal
 
 from evalkit.documents.bundle import BlockType
-from evalkit.documents.page_content import PageContent, PageLine, PageToken
+from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
 #: The share of the page's height at top and at bottom where headers and footers stand.
@@ -54,6 +55,10 @@ class LayoutBlock:
         if self.type != "table":
             return self.rows[0][0]
         return [token for row in self.rows for cell in row for token in cell]
+
+    def map_tokens(self, move: Callable[[PageToken], PageToken]) -> LayoutBlock:
+        """Return the block with every word moved."""
+        return replace(self, rows=tuple(tuple(tuple(map(move, cell)) for cell in row) for row in self.rows))
 
 
 @dataclass(frozen=True)
@@ -147,9 +152,8 @@ def lay_out_blocks(
     body_lines = _select_upright_lines(page)
     for zone, row in _find_margin_rows(body_lines, page):
         if _is_furniture(zone, _join_row_text(row), repeated_margin_keys):
-            tokens = tuple(token for line in row for token in line.tokens)
             (header_blocks if zone == "top" else footer_blocks).append(
-                LayoutBlock(_classify_block([row], typography), ((tokens,),), furniture=True)
+                LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), furniture=True)
             )
             margin_line_ids = set(map(id, row))
             body_lines = [line for line in body_lines if id(line) not in margin_line_ids]
@@ -170,35 +174,23 @@ def _select_upright_lines(page: PageContent) -> list[PageLine]:
 def _lay_out_sideways(page: PageContent, typography: Typography) -> Iterator[LayoutBlock]:
     """Text along the edges and landscape pages that nobody turned, laid out as if the page were turned upright."""
     for quarter_turns in (1, 2, 3):
-        upright_lines = [
-            _rotate_line_upright(line, quarter_turns, page)
+        upright_lines: list[_Element] = [
+            PageLine(
+                tuple(_rotate_token(token, 4 - quarter_turns, page.width, page.height) for token in line.tokens),
+                line.font_size,
+                line.bold_share,
+            )
             for line in page.visible_lines
             if line.quarter_turns == quarter_turns
         ]
-        for region in _split_regions(list(upright_lines)):
+        width, height = (page.height, page.width) if quarter_turns % 2 else (page.width, page.height)
+        rotate_back = partial(_rotate_token, quarter_turns=quarter_turns, width=width, height=height)
+        for region in _split_regions(upright_lines):
             for block in _build_blocks(region, typography):
-                rows = tuple(
-                    tuple(tuple(_rotate_token_back(token, quarter_turns, page) for token in cell) for cell in row)
-                    for row in block.rows
-                )
-                yield LayoutBlock(block.type, rows)
+                yield block.map_tokens(rotate_back)
     for line in page.visible_lines:
         if line.quarter_turns is None:
             yield LayoutBlock("paragraph", ((line.tokens,),))
-
-
-def _rotate_line_upright(line: PageLine, quarter_turns: int, page: PageContent) -> PageLine:
-    """The line as if it were written upright: the page turned back by so many quarters."""
-    return PageLine(
-        tuple(_rotate_token(token, 4 - quarter_turns, page.width, page.height) for token in line.tokens),
-        line.font_size,
-        line.bold_share,
-    )
-
-
-def _rotate_token_back(token: PageToken, quarter_turns: int, page: PageContent) -> PageToken:
-    upright_size = (page.height, page.width) if quarter_turns % 2 else (page.width, page.height)
-    return _rotate_token(token, quarter_turns, *upright_size)
 
 
 def _rotate_token(token: PageToken, quarter_turns: int, width: float, height: float) -> PageToken:
@@ -231,6 +223,10 @@ def _is_furniture(zone: str, text: str, repeated_margin_keys: set[tuple[str, str
         return True
     is_fax_stamp = _CLOCK_TIME.search(text) and (_FAX_WORD.search(text) or _PAGE_OF_TOTAL.search(text))
     return bool(is_fax_stamp or (_PAGE_OF_TOTAL.search(text) and len(text.split()) <= 14))
+
+
+def _join_row_tokens(rows: Iterable[_TextRow]) -> tuple[PageToken, ...]:
+    return tuple(token for row in rows for line in row for token in line.tokens)
 
 
 def _join_row_text(row: _TextRow) -> str:
@@ -267,16 +263,11 @@ def _split_lines_by_box(
         elif line.x0 > x1 + 1 or line.y0 > y1 + 1 or line.x1 < x0 - 1 or line.y1 < y0 - 1:
             outer_lines.append(line)
         else:
-            inner_tokens = tuple(token for token in line.tokens if _is_token_in_box(token, box))
-            outer_tokens = tuple(token for token in line.tokens if not _is_token_in_box(token, box))
+            inner_tokens = tuple(token for token in line.tokens if is_token_in_box(token, box))
+            outer_tokens = tuple(token for token in line.tokens if not is_token_in_box(token, box))
             inner_lines += [PageLine(inner_tokens, line.font_size, line.bold_share)] if inner_tokens else []
             outer_lines += [PageLine(outer_tokens, line.font_size, line.bold_share)] if outer_tokens else []
     return inner_lines, outer_lines
-
-
-def _is_token_in_box(token: PageToken, box: tuple[float, float, float, float]) -> bool:
-    x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
-    return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
 
 
 def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBlock | None:
@@ -302,7 +293,8 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     if 2 * sum(count for (y, _), count in word_counts.items() if cells_per_row[y] == 1) > sum(word_counts.values()):
         return None
     return LayoutBlock(
-        "table", tuple(tuple(_collect_cell_tokens(lines_by_cell.get((y, x), [])) for x in columns) for y in rows)
+        "table",
+        tuple(tuple(_join_row_tokens(_group_rows(lines_by_cell.get((y, x), []))) for x in columns) for y in rows),
     )
 
 
@@ -361,12 +353,6 @@ def _find_row_tops(
     ]
     if sum(count >= max(2, len(column_edges) - 1) for count in filled_columns) > 1:
         yield from (min(line.y0 for line in row) for row in rows[1:])
-
-
-def _collect_cell_tokens(lines: list[PageLine]) -> tuple[PageToken, ...]:
-    if len(lines) == 1:
-        return lines[0].tokens
-    return tuple(token for row in _group_rows(lines) for line in row for token in line.tokens)
 
 
 # Reading order
@@ -540,8 +526,7 @@ def _build_blocks(region: Sequence[_Element], typography: Typography) -> Iterato
     for paragraph_rows in _split_paragraphs(rows, [table.y0 for table in tables]):
         while tables and tables[0].y0 < paragraph_rows[0][0].y0:
             yield tables.pop(0).block
-        tokens = tuple(token for row in paragraph_rows for line in row for token in line.tokens)
-        yield LayoutBlock(_classify_block(paragraph_rows, typography), ((tokens,),))
+        yield LayoutBlock(_classify_block(paragraph_rows, typography), ((_join_row_tokens(paragraph_rows),),))
     for table in tables:
         yield table.block
 

@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -31,7 +32,6 @@ from PIL import Image
 from evalkit.core.install_hint import format_install_hint
 from evalkit.documents.deskew import (
     DeskewedImage,
-    InverseTransform,
     denoise_image,
     deskew_image,
     flatten_background,
@@ -87,15 +87,8 @@ class OcrReading:
     """What was recognised on a page that is a picture."""
 
     words: tuple[OcrWord, ...]
-    """Line by line, in pixels of the upright picture; ``inverse.box`` places them on the page as it came."""
-    width: int
-    """Pixels of the upright picture."""
-    height: int
-    quarter_turns: int
-    """Quarter turns clockwise, 0..3, by which the page stands turned."""
-    skew_angle: float
-    """Degrees clockwise by which it is tilted besides."""
-    inverse: InverseTransform
+    """Line by line, in pixels of ``upright``."""
+    upright: DeskewedImage
     quality: PageQuality
 
 
@@ -108,7 +101,7 @@ def find_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
         return None
     if name in ("auto", "tesseract") and (tesseract := _find_tesseract()):
         return tesseract
-    if name in ("auto", "rapidocr") and _has_rapidocr():
+    if name in ("auto", "rapidocr") and all(map(importlib.util.find_spec, ("rapidocr", "onnxruntime"))):
         return RapidOcr()
     if name == "auto":
         return None
@@ -144,7 +137,9 @@ def recognise_image(
     if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (flat_image := flatten_background(grey)):
         flat_image = denoise_image(flat_image)
         flat_deskewed = deskew_image(flat_image)
-        flat_words = _recognise_or_empty(engine, flat_deskewed, dpi, seconds)
+        flat_words: list[OcrWord] = []
+        with suppress(DocumentError):  # something was read before that is worth keeping
+            flat_words = engine.recognise(flat_deskewed.image, dpi=dpi, seconds=seconds)
         if (
             assess_quality(flat_words, flat_deskewed.image, dpi).score
             >= assess_quality(words, deskewed.image, dpi).score
@@ -152,30 +147,14 @@ def recognise_image(
             grey, deskewed, words = flat_image, flat_deskewed, flat_words
     if mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
         deskewed, words = _find_best_rotation(deskewed, words, grey, engine, dpi, seconds * _ROTATION_TIME_SHARE)
-    return OcrReading(
-        words=tuple(words),
-        width=deskewed.image.width,
-        height=deskewed.image.height,
-        quarter_turns=deskewed.quarter_turns,
-        skew_angle=deskewed.skew_angle,
-        inverse=deskewed.inverse,
-        quality=assess_quality(words, deskewed.image, dpi),
-    )
-
-
-def _recognise_or_empty(engine: OcrEngine, deskewed: DeskewedImage, dpi: int, seconds: float) -> list[OcrWord]:
-    """The page's words; none where the engine fails, as something was read before that is worth keeping."""
-    try:
-        return engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
-    except DocumentError:
-        return []
+    return OcrReading(tuple(words), deskewed, assess_quality(words, deskewed.image, dpi))
 
 
 def _find_best_rotation(
     deskewed: DeskewedImage, words: list[OcrWord], grey: Image.Image, engine: OcrEngine, dpi: int, seconds: float
 ) -> tuple[DeskewedImage, list[OcrWord]]:
     """The page and its words as they are read best; as given, if no turn is better."""
-    try:
+    with suppress(DocumentError):  # what was read at first is something; its quality tells what it is worth
         detected_turns = engine.detect_quarter_turns(deskewed.image, dpi=dpi, seconds=seconds)
         candidate_turns = _ROTATIONS_TO_TRY if detected_turns is None else (detected_turns,) if detected_turns else ()
         for quarter_turns in candidate_turns:
@@ -187,9 +166,6 @@ def _find_best_rotation(
                 deskewed, words = rotated, rotated_words
             if mean_confidence(words) >= _MIN_UPRIGHT_CONFIDENCE and not _is_sideways(words):
                 break
-    except DocumentError:
-        # What was read at first is something; its quality tells what it is worth.
-        return deskewed, words
     return deskewed, words
 
 
@@ -337,10 +313,6 @@ def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
         line_number = line_numbers.setdefault(tuple(cells[1:5]), len(line_numbers))
         x, y, width, height = map(int, cells[6:10])
         yield OcrWord(text, x, y, x + width, y + height, round(min(max(float(cells[10]), 0), 100)), line_number)
-
-
-def _has_rapidocr() -> bool:
-    return all(importlib.util.find_spec(name) for name in ("rapidocr", "onnxruntime"))
 
 
 class RapidOcr:

@@ -9,7 +9,7 @@ from operator import add
 from evalkit.documents.bundle import Block, Box, LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
 from evalkit.documents.identifiers import find_identifiers
 from evalkit.documents.layout import LayoutBlock
-from evalkit.documents.page_content import PageContent, PageLine, PageToken
+from evalkit.documents.page_content import PageContent, PageToken
 
 _EMPTY_TOKEN = PageToken("", 0.0, 0.0, 0.0, 0.0)
 
@@ -34,7 +34,13 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
             block_types=tuple(block.type for block in visible_blocks),
             has_tables=any(block.type == "table" for block in visible_blocks),
         ),
-        blocks=(*visible_blocks, *(_build_hidden_block(line, content) for line in content.hidden_lines)),
+        blocks=(
+            *visible_blocks,
+            *(
+                Block(type="paragraph", text=line.text, box=_enclose_tokens(line.tokens, content), hidden=True)
+                for line in content.hidden_lines
+            ),
+        ),
         words=PackedWords(words),
         identifiers=find_identifiers(text, words),
     )
@@ -51,10 +57,6 @@ def _build_block(block: LayoutBlock, content: PageContent) -> Block:
         box=_enclose_tokens(block.tokens, content),
         furniture=block.furniture,
     )
-
-
-def _build_hidden_block(line: PageLine, content: PageContent) -> Block:
-    return Block(type="paragraph", text=line.text, box=_enclose_tokens(line.tokens, content), hidden=True)
 
 
 def _enclose_tokens(tokens: Sequence[PageToken], content: PageContent) -> Box:

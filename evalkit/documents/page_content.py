@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import groupby, islice, pairwise
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -40,12 +40,10 @@ _BAND_HEIGHT = 20
 #: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
 _MIN_ALPHA = 26
 _BOLD_FLAG, _STROKED_FLAG, _CLIPPED_FLAG = 8, 32, 64
-_RIGHTWARD = (1.0, 0.0)
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
 UNPRINTABLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # What a font has no sign for, formatting marks, and private signs: they may leave no trace on the page.
 _TRACELESS_CHARACTER = re.compile("[\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ue000-\uf8ff\ufeff\ufffd]")
-_RectTransform = Callable[[float, float, float, float], Rect]
 _MupdfWord = tuple[float, float, float, float, str, int, int, int]
 """x0, y0, x1, y1, text, number of the block, of the line in it, and of the word."""
 
@@ -252,9 +250,7 @@ def _read_styled_lines(inspector: PageInspector) -> Iterator[_StyledLine]:
     """All lines of the page's text."""
     words_by_line = {
         line_key: list(group)
-        for line_key, group in groupby(
-            _remove_duplicate_words(_clean_words(inspector.words), inspector.blocks), key=itemgetter(5, 6)
-        )
+        for line_key, group in groupby(_remove_duplicate_words(_clean_words(inspector.words)), key=itemgetter(5, 6))
     }
     font_xrefs_by_name = inspector.font_xrefs_by_name
     # Words count the blocks of text alone; a block's own number counts all that is painted.
@@ -280,7 +276,7 @@ def _split_by_visibility(
     uninked_spans = [span for span in spans if not _is_inked(span)]
     if uninked_spans:
         inked_tokens = tuple(
-            token for token in tokens if not any(_is_token_in_box(span["bbox"], token) for span in uninked_spans)
+            token for token in tokens if not any(is_token_in_box(token, span["bbox"]) for span in uninked_spans)
         )
         uninked_tokens = tuple(token for token in tokens if token not in inked_tokens)
     if inked_tokens:
@@ -306,8 +302,6 @@ def _split_by_visibility(
 
 def _measure_font(spans: list[dict[str, Any]]) -> tuple[float, float]:
     """The size of most characters, and the share of them that are bold."""
-    if len(spans) == 1:
-        return round(spans[0]["size"], 1), float(_is_bold(spans[0]))
     letters_by_size: Counter[float] = Counter()
     bold_letters = 0
     for span in spans:
@@ -345,11 +339,8 @@ def _split_word(word: _MupdfWord) -> Iterator[_MupdfWord]:
             )
 
 
-def _remove_duplicate_words(words: list[_MupdfWord], blocks: Iterable[dict[str, Any]]) -> list[_MupdfWord]:
+def _remove_duplicate_words(words: Iterable[_MupdfWord]) -> list[_MupdfWord]:
     """The words without those that were drawn once more, a little aside, to look bold or to cast a shadow."""
-    # MuPDF begins a new line where the pen goes back: no line on top of another, no word drawn twice.
-    if not _has_overlap([line["bbox"] for block in blocks if block["type"] == TEXT_BLOCK for line in block["lines"]]):
-        return words
     unique_words: list[_MupdfWord] = []
     words_by_text_and_band: dict[tuple[str, int], list[_MupdfWord]] = {}
     for word in words:
@@ -360,31 +351,14 @@ def _remove_duplicate_words(words: list[_MupdfWord], blocks: Iterable[dict[str, 
             for near_band in (band - 1, band, band + 1)
             for other_word in words_by_text_and_band.get((word[4], near_band), ())
         )
-        if not any(_is_duplicate_word(word, other_word) for other_word in nearby_words):
+        tolerance = 0.15 * (word[3] - word[1])
+        if not any(
+            all(abs(edge - other_edge) < tolerance for edge, other_edge in zip(word[:3], other_word[:3], strict=True))
+            for other_word in nearby_words
+        ):
             words_by_text_and_band.setdefault((word[4], band), []).append(word)
             unique_words.append(word)
     return unique_words
-
-
-def _has_overlap(boxes: list[Rect]) -> bool:
-    """Whether any box shares half of its height with another that stands in the same place."""
-    boxes.sort(key=itemgetter(1))
-    for number, (x0, y0, x1, y1) in enumerate(boxes, 1):
-        for other_box in islice(boxes, number, None):
-            if other_box[1] > (y0 + y1) / 2:
-                break
-            if other_box[0] < x1 and x0 < other_box[2]:
-                return True
-    return False
-
-
-def _is_duplicate_word(word: _MupdfWord, other_word: _MupdfWord) -> bool:
-    tolerance = 0.15 * (word[3] - word[1])
-    return (
-        abs(word[0] - other_word[0]) < tolerance
-        and abs(word[1] - other_word[1]) < tolerance
-        and abs(word[2] - other_word[2]) < tolerance
-    )
 
 
 def _is_bold(span: dict[str, Any]) -> bool:
@@ -402,8 +376,6 @@ def _is_inked(span: dict[str, Any]) -> bool:
 
 def _compute_quarter_turns(direction: tuple[float, float]) -> int | None:
     """Quarter turns clockwise of a writing direction (cosine, sine); a scan's tilt of a few degrees is none."""
-    if direction == _RIGHTWARD:
-        return 0
     cosine, sine = direction
     quarters = math.degrees(math.atan2(sine, cosine)) / 90
     return round(quarters) % 4 if abs(quarters - round(quarters)) < 0.12 else None
@@ -442,7 +414,7 @@ def _find_rules(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[Ruli
 
 def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
     """For each piece of each path, the straight lines that it draws."""
-    transform_rect = _create_rect_transform(tuple(page.rotation_matrix))
+    transform_rect = partial(_transform_rect, tuple(page.rotation_matrix))
     for path in page.get_cdrawings():
         is_stroked = "s" in path["type"]
         for path_piece in path["items"]:
@@ -483,15 +455,11 @@ def _find_rectangle_edges(rect: Rect, is_stroked: bool) -> list[Rect]:
     return [(x0, y0, x1, y0), (x0, y1, x1, y1), (x0, y0, x0, y1), (x1, y0, x1, y1)] if is_stroked else []
 
 
-def _create_rect_transform(matrix: tuple[float, ...]) -> _RectTransform:
-    """From the page as written to the page as displayed. Plain numbers: pymupdf.Rect is ten times slower."""
+def _transform_rect(matrix: tuple[float, ...], x0: float, y0: float, x1: float, y1: float) -> Rect:
+    """Map a rectangle from the page as written to the page as displayed. Plain numbers: pymupdf.Rect is ten times slower."""
     a, b, c, d, e, f = matrix
-
-    def transform_rect(x0: float, y0: float, x1: float, y1: float) -> Rect:
-        u0, v0, u1, v1 = a * x0 + c * y0 + e, b * x0 + d * y0 + f, a * x1 + c * y1 + e, b * x1 + d * y1 + f
-        return min(u0, u1), min(v0, v1), max(u0, u1), max(v0, v1)
-
-    return transform_rect
+    u0, v0, u1, v1 = a * x0 + c * y0 + e, b * x0 + d * y0 + f, a * x1 + c * y1 + e, b * x1 + d * y1 + f
+    return min(u0, u1), min(v0, v1), max(u0, u1), max(v0, v1)
 
 
 def _compute_core_box(token: PageToken) -> Rect:
@@ -504,10 +472,10 @@ def _is_on_page(token: PageToken, inspector: PageInspector) -> bool:
     return 0 <= (token.x0 + token.x1) / 2 <= inspector.width and 0 <= (token.y0 + token.y1) / 2 <= inspector.height
 
 
-def _is_token_in_box(box: Rect, token: PageToken) -> bool:
-    return (
-        box[0] - 1 <= (token.x0 + token.x1) / 2 <= box[2] + 1 and box[1] - 1 <= (token.y0 + token.y1) / 2 <= box[3] + 1
-    )
+def is_token_in_box(token: PageToken, box: Rect) -> bool:
+    """Tell whether the middle of the word is in the box, or at most a point beside it."""
+    x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
+    return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
 
 
 def _is_line_in_rect(rect: Rect, line: PageLine) -> bool:

@@ -18,8 +18,6 @@ _IDENTIFYING_KINDS: dict[IdentifierKind, str] = {
     "date_of_birth": "date of birth",
     "mrn": "record number",
 }
-_FIRST_WITH_IDENTITY: tuple[PatientRelation, str] = ("first", "")
-_NO_IDENTITY: tuple[PatientRelation, str] = ("none", "")
 
 
 @dataclass(frozen=True)
@@ -36,31 +34,18 @@ class PatientBanner:
     """What it was made of, with the place on the page, where a person can see whether it was read rightly."""
 
 
-def build_patient_banners(bundle: DocumentBundle) -> tuple[PatientBanner, ...]:
-    """The strip of every page, in order. A page is compared with the last one before it that says the same kind of thing."""
-    return tuple(_iter_patient_banners(bundle))
+def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
+    """Describe the patient of every page, in order, compared with the pages before.
 
-
-def build_patient_banner(bundle: DocumentBundle, page_num: int) -> PatientBanner:
-    """The strip of one page, from 1. KeyError if the document has no such page."""
-    bundle.page(page_num)
-    return build_patient_banners(bundle)[page_num - 1]
-
-
-def _iter_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
+    A page is compared with the last one before it that says the same kind of thing.
+    """
     latest_by_kind: dict[IdentifierKind, tuple[int, str]] = {}
     for page in bundle.pages:
         identity: dict[IdentifierKind, str] = {identifier.kind: identifier.normal for identifier in page.identifiers}
         identifying_kinds: list[IdentifierKind] = [kind for kind in _IDENTIFYING_KINDS if kind in identity]
         previous_by_kind = {kind: latest_by_kind[kind] for kind in identifying_kinds if kind in latest_by_kind}
-        comparison = (
-            _compare_identity(identity, previous_by_kind)
-            if previous_by_kind
-            else _FIRST_WITH_IDENTITY
-            if identifying_kinds
-            else _NO_IDENTITY
-        )
-        yield PatientBanner(_format_identity(identity), *comparison, page.identifiers)
+        relation, relation_text = _compare_identity(identity, previous_by_kind)
+        yield PatientBanner(_format_identity(identity), relation, relation_text, page.identifiers)
         latest_by_kind.update({kind: (page.page_num, identity[kind]) for kind in identifying_kinds})
 
 
@@ -71,6 +56,8 @@ def _compare_identity(
     differing_kinds = [
         kind for kind, (_, previous_normal) in previous_by_kind.items() if identity[kind] != previous_normal
     ]
+    if not previous_by_kind:
+        return ("first" if not identity.keys().isdisjoint(_IDENTIFYING_KINDS) else "none"), ""
     page_num = max(previous_by_kind[kind][0] for kind in differing_kinds or previous_by_kind)
     if not differing_kinds:
         return "same", f"same as page {page_num}"

@@ -36,7 +36,6 @@ _OUTLINE_PAGE_LIMITS = (600, 60)
 _MIN_TYPOGRAPHY_CHARACTERS = 400
 #: So many long pages wait at most to learn whether the text in their margins is repeated.
 _MAX_PENDING_PAGES = 200
-_NO_OCR_ENGINE_NOTE = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
 _REPLACEMENT_CHARACTER = "\ufffd"
 #: How MuPDF says it.
 _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
@@ -69,13 +68,11 @@ def read_pdf(
     opened_pdf = open_pdf(pdf_bytes, file_path)
     document, total_pages, is_page_tree_repaired = opened_pdf
     scanned_pages = recogniser.create_scanned_pages(opened_pdf, PurePath(file_path).name) if recogniser else None
-    try:
+    with document:
         with pause_gc():
             pages = _build_pages(document, total_pages, scanned_pages)
         pages = scanned_pages.recognise_pages(pages) if scanned_pages else pages
         is_repaired = is_page_tree_repaired or bool(document.is_repaired)
-    finally:
-        document.close()
     return DocumentBundle(
         doc_id=doc_id,
         file_path=file_path,
@@ -135,12 +132,13 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | 
         for page_num, content in short_contents.items()
     }
     pages = (pages_by_number[page_num] for page_num in range(1, total_pages + 1))
-    return tuple(_note_unread_picture(page) if page.page_num in pages_needing_ocr else page for page in pages)
-
-
-def _note_unread_picture(page: Page) -> Page:
-    """The page, with a word on its picture if the rest of it is readable."""
-    return page.model_copy(update={"unread": _NO_OCR_ENGINE_NOTE}) if page.status.is_readable and page.text else page
+    note = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
+    return tuple(
+        page.model_copy(update={"unread": note})
+        if page.page_num in pages_needing_ocr and page.status.is_readable and page.text
+        else page
+        for page in pages
+    )
 
 
 def load_page_content(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:

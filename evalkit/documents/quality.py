@@ -7,7 +7,7 @@ them is invention: such a page is for a person, with what would help.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
@@ -72,61 +72,8 @@ class PageQuality:
     """What is wrong with the picture and what would help, for a clinician. Empty where the page is read well."""
 
 
-@dataclass(frozen=True)
-class _PageMeasurements:
-    """What was measured of a page, whole."""
-
-    word_count: int
-    paper_level: float
-    """How light the paper is, 0..255."""
-    contrast: float
-    """How much darker the print is, of 255 levels."""
-    sharpness: float
-    """How much of the contrast the steepest edges bridge from one pixel to the next, 0..1."""
-    is_noisy: bool
-    word_height: float
-    """Of the words, pixels at 200 dpi."""
-    covered_ink_share: float
-    """The share of the ink that is in words."""
-
-
-#: What is wrong, and what would help; from the page as a whole to its print. Of 115 pages that were drawn well, print
-#: bridged 0.3 and more of the contrast in one pixel and was 16 pixels high and more.
-_PROBLEM_RULES: tuple[tuple[Callable[[_PageMeasurements], bool], str], ...] = (
-    (lambda measurements: measurements.paper_level < 110, "the page is very dark: scan it again, lighter"),
-    (
-        lambda measurements: measurements.paper_level >= 110 and measurements.contrast < 60,
-        "the print is very pale: scan it again, darker",
-    ),
-    (
-        lambda measurements: measurements.is_noisy,
-        "the page is full of specks: scan the original rather than a copy or a fax",
-    ),
-    (
-        lambda measurements: measurements.sharpness < 0.2,
-        "the page is blurred or was scanned too coarsely: scan it again at 300 dpi, flat on the glass",
-    ),
-    (
-        lambda measurements: measurements.word_count > 0 and measurements.word_height < 12,
-        "the print is too small: scan it again at 300 dpi",
-    ),
-    (
-        lambda measurements: measurements.word_count > 0 and measurements.covered_ink_share < _MIN_COVERED_SHARE,
-        "much of the page is not print: if it is handwriting or a picture, type what matters",
-    ),
-    (
-        lambda measurements: not measurements.word_count,
-        "no words could be recognised: if it is a photograph or handwriting, type what matters; "
-        "if it is print, scan it again at 300 dpi",
-    ),
-)
-_UNEXPLAINED_PROBLEM = (
-    "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters"
-)
-
-
 def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> PageQuality:
-    """How well the picture (mode L, drawn at ``dpi``) was recognised as ``word_count``, which are in its pixels.
+    """How well the picture (mode L, drawn at ``dpi``) was recognised as ``words``, which are in its pixels.
 
     A picture without words scores 0, whatever is on it; whether it is blank is to be asked before.
     """
@@ -135,9 +82,11 @@ def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> Pag
     score = _compute_score(words, covered_ink_share)
     problems: tuple[str, ...] = ()
     if score < GOOD_SCORE:
-        measurements = _measure_page(words, grey, dpi, covered_ink_share)
-        problems = tuple(problem for has_problem, problem in _PROBLEM_RULES if has_problem(measurements))
-        problems = problems or ((_UNEXPLAINED_PROBLEM,) if score < MIN_READABLE_SCORE else ())
+        problems = tuple(_find_problems(words, grey, dpi, covered_ink_share))
+        if not problems and score < MIN_READABLE_SCORE:
+            problems = (
+                "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters",
+            )
     return PageQuality(score, score >= MIN_READABLE_SCORE, problems)
 
 
@@ -196,19 +145,38 @@ def _measure_covered_ink(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], 
     return int((ink_mask & word_mask).sum()) / ink_total
 
 
-def _measure_page(words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float) -> _PageMeasurements:
+def _find_problems(words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float) -> Iterator[str]:
+    """Say what is wrong, and what would help; from the page as a whole to its print.
+
+    Of 115 pages that were drawn well, print bridged 0.3 and more of the contrast in one pixel and was 16 pixels high
+    and more.
+    """
     grey_levels = np.asarray(grey, dtype=np.int16)
     paper_level = float(np.percentile(grey_levels, 80))
     print_levels = grey_levels[grey_levels < paper_level - 10]
     contrast = paper_level - float(np.percentile(print_levels, 5)) if print_levels.size else 0.0
+    if paper_level < 110:
+        yield "the page is very dark: scan it again, lighter"
+    elif contrast < 60:
+        yield "the print is very pale: scan it again, darker"
+    if measure_grain(grey) > GRAIN_THRESHOLD or measure_speckle(grey) > SPECKLE_THRESHOLD:
+        yield "the page is full of specks: scan the original rather than a copy or a fax"
+    if _measure_sharpness(grey_levels, contrast) < 0.2:
+        yield "the page is blurred or was scanned too coarsely: scan it again at 300 dpi, flat on the glass"
+    if not words:
+        yield (
+            "no words could be recognised: if it is a photograph or handwriting, type what matters; "
+            "if it is print, scan it again at 300 dpi"
+        )
+        return
+    if median(word.y1 - word.y0 for word in words) * 200 / dpi < 12:
+        yield "the print is too small: scan it again at 300 dpi"
+    if covered_ink_share < _MIN_COVERED_SHARE:
+        yield "much of the page is not print: if it is handwriting or a picture, type what matters"
+
+
+def _measure_sharpness(grey_levels: NDArray[np.int16], contrast: float) -> float:
+    """Measure how much of the contrast the steepest edges bridge from one pixel to the next, 0..1."""
     level_steps = np.abs(np.diff(grey_levels, axis=1))
     edge_steps = level_steps[level_steps > 0.05 * contrast]
-    return _PageMeasurements(
-        word_count=len(words),
-        paper_level=paper_level,
-        contrast=contrast,
-        sharpness=float(np.percentile(edge_steps, 90)) / max(contrast, 1.0) if edge_steps.size else 0.0,
-        is_noisy=measure_grain(grey) > GRAIN_THRESHOLD or measure_speckle(grey) > SPECKLE_THRESHOLD,
-        word_height=median(word.y1 - word.y0 for word in words) * 200 / dpi if words else 0.0,
-        covered_ink_share=covered_ink_share,
-    )
+    return float(np.percentile(edge_steps, 90)) / max(contrast, 1.0) if edge_steps.size else 0.0

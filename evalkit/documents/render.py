@@ -28,10 +28,8 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
     DocumentError where the file cannot be opened, and READER-PAGE where this page does not exist or cannot be drawn.
     """
     opened_pdf = open_pdf(read_source_file(path), str(path))
-    try:
+    with opened_pdf.document:
         return render_opened_page(opened_pdf, path, page_num, dpi)
-    finally:
-        opened_pdf.document.close()
 
 
 def render_opened_page(
@@ -104,13 +102,12 @@ def _may_have_type3_font(page: Any) -> bool:
 def render_page_pngs(path: Path, page_numbers: Iterable[int], dpi: int = 110) -> list[bytes]:
     """The pages (from 1) as PNG, for a model that sees. DocumentError as of ``render_page``."""
     opened_pdf = open_pdf(read_source_file(path), str(path))
-    try:
-        return [_encode_png(render_opened_page(opened_pdf, path, page_num, dpi)) for page_num in page_numbers]
-    finally:
-        opened_pdf.document.close()
+    with opened_pdf.document:
+        return [encode_png(render_opened_page(opened_pdf, path, page_num, dpi)) for page_num in page_numbers]
 
 
-def _encode_png(image: Image.Image) -> bytes:
+def encode_png(image: Image.Image) -> bytes:
+    """Encode the image as PNG."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
 from evalkit.documents.identifiers import find_identifiers
-from evalkit.documents.layout import LayoutBlock, Typography, collect_margin_keys, lay_out_blocks, measure_typography
+from evalkit.documents.layout import LayoutBlock, collect_margin_keys, lay_out_blocks, measure_typography
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf
 from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrReading, recognise_image
 from evalkit.documents.page_builder import build_page
@@ -42,9 +42,6 @@ _MIN_SURE_CONFIDENCE, _MIN_TEXT_WORDS = 60, 5
 _POSITION_TOLERANCE = 0.003
 _MIN_SIMILARITY = 60
 _REPLACEMENT_CHARACTER = "\ufffd"
-_ILLEGIBLE_PICTURE_NOTE = (
-    "the words in a picture could not be recognised: scan the original at 300 dpi, or type what matters"
-)
 _PlacedWord = tuple[str, float, float, float, float]
 """A word with its box in fractions of the page."""
 #: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
@@ -165,11 +162,12 @@ def _merge_recognised_page(
         else _hide_page_text(page)
     )
     additional = recognised.exclude_page_words(own_page.text, own_page.words)
-    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_confident_text:
-        return page.model_copy(update={"unread": _ILLEGIBLE_PICTURE_NOTE}) if additional.has_possible_text else page
+    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_text(_MIN_SURE_CONFIDENCE):
+        note = "the words in a picture could not be recognised: scan the original at 300 dpi, or type what matters"
+        return page.model_copy(update={"unread": note}) if additional.has_text(min_confidence=0) else page
     if not recognised.quality.is_readable:
         return page.model_copy(update=quality_update | {"status": PageStatus.IMAGE})
-    if own_page.text and not additional.has_confident_text and not recognised.has_new_words(own_page.text):
+    if own_page.text and not additional.has_text(_MIN_SURE_CONFIDENCE) and not recognised.has_new_words(own_page.text):
         return page.model_copy(update=quality_update | {"status": PageStatus.TEXT})
     return _append_recognised_text(own_page, additional, repeated_margin_keys, quality_update)
 
@@ -179,7 +177,8 @@ def _append_recognised_text(
 ) -> Page:
     """The page's own blocks, and behind them what was recognised beside them."""
     layout_blocks, confidences = recognised.build_layout(repeated_margin_keys)
-    recognised_part = build_page(page.page_num, PageStatus.OCR, layout_blocks, recognised.display_content)
+    page_content = replace(recognised.upright_content, width=recognised.page_width, height=recognised.page_height)
+    recognised_part = build_page(page.page_num, PageStatus.OCR, layout_blocks, page_content)
     text = "\n".join(filter(None, (page.text, recognised_part.text)))
     offset = len(text) - len(recognised_part.text)
     words = (*page.words, *((word[0] + offset, word[1] + offset, *word[2:]) for word in recognised_part.words))
@@ -217,15 +216,6 @@ def _hide_page_text(page: Page) -> Page:
     )
 
 
-class RecognisedLayout(NamedTuple):
-    """A recognised page, laid out."""
-
-    blocks: list[LayoutBlock]
-    """In points of the page as it is displayed."""
-    confidences: tuple[int, ...]
-    """Of their words, in order, 0..100."""
-
-
 @dataclass(frozen=True)
 class RecognisedPage:
     """A recognised page."""
@@ -245,7 +235,8 @@ class RecognisedPage:
     @classmethod
     def from_reading(cls, reading: OcrReading, page_width: float, page_height: float) -> RecognisedPage:
         """``page_width`` and ``page_height`` are the displayed page's, in points."""
-        scale = (page_height if reading.quarter_turns % 2 else page_width) / max(reading.width, 1)
+        upright_image = reading.upright.image
+        scale = (page_height if reading.upright.quarter_turns % 2 else page_width) / max(upright_image.width, 1)
         displayed_tokens: dict[PageToken, PageToken] = {}
         token_confidences: dict[PageToken, int] = {}
         lines: list[PageLine] = []
@@ -254,7 +245,7 @@ class RecognisedPage:
             words = list(group)
             tokens = [PageToken(word.text, *(scale * edge for edge in word[1:5])) for word in words]
             for word, token in zip(words, tokens, strict=True):
-                x0, y0, x1, y1 = reading.inverse.map_to_source_box(*word[1:5])
+                x0, y0, x1, y1 = reading.upright.map_to_source_box(*word[1:5])
                 displayed_tokens[token] = PageToken(
                     word.text, x0 * page_width, y0 * page_height, x1 * page_width, y1 * page_height
                 )
@@ -264,8 +255,8 @@ class RecognisedPage:
                 PageLine(tuple(tokens), font_size), tuple(sorted(tokens, key=lambda token: token.x0))
             )
         upright_content = PageContent(
-            width=scale * reading.width,
-            height=scale * reading.height,
+            width=scale * upright_image.width,
+            height=scale * upright_image.height,
             visible_lines=tuple(lines),
             hidden_lines=(),
             grids=(),
@@ -285,33 +276,15 @@ class RecognisedPage:
             reading.words,
         )
 
-    @property
-    def display_content(self) -> PageContent:
-        """The page that the words are placed on."""
-        return replace(self.upright_content, width=self.page_width, height=self.page_height)
+    def build_layout(self, repeated_margin_keys: set[tuple[str, str]]) -> tuple[list[LayoutBlock], tuple[int, ...]]:
+        """Lay the words out in points of the displayed page; also how sure the engine is of each, in order, 0..100.
 
-    @property
-    def typography(self) -> Typography:
-        """How most of it is set."""
-        return measure_typography(self.upright_content.visible_lines).typography
-
-    def build_layout(self, repeated_margin_keys: set[tuple[str, str]]) -> RecognisedLayout:
-        """Its blocks; ``repeated_margin_keys`` as for ``lay_out``."""
-        blocks = lay_out_blocks(self.upright_content, repeated_margin_keys, self.typography)
-        return RecognisedLayout(
-            [
-                LayoutBlock(
-                    block.type,
-                    tuple(
-                        tuple(tuple(self.displayed_tokens[token] for token in cell) for cell in row)
-                        for row in block.rows
-                    ),
-                    block.furniture,
-                )
-                for block in blocks
-            ],
-            tuple(self.token_confidences[token] for block in blocks for token in block.tokens),
-        )
+        ``repeated_margin_keys`` as for ``lay_out_blocks``.
+        """
+        typography = measure_typography(self.upright_content.visible_lines).typography
+        blocks = lay_out_blocks(self.upright_content, repeated_margin_keys, typography)
+        displayed_blocks = [block.map_tokens(self.displayed_tokens.__getitem__) for block in blocks]
+        return displayed_blocks, tuple(self.token_confidences[token] for block in blocks for token in block.tokens)
 
     def exclude_page_words(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
         """The scan without what was recognised where the page has words of its own, which are exact."""
@@ -338,22 +311,14 @@ class RecognisedPage:
             for page_word, left, top, right, bottom in placed_words
         )
 
-    @property
-    def has_confident_text(self) -> bool:
-        """Whether it has more words than engines see in logos and photographs."""
-        return self._count_meaningful_words(_MIN_SURE_CONFIDENCE) >= _MIN_TEXT_WORDS
-
-    @property
-    def has_possible_text(self) -> bool:
-        """Whether it has so many words if those count too that the engine is not sure of."""
-        return self._count_meaningful_words(0) >= _MIN_TEXT_WORDS
-
-    def _count_meaningful_words(self, min_confidence: int) -> int:
+    def has_text(self, min_confidence: int) -> bool:
+        """Tell whether it has more words of that confidence than engines see in logos and photographs."""
         tokens = (token for line in self.upright_content.visible_lines for token in line.tokens)
-        return sum(
+        word_count = sum(
             self.token_confidences[token] >= min_confidence and bool(_MEANINGFUL_WORD.search(token.text))
             for token in tokens
         )
+        return word_count >= _MIN_TEXT_WORDS
 
     def has_new_words(self, page_text: str) -> bool:
         """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""

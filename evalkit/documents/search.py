@@ -1,4 +1,4 @@
-"""Where a text that a person types stands in a document's words."""
+"""Where a text stands on the page, and where one that a person types stands in a document."""
 
 from __future__ import annotations
 
@@ -40,26 +40,30 @@ def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:
         original_offsets = [offset for offset, character in enumerate(page.text) for _ in character.casefold()]
     for match in pattern.finditer(folded_text):
         start, end = original_offsets[match.start()], original_offsets[match.end() - 1] + 1
-        first_word = bisect_right(page.words, start, key=itemgetter(1))
-        end_word = bisect_left(page.words, end, key=itemgetter(0))
-        yield tuple(_merge_line_boxes(page.page_num, page.words[first_word:end_word])) or (
-            (page.page_num, 0.0, 0.0, 1.0, 1.0),
-        )
+        yield find_line_boxes(page, start, end) or ((page.page_num, 0.0, 0.0, 1.0, 1.0),)
 
 
-def _merge_line_boxes(page_num: int, words: Sequence[WordPosition]) -> Iterator[PageBox]:
-    box: tuple[int, int, int, int] | None = None
-    for _, _, x0, y0, x1, y1 in words:
-        if box and x0 >= box[0] and box[1] < (y0 + y1) / 2 < box[3]:
-            box = box[0], min(box[1], y0), max(box[2], x1), max(box[3], y1)
-            continue
-        if box:
-            yield _convert_to_page_box(page_num, box)
-        box = x0, y0, x1, y1
-    if box:
-        yield _convert_to_page_box(page_num, box)
+def find_line_boxes(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
+    """Box the words of ``page.text[start:end]``, one rectangle per line."""
+    line_boxes: list[list[int]] = []
+    first_index = bisect_right(page.words, start, key=itemgetter(1))
+    for word in page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]:
+        if line_boxes and _is_on_line(line_boxes[-1], word):
+            line_box = line_boxes[-1]
+            line_box[:] = [
+                min(line_box[0], word[2]),
+                min(line_box[1], word[3]),
+                max(line_box[2], word[4]),
+                max(line_box[3], word[5]),
+            ]
+        else:
+            line_boxes.append(list(word[2:]))
+    return tuple(
+        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in line_box))  # type: ignore[misc]
+        for line_box in line_boxes
+    )
 
 
-def _convert_to_page_box(page_num: int, box: tuple[int, int, int, int]) -> PageBox:
-    x0, y0, x1, y1 = box
-    return page_num, x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000
+def _is_on_line(line_box: list[int], word: WordPosition) -> bool:
+    overlap = min(line_box[3], word[5]) - max(line_box[1], word[3])
+    return word[2] >= line_box[0] and overlap > 0.5 * min(line_box[3] - line_box[1], word[5] - word[3])

@@ -15,6 +15,8 @@ from functools import cache, cached_property
 from itertools import dropwhile
 from typing import Any, NamedTuple
 
+from PIL import Image, ImageChops
+
 from evalkit.documents.font_spoofing import find_misleading_characters
 from evalkit.documents.mupdf import load_pymupdf
 
@@ -44,7 +46,6 @@ _HALF_OPAQUE = 128
 _MAX_FONT_NAME_LENGTH, _UNNAMED_TYPE3_FONT = 31, "Unnamed-T3"
 #: What is painted: words, an area, an image.
 _TEXT_PAINT, _AREA_PAINT, _IMAGE_PAINT = "wai"
-_WHITE = 255
 #: What is drawn nearer to a box's edges than this share of its height leaves enough of its words to be read.
 _EDGE_MARGIN_SHARE = 0.3
 #: What is painted is looked for within bands of this height (points).
@@ -176,7 +177,9 @@ class PageInspector:
         """All that may make words hard to see."""
         occluders = [Occluder(area) for area in self._recorder.occluding_areas]
         occluders += [Occluder(area) for area in self._recorder.image_areas]
-        if self._recorder.has_clips and self._is_text_clipped():
+        if self._recorder.has_clips and len(self._extract_text_page(self._pymupdf.TEXT_CLIP).extractText()) != len(
+            self._text_page.extractText()
+        ):
             occluders.append(Occluder((-math.inf, -math.inf, math.inf, math.inf)))
         return occluders + list(_find_fill_occluders(self.blocks))
 
@@ -199,33 +202,34 @@ class PageInspector:
             width, height = math.ceil(self.width * scale), math.ceil(self.height * scale)
             rgb = mupdf.FzColorspace(mupdf.FzColorspace.Fixed_RGB)
             pixmap = mupdf.FzPixmap(rgb, width, height, mupdf.FzSeparations(), 0)
-            mupdf.fz_clear_pixmap_with_value(pixmap, _WHITE)
+            mupdf.fz_clear_pixmap_with_value(pixmap, 255)  # white
             device = mupdf.FzDevice(mupdf.FzMatrix(scale, 0, 0, scale, 0, 0), pixmap)
             if not with_text:
                 device.m_internal.fill_text = device.m_internal.stroke_text = None
             mupdf.fz_run_page(self._page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
             mupdf.fz_close_device(device)
-            wrapped_pixmap = self._pymupdf.Pixmap("raw", pixmap)
+            samples = self._pymupdf.Pixmap("raw", pixmap).samples
         except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the text may be well all the same
             return None
-        return _PageRaster(wrapped_pixmap.samples, width, height, wrapped_pixmap.stride, scale)
+        return _PageRaster(Image.frombytes("RGB", (width, height), samples), scale)
 
     def is_visible(self, box: Rect) -> bool:
         """Whether a person sees something in the box; False where no picture can tell."""
-        return self._raster is not None and self._raster.has_contrast(box)
+        pixels = self._raster and self._raster.crop(box)
+        return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
 
     def is_print_visible(self, box: Rect, *, is_dark: bool) -> bool:
         """Whether what is written leaves ink in the box that a person sees; False where no picture can tell.
 
         Of dark print, more than a trace has to be left.
         """
-        raster, textless_raster = self._raster, self._textless_raster
+        pixels = self._raster and self._raster.crop(box)
+        textless_pixels = self._textless_raster and self._textless_raster.crop(box)
+        if pixels is None or textless_pixels is None:
+            return False
+        ink = ImageChops.difference(pixels, textless_pixels)
         min_contrast = _MIN_PRINT_CONTRAST if is_dark else _MIN_CONTRAST
-        return (
-            raster is not None
-            and textless_raster is not None
-            and raster.has_difference(textless_raster, box, min_contrast)
-        )
+        return max(highest for _, highest in ink.getextrema()) >= min_contrast  # type: ignore[misc]  # RGB: pairs
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:
         """Whether anything was drawn through the middle of words of text block ``block_number`` that stand in the box."""
@@ -254,7 +258,7 @@ class PageInspector:
     @property
     def is_single_colour(self) -> bool:
         """Whether the page is known to have one colour everywhere."""
-        return self._raster is not None and self._raster.is_single_colour
+        return self._raster is not None and _measure_contrast(self._raster.image) == 0
 
     def is_on_page(self, box: Rect) -> bool:
         """Whether all of the box is on the page."""
@@ -275,10 +279,6 @@ class PageInspector:
         mupdf.fz_close_device(recorder)
         return recorder
 
-    def _is_text_clipped(self) -> bool:
-        clipped_text_page = self._extract_text_page(self._pymupdf.TEXT_CLIP)
-        return len(clipped_text_page.extractText()) != len(self._text_page.extractText())
-
     def _clip_to_page(self, area: Rect) -> Rect:
         x0, y0 = max(area[0], 0.0), max(area[1], 0.0)
         return x0, y0, max(min(area[2], self.width), x0), max(min(area[3], self.height), y0)
@@ -287,55 +287,19 @@ class PageInspector:
 class _PageRaster(NamedTuple):
     """The page in pixels, RGB."""
 
-    samples: bytes
-    width: int
-    height: int
-    stride: int
+    image: Image.Image
     scale: float
 
-    @property
-    def is_single_colour(self) -> bool:
-        first_row = self.samples[:3] * self.width
-        return all(row == first_row for row in self._iter_rows(0, self.width, range(self.height)))
+    def crop(self, box: Rect) -> Image.Image | None:
+        """Cut out the box (points); None where no pixel is in it."""
+        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.image.width)
+        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.image.height)
+        return self.image.crop((left, top, right, bottom)) if left < right and top < bottom else None
 
-    def has_contrast(self, box: Rect) -> bool:
-        """Whether the pixels in the box (points) differ enough to be seen; False where no pixel is in it."""
-        left, right, rows = self._find_pixel_range(box)
-        if left >= right:
-            return False
-        lowest, highest = [255, 255, 255], [0, 0, 0]
-        for row in self._iter_rows(left, right, rows):
-            for channel in range(3):
-                values = row[channel::3]
-                lowest[channel], highest[channel] = min(lowest[channel], *values), max(highest[channel], *values)
-                if highest[channel] - lowest[channel] >= _MIN_CONTRAST:
-                    return True
-        return False
 
-    def has_difference(self, other: _PageRaster, box: Rect, min_contrast: int) -> bool:
-        """Whether one of equal size differs by so much in any pixel of the box (points)."""
-        left, right, rows = self._find_pixel_range(box)
-        return any(
-            own_row != other_row
-            and any(
-                abs(own_sample - other_sample) >= min_contrast
-                for own_sample, other_sample in zip(own_row, other_row, strict=True)
-            )
-            for own_row, other_row in zip(
-                self._iter_rows(left, right, rows), other._iter_rows(left, right, rows), strict=True
-            )
-        )
-
-    def _find_pixel_range(self, box: Rect) -> tuple[int, int, tuple[int, ...]]:
-        """From and to which column the box is, and its rows."""
-        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
-        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
-        middle_row = (top + bottom) // 2  # of the rows, the likeliest to have ink
-        return left, right, (*range(middle_row, bottom), *range(top, middle_row))
-
-    def _iter_rows(self, left: int, right: int, rows: Iterable[int]) -> Iterator[bytes]:
-        for row in rows:
-            yield self.samples[row * self.stride + 3 * left : row * self.stride + 3 * right]
+def _measure_contrast(image: Image.Image) -> int:
+    """Measure by how much the pixels differ in red, green or blue, wherever most."""
+    return max(highest - lowest for lowest, highest in image.getextrema())  # type: ignore[misc]  # RGB: pairs
 
 
 def is_dark_and_opaque(span: dict[str, Any]) -> bool:

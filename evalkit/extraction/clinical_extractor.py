@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.search import find_line_boxes
 from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, ClinicalReading, read_field
 from evalkit.extraction.clinical_rules import get_base_field_name
 from evalkit.extraction.evaluator import (
@@ -28,7 +29,7 @@ from evalkit.extraction.field_template import FieldNeed, FieldTemplate, Template
 from evalkit.extraction.optimizer import ExtractionOptimizer
 from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
-from evalkit.grounding.locate import QuoteLocator, find_line_boxes, find_occurrences
+from evalkit.grounding.locate import QuoteLocator, find_occurrences
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.search import find_line_boxes
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
-from evalkit.grounding.locate import QuoteLocator, find_line_boxes, find_occurrences
+from evalkit.grounding.locate import QuoteLocator, find_occurrences
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
 

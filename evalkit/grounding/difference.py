@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
 from evalkit.grounding.critical_terms import DifferenceKind, get_terms_version, load_kind_by_word, load_terms
 from evalkit.grounding.normalise import normalise_characters
-from evalkit.grounding.tokens import Token, count_tokens, tokenise
+from evalkit.grounding.tokens import Token, tokenise
 
 IsWord = Callable[[str, int], bool]
 """Whether a folded word is a real one: known, or used at least so many times in the document. A misprint makes none."""
@@ -75,7 +75,6 @@ _OPPOSITE_PREFIXES = (
     ("dys", "eu"), ("hemi", "semi"), ("uni", "bi"), ("mono", "bi"), ("mono", "poly"), ("per", "pre"), ("sub", "supra"),
     ("an", "a"), ("in", "im"), ("ile", "ili"), ("perin", "periton"), ("hyp", "hyper"), ("para", "peri"),
 )  # fmt: skip
-_LEFT_OPPOSITE_PREFIXES = tuple({first for first, _ in _OPPOSITE_PREFIXES})
 _TERM_CHANGING_PREFIXES = frozenset(
     ("a", "an", "un", "in", "im", "ir", "il", "non", "dis", "de", "anti", "re", "mal", "mis", "sub", "hemi", "semi")
 )
@@ -84,7 +83,6 @@ _CONFUSABLE_SUFFIXES = (
     ("emia", "uria"), ("ia", "ic"), ("penia", "philia"), ("penia", "cytosis"), ("phasia", "phagia"), ("gram", "graph"),
     ("um", "al"), ("us", "al"), ("ium", "eum"), ("ine", "one"), ("ol", "il"),
 )  # fmt: skip
-_LEFT_CONFUSABLE_SUFFIXES = tuple({first for first, _ in _CONFUSABLE_SUFFIXES})
 #: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
 _MIN_MISPRINT_LENGTH, _TWO_MISPRINTS_LENGTH = 5, 8
 #: So many words the passage found by letters may be off at either end.
@@ -120,7 +118,7 @@ def compare_passage(
     """
     text = text_before + passage + text_after
     quote_tokens, context_tokens = tokenise(quote), tokenise(text)
-    passage_start, passage_size = count_tokens(text_before), count_tokens(passage)
+    passage_start, passage_size = len(tokenise(text_before)), len(tokenise(passage))
     if not quote_tokens or not passage_size:
         return PassageComparison((), 0.0)
     quote_letters, context_letters = _encode_as_letters(quote_tokens, context_tokens)
@@ -262,7 +260,7 @@ def _is_one_term(left: Token, right: Token) -> bool:
     """Whether two neighbours are parts of one word, number or sign."""
     if left.folded in load_terms("leading", "signs") and right.folded[:1].isdigit():
         return True
-    if not right.has_no_space_before or right.gap_before.strip("-/:+"):
+    if any(map(str.isspace, right.gap_before)) or right.gap_before.strip("-/:+"):
         return False
     has_digit = left.folded[-1:].isdigit() or right.folded[:1].isdigit()
     return right.gap_before == "-" or not right.gap_before or (has_digit and right.gap_before in ("/", ":", "+"))
@@ -289,20 +287,12 @@ def _compare_negation_punctuation(
 
 def _merge_edit_operations(quote_letters: str, page_letters: str) -> Iterator[Opcode]:
     """Equal stretches of words and differing ones in turns, all that differs between two equal ones taken together."""
-    pending_operation: Opcode | None = None
-    for operation in Levenshtein.opcodes(quote_letters, page_letters):
-        if operation.tag != "equal":
-            first_operation = pending_operation or operation
-            pending_operation = Opcode(
-                "replace", first_operation.src_start, operation.src_end, first_operation.dest_start, operation.dest_end
-            )
-            continue
-        if pending_operation:
-            yield pending_operation
-            pending_operation = None
-        yield operation
-    if pending_operation:
-        yield pending_operation
+    for is_equal, group in groupby(
+        Levenshtein.opcodes(quote_letters, page_letters), key=lambda operation: operation.tag == "equal"
+    ):
+        operations = list(group)
+        first, last = operations[0], operations[-1]
+        yield first if is_equal else Opcode("replace", first.src_start, last.src_end, first.dest_start, last.dest_end)
 
 
 # What a stretch differs in
@@ -512,10 +502,10 @@ def _is_different_term(left: str, right: str) -> bool:
     for shorter, longer in ((left, right), (right, left)):
         if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:
             return True
-        for left_affix, right_affix in _OPPOSITE_PREFIXES if shorter.startswith(_LEFT_OPPOSITE_PREFIXES) else ():
+        for left_affix, right_affix in _OPPOSITE_PREFIXES:
             if shorter.startswith(left_affix) and longer == right_affix + shorter[len(left_affix) :]:
                 return True
-        for left_affix, right_affix in _CONFUSABLE_SUFFIXES if shorter.endswith(_LEFT_CONFUSABLE_SUFFIXES) else ():
+        for left_affix, right_affix in _CONFUSABLE_SUFFIXES:
             if shorter.endswith(left_affix) and longer == shorter[: -len(left_affix)] + right_affix:
                 return True
     return False

@@ -7,16 +7,15 @@ noise. A score alone never passes anything: it cannot tell a misprint from a cha
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import itemgetter
-from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, WordPosition
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
+from evalkit.documents.search import find_line_boxes
 from evalkit.grounding.difference import compare_passage, has_content_words
 from evalkit.grounding.normalise import CanonicalText, build_canonical_text, canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
@@ -43,8 +42,6 @@ _TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 #: So many differences are told; more would not be read.
 _MAX_SHOWN_DIFFERENCES = 3
-_ONLY_STOP_WORDS_MESSAGE = "the quote has only words that stand everywhere"
-_DIVIDED_DIFFERENTLY_MESSAGE = "the letters are divided into other words"
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,6 @@ class QuoteLocator:
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle
-        self._joined_passages: dict[int, _PagePassage] = {}
-        self._long_words_by_text: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -143,18 +138,12 @@ class QuoteLocator:
 
     def _join_neighbours(self, page_number: int) -> list[_PagePassage]:
         """The page run on into the next one, and the one before run on into it, without what is furniture."""
+        pages = self._bundle.pages
         return [
-            self._join_with_next_page(first_page_number)
+            _PagePassage.from_two_pages(pages[first_page_number - 1], pages[first_page_number])
             for first_page_number in (page_number, page_number - 1)
-            if 1 <= first_page_number < self._bundle.total_pages
+            if 1 <= first_page_number < len(pages)
         ]
-
-    def _join_with_next_page(self, first_page_number: int) -> _PagePassage:
-        if first_page_number not in self._joined_passages:
-            self._joined_passages[first_page_number] = _PagePassage.from_two_pages(
-                self._bundle.page(first_page_number), self._bundle.page(first_page_number + 1)
-            )
-        return self._joined_passages[first_page_number]
 
     @staticmethod
     def _find_exact(canonical_quote: str, quote: str, passages: Iterable[_PagePassage]) -> QuoteLocation | None:
@@ -181,7 +170,7 @@ class QuoteLocator:
         long_words = _find_long_words(quote)
         for passage in (*nearby_passages, *other_passages):
             if len(long_words) >= _MIN_LONG_WORDS and len(
-                long_words & self._get_long_words(passage)
+                long_words & passage.long_words
             ) < _MIN_SHARED_LONG_WORDS * len(long_words):
                 continue
             location = self._align(
@@ -196,11 +185,6 @@ class QuoteLocator:
                 return location if passage in nearby_passages else replace(location, verdict=QuoteVerdict.WRONG_PAGE)
             best_location = location
         return best_location or QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
-
-    def _get_long_words(self, passage: _PagePassage) -> frozenset[str]:
-        if passage.text not in self._long_words_by_text:
-            self._long_words_by_text[passage.text] = _find_long_words(passage.text)
-        return self._long_words_by_text[passage.text]
 
     def _align(
         self, canonical_quote: str, quote: str, passage: _PagePassage, min_similarity: float
@@ -270,7 +254,8 @@ def _find_long_words(text: str) -> frozenset[str]:
     return frozenset(_LONG_WORD.findall(text.casefold()))
 
 
-class _PagePassage(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _PagePassage:
     """A text to look in: a page's, or the end of one and the beginning of the next."""
 
     first_page: Page
@@ -298,6 +283,10 @@ class _PagePassage(NamedTuple):
                 text += page.text[start:end]
         return cls(first_page, text, tuple(page_spans), second_page_start)
 
+    @cached_property
+    def long_words(self) -> frozenset[str]:
+        return _find_long_words(self.text)
+
     def has_span(self, span: tuple[int, int]) -> bool:
         """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
         return self.second_page_start is None or span[0] < self.second_page_start < span[1]
@@ -308,7 +297,9 @@ class _PagePassage(NamedTuple):
         matching_spans: list[tuple[int, int]] = []
         for span in filter(self.has_span, find_occurrences(canonical_quote, self.text)):
             if not has_content_words(quote):
-                return self.create_location(QuoteVerdict.UNCERTAIN, span, difference_text=_ONLY_STOP_WORDS_MESSAGE)
+                return self.create_location(
+                    QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that stand everywhere"
+                )
             if omission := find_omitted_context(self.text, *span):
                 verdict = QuoteVerdict.UNCERTAIN if omission.is_doubtful else QuoteVerdict.ALTERED
                 reversed_location = reversed_location or self.create_location(
@@ -323,7 +314,7 @@ class _PagePassage(NamedTuple):
                 return self.create_location(QuoteVerdict.NOISY, span)
         if matching_spans:
             return self.create_location(
-                QuoteVerdict.UNCERTAIN, matching_spans[0], difference_text=_DIVIDED_DIFFERENTLY_MESSAGE
+                QuoteVerdict.UNCERTAIN, matching_spans[0], difference_text="the letters are divided into other words"
             )
         return reversed_location
 
@@ -471,29 +462,3 @@ _COMPARISON_SYMBOLS = frozenset("<>±~≈≠≪≫≲")
 _NUMBER_PREFIX_SYMBOLS = _COMPARISON_SYMBOLS | set("-+")
 #: Signs that belong to what stands before them.
 _TRAILING_SYMBOLS = "+%‰°*^-"
-
-
-def find_line_boxes(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
-    """The rectangles, one per line, around the words of ``page.text[start:end]``."""
-    line_boxes: list[list[int]] = []
-    first_index = bisect_right(page.words, start, key=itemgetter(1))
-    for word in page.words[first_index : bisect_left(page.words, end, first_index, key=itemgetter(0))]:
-        if line_boxes and _is_on_line(line_boxes[-1], word):
-            line_box = line_boxes[-1]
-            line_box[:] = [
-                min(line_box[0], word[2]),
-                min(line_box[1], word[3]),
-                max(line_box[2], word[4]),
-                max(line_box[3], word[5]),
-            ]
-        else:
-            line_boxes.append(list(word[2:]))
-    return tuple(
-        (page.page_num, *(round(coordinate / 10_000, 4) for coordinate in line_box))  # type: ignore[misc]
-        for line_box in line_boxes
-    )
-
-
-def _is_on_line(line_box: list[int], word: WordPosition) -> bool:
-    overlap = min(line_box[3], word[5]) - max(line_box[1], word[3])
-    return word[2] >= line_box[0] and overlap > 0.5 * min(line_box[3] - line_box[1], word[5] - word[3])

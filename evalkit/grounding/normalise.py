@@ -11,13 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import compress
 
-_SUPERSCRIPT_DIGITS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
-_SUBSCRIPT_DIGITS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _CHARACTER_FOLDS = (
     dict.fromkeys("‘’‚‛′´`", "'")
     | dict.fromkeys("“”„‟″", '"')
@@ -25,8 +22,8 @@ _CHARACTER_FOLDS = (
     | dict.fromkeys("•▪●·∙", "*")
     | dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
     | {"×": "x", "≥": ">=", "≤": "<=", "⩾": ">=", "⩽": "<=", "⁻": "^-", "⁺": "^+", "⁄": "/"}
-    | {character: f"^{digit}" for character, digit in _SUPERSCRIPT_DIGITS.items()}
-    | {character: f"_{digit}" for character, digit in _SUBSCRIPT_DIGITS.items()}
+    | {character: f"^{digit}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+    | {character: f"_{digit}" for digit, character in enumerate("₀₁₂₃₄₅₆₇₈₉")}
 )
 
 
@@ -61,64 +58,28 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
     canonical_parts: list[str] = []
     original_indices = array("H" if len(text) < 65536 else "i")
     joining_hyphens = _find_joining_hyphens(text)
-    ascii_spaced_text = text if text.isascii() else _NON_ASCII_SPACE.sub(" ", text)
-    ink_mask = ascii_spaced_text.encode("ascii", "replace").translate(_INK_TABLE)
-    position = 0
-    # Nearly all is between these: words that are lowered, and spaces that are left out.
-    for start, end in _find_special_spans(text, joining_hyphens):
-        canonical_parts += text[position:start].lower().split()
-        original_indices.extend(compress(range(position, start), ink_mask[position:start]))
-        position = end
-        if text[start].isspace():
-            canonical_parts.append(" ")
-            original_indices.append(start)
-            continue
-        for letter_match in _LETTER_WITH_ACCENTS.finditer(text, start, end):
-            index = letter_match.start()
-            folded_letter = "" if index in joining_hyphens else _fold_letter(letter_match.group())
-            canonical_parts.append(folded_letter)
-            original_indices.extend([index] * len(folded_letter))
-    canonical_parts += text[position:].lower().split()
-    original_indices.extend(compress(range(position, len(text)), ink_mask[position:]))
+    number_gaps = {match.start(match.lastindex or 0) for match in _SPACE_BETWEEN_NUMBERS.finditer(text)}
+    for match in _CANONICAL_PIECE.finditer(text):
+        start, end = match.span()
+        indices: Iterable[int] = range(start, end)
+        if match["plain"]:
+            canonical_piece = match[0].lower()
+        else:
+            is_joining = start in joining_hyphens
+            canonical_piece = "" if is_joining else " " if start in number_gaps else _fold_letter(match[0])
+            indices = [start] * len(canonical_piece)
+        canonical_parts.append(canonical_piece)
+        original_indices.extend(indices)
     return "".join(canonical_parts), original_indices
 
 
-def _find_special_spans(text: str, joining_hyphens: frozenset[int]) -> list[tuple[int, int]]:
-    """The words that are not ASCII or are joined by a hyphen, and the spaces between two numbers; in order."""
-    special_positions = (
-        joining_hyphens
-        if is_plain(text)
-        else joining_hyphens.union(match.start() for match in _NOT_PLAIN.finditer(text))
-    )
-    word_spans, end = [], 0
-    for special_position in sorted(special_positions):
-        if special_position >= end:  # not in the word before
-            text_before = text[end:special_position]
-            start = special_position - (
-                0 if text_before[-1:].isspace() else len("".join(text_before.rsplit(maxsplit=1)[-1:]))
-            )
-            end = _WORD.match(text, special_position).end()  # type: ignore[union-attr]
-            word_spans.append((start, end))
-    return sorted([*word_spans, *(match.span(match.lastindex or 0) for match in _SPACE_BETWEEN_NUMBERS.finditer(text))])
-
-
 def canonicalise(text: str) -> str:
-    """``build_canonical_text(text).text`` without the way back, which takes most of the time."""
-    if not is_plain(text):
-        return " ".join(
-            "".join(map(_fold_letter, _LETTER_WITH_ACCENTS.findall(part)))
-            for part in _NUMBER_GAP.split(_JOINING_HYPHEN.sub("", text))
-        )
-    marked_text = _ASCII_JOINING_HYPHEN.sub("", text) if "-" in text else text
-    if _POSSIBLE_NUMBER_GAP.search(
-        marked_text
-    ):  # few texts have two numbers side by side, and looking closer takes long
-        marked_text = _NUMBER_GAP.sub("\0", marked_text)
-    return "".join(marked_text.lower().split()).replace("\0", " ")
+    """Return the canonical form of a text that is seen once."""
+    return _canonicalise_with_indices(text)[0]
 
 
-# A sign with the accents behind it.
-_LETTER_WITH_ACCENTS = re.compile(r".[\u0300-\u036f]*", re.DOTALL)
+# ASCII that only case changes, nearly all of any text; else a sign with the accents behind it, or white space.
+_CANONICAL_PIECE = re.compile(r"(?P<plain>[!-,.-_a-~]+(?![\u0300-\u036f]))|\S[\u0300-\u036f]*|\s+")
 
 
 @lru_cache(maxsize=4096)
@@ -149,14 +110,8 @@ def normalise_characters(text: str) -> str:
     return _LINE_END_HYPHEN.sub("", normalised_text) if "-" in normalised_text else normalised_text
 
 
-_NUMBER_GAP = re.compile(r"\s(?:(?<=\d\s)\s*(?=[.,]?\d)|(?<=\d[.,]\s)\s*(?=\d))")
-_POSSIBLE_NUMBER_GAP = re.compile(r"\d[.,]?\s")
 _ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z]))")
-_WORD = re.compile(r"\S+")
-_NOT_PLAIN = re.compile(r"[^\s\x00-\x7f]|`")
 _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
-_NON_ASCII_SPACE = re.compile(r"[^\S\x00-\x7f]")
-_INK_TABLE = bytes(not chr(code).isspace() for code in range(256))
 # Behind a capital a hyphen before a space is a sign: blood type A- was found.
 _JOINING_HYPHEN = re.compile(r"[-\u2010\u2011](?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))")
 

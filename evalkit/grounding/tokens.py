@@ -24,11 +24,6 @@ class Token(NamedTuple):
         """After a line break, a hyphen or between cells, where a division may be the page's and not the writer's."""
         return not self.gap_before or any(character in self.gap_before for character in "\n\t-")
 
-    @property
-    def has_no_space_before(self) -> bool:
-        """Whether nothing but signs stands between it and the token before."""
-        return not any(map(str.isspace, self.gap_before))
-
 
 # A chunk of letters and digits with the signs that hang inside it (c.5266dupC, 17q21.31, 3-5, 10^-3), an amount without
 # its unit, or a sign that says something. What else is punctuation says nothing here.
@@ -60,11 +55,6 @@ def tokenise(text: str) -> tuple[Token, ...]:
         tokens.append(Token(fold_word(word := match.group()), word, normalised_text[previous_end:start]))
         previous_end = end
     return tuple(tokens)
-
-
-def count_tokens(text: str) -> int:
-    """``len(tokens(text))`` of a text that is seen once."""
-    return len(_TOKEN.findall(normalise_characters(text)))
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from evalkit.core.clocks import current_timestamp
 from evalkit.core.log_events import log_event
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, get_call_usage, price_usage, sum_usages
-from evalkit.llm.model import Answer, AnswerT, ModelCallError, Provider, Question, Request, Usage
+from evalkit.llm.model import Answer, AnswerT, ModelCallError, Provider, Question, Reply, Request, Usage
 from evalkit.store import ModelCall, hash_canonical_json, reject_duplicate_keys
 
 log = logging.getLogger(__name__)
@@ -126,7 +126,10 @@ class LanguageModel:
             )
 
         retrying = AsyncRetrying(
-            retry=retry_if_exception(_is_transient), wait=compute_wait, stop=is_exhausted, reraise=True
+            retry=retry_if_exception(lambda error: isinstance(error, ModelCallError) and error.is_transient),
+            wait=compute_wait,
+            stop=is_exhausted,
+            reraise=True,
         )
         answer: AnswerT = await retrying(self._attempt, pending_question)
         return answer
@@ -137,7 +140,12 @@ class LanguageModel:
         Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
         """
         if (pause_left := self._paused_until - time.monotonic()) > 0:
-            raise _create_pause_error(pause_left)
+            raise ModelCallError(
+                f"the provider wanted no calls for another {pause_left:.0f} seconds",
+                code="LLM-RATE",
+                remedy="Run the same command again later: what was answered is kept.",
+                usage=Usage(),
+            )
         acquired_at = await self._limiter.acquire()
         call_task = asyncio.ensure_future(self._send_and_release(pending_question, acquired_at))
         self._calls_in_flight.add(call_task)
@@ -168,15 +176,13 @@ class LanguageModel:
             pending_question.question.document_sha256, self._estimate_usage(pending_question)
         ):
             asked_at, started_at = current_timestamp("seconds"), time.monotonic()
+            reply: Reply | None = None
             try:
                 reply = await self._provider.send(pending_question.build_request(self._time_limit_seconds))
-            except ModelCallError as error:
-                self._record_call(pending_question, asked_at, started_at, error.usage, failure_code=error.code)
-                raise
-            try:
                 parsed_answer = _parse_answer(pending_question.question, reply.text)
             except ModelCallError as error:
-                self._record_call(pending_question, asked_at, started_at, reply.usage, failure_code=error.code)
+                usage = reply.usage if reply else error.usage
+                self._record_call(pending_question, asked_at, started_at, usage, failure_code=error.code)
                 raise
             self._record_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
             return parsed_answer
@@ -188,7 +194,7 @@ class LanguageModel:
             input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN,
             output_tokens=_EXPECTED_ANSWER_TOKENS,
         )
-        return price_usage(self.name, usage) if self._ledger.has_usd_limit else usage
+        return price_usage(self.name, usage) if self._ledger.limits.has_usd_limit else usage
 
     def _record_call(
         self,
@@ -268,10 +274,6 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
     return cast("ModelCallError", retry_state.outcome and retry_state.outcome.exception())
 
 
-def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, ModelCallError) and error.is_transient
-
-
 #: The model answered, but nothing that can be used.
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
@@ -302,13 +304,4 @@ def _parse_answer(question: Question[AnswerT], text: str) -> AnswerT:
         code=code,
         remedy="Run the document again, or choose another model.",
         is_transient=True,
-    )
-
-
-def _create_pause_error(seconds: float) -> ModelCallError:
-    return ModelCallError(
-        f"the provider wanted no calls for another {seconds:.0f} seconds",
-        code="LLM-RATE",
-        remedy="Run the same command again later: what was answered is kept.",
-        usage=Usage(),
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from evalkit.core.remote_services import mute_loggers, parse_retry_after
+from evalkit.core.remote_services import create_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
 from evalkit.llm.failures import classify_http_status, create_call_error
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
@@ -34,7 +34,6 @@ T = TypeVar("T")
 _MUTED_LOGGERS = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
-_PROVIDER_NAME = "Gemini"
 _REMEDY_BY_CODE = {
     "LLM-KEY": "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
     "`gcloud auth application-default login`; the project must be allowed to use the model.",
@@ -58,7 +57,7 @@ class GeminiProvider:
     """One of Gemini's models, as a :class:`~evalkit.llm.model.Provider`.
 
     With ``project`` and ``location`` it is asked through Vertex AI with this computer's Google Cloud login, and
-    ``api_key`` is not sent; otherwise with ``api_key``, by default the environment's. ``base_url`` is another server
+    ``api_key`` is not sent; otherwise with ``api_key``. ``base_url`` is another server
     that speaks the same protocol.
     """
 
@@ -119,7 +118,7 @@ class GeminiProvider:
         """The client of the running loop; that of a loop that has ended is dropped, as nothing can be awaited there."""
         event_loop = asyncio.get_running_loop()
         if self._connection is None or self._connection.event_loop is not event_loop:
-            http_client = _create_http_client(self._base_url)
+            http_client = create_http_client(self._base_url or "https:", on_response=_raise_for_status)
             self._connection = _Connection(event_loop, http_client, self._create_client(http_client))
         return self._connection.client
 
@@ -145,10 +144,7 @@ class GeminiProvider:
                 http_options=http_options,
                 debug_config=debug_config,
             )
-        try:
-            return Client(vertexai=False, api_key=self._api_key, http_options=http_options, debug_config=debug_config)
-        except ValueError:
-            raise _MissingKeyError from None
+        return Client(vertexai=False, api_key=self._api_key, http_options=http_options, debug_config=debug_config)
 
     async def _generate_content(self, client: Client, request: Request) -> str:
         from google.genai import types
@@ -162,7 +158,7 @@ class GeminiProvider:
                 temperature=request.temperature,
                 response_mime_type="application/json",
                 response_json_schema=dict(request.answer_schema),
-                http_options=_create_timeout_options(request.timeout_seconds),
+                http_options=types.HttpOptions(timeout=max(1, round(request.timeout_seconds * 1000))),
                 automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
                 # The body as it came. Had it read the body, the SDK would by itself ask on after a CONTINUATION.
                 should_return_http_response=True,
@@ -179,10 +175,6 @@ class _Connection(NamedTuple):
     client: Client
 
 
-class _MissingKeyError(Exception):
-    """There is no key, neither given nor in the environment."""
-
-
 class _HttpError(Exception):
     """The server answered with another status than 200."""
 
@@ -191,18 +183,6 @@ class _HttpError(Exception):
         self.status = status
         self.headers = headers
         self.body = body
-
-
-def _create_http_client(base_url: str | None) -> AsyncClient:
-    from httpx2 import AsyncClient, Limits
-
-    return AsyncClient(
-        # How many calls run at once is decided above; one that waits for a connection here would time out.
-        limits=Limits(max_connections=None, max_keepalive_connections=None),
-        event_hooks={"response": [_raise_for_status]},
-        # What is not encrypted takes no way by a proxy.
-        trust_env=not (base_url or "").startswith("http:"),
-    )
 
 
 async def _raise_for_status(response: Response) -> None:
@@ -214,12 +194,6 @@ async def _raise_for_status(response: Response) -> None:
         raise _HttpError(response.status_code, response.headers, await response.aread())
 
 
-def _create_timeout_options(seconds: float) -> Any:
-    from google.genai import types
-
-    return types.HttpOptions(timeout=max(1, round(seconds * 1000)))
-
-
 # What went wrong on the way ------------------------------------------------------------------------------------------
 
 
@@ -227,7 +201,7 @@ def _create_gemini_error(
     code: str, note: str = "", *, usage: Usage | None = None, retry_after: float | None = None
 ) -> ModelCallError:
     return create_call_error(
-        _PROVIDER_NAME, code, note=note, remedy_by_code=_REMEDY_BY_CODE, retry_after=retry_after, usage=usage
+        "Gemini", code, note=note, remedy_by_code=_REMEDY_BY_CODE, retry_after=retry_after, usage=usage
     )
 
 
@@ -239,8 +213,6 @@ def _translate_error(error: Exception) -> ModelCallError:
 
     if isinstance(error, _HttpError):
         return _translate_http_error(error)
-    if isinstance(error, _MissingKeyError):
-        return _create_gemini_error("LLM-KEY", "none is set", usage=Usage())
     codes_and_types: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
         ("LLM-TIMEOUT", (TimeoutError, httpx2.TimeoutException)),
         # Of all that is sent, only the key goes into a header as it was given.
@@ -346,7 +318,14 @@ def _parse_reply(body: str) -> Reply:
     response = _parse_response(body)
     if response is None:
         raise _create_gemini_error("LLM-MALFORMED")
-    usage = _convert_usage(response.usage_metadata)
+    token_counts = response.usage_metadata
+    usage = Usage(
+        calls=1,
+        input_tokens=token_counts.prompt_token_count,
+        output_tokens=token_counts.candidates_token_count + token_counts.thoughts_token_count,
+        cached_tokens=token_counts.cached_content_token_count,
+        thought_tokens=token_counts.thoughts_token_count,
+    )
     if block_reason := response.prompt_feedback.block_reason:
         raise _create_gemini_error(
             "LLM-REFUSED", f"it was the prompt: {_sanitise_constant_name(block_reason)}", usage=usage
@@ -368,13 +347,3 @@ def _parse_response(body: str) -> _GenerateContentResponse | None:
         return _GenerateContentResponse.model_validate_json(body)
     except ValidationError:
         return None
-
-
-def _convert_usage(usage_metadata: _UsageMetadata) -> Usage:
-    return Usage(
-        calls=1,
-        input_tokens=usage_metadata.prompt_token_count,
-        output_tokens=usage_metadata.candidates_token_count + usage_metadata.thoughts_token_count,
-        cached_tokens=usage_metadata.cached_content_token_count,
-        thought_tokens=usage_metadata.thoughts_token_count,
-    )

@@ -27,40 +27,34 @@ class Journal(Protocol):
 
     def add_call(self, call: ModelCall) -> None:
         """Keep it; it is kept when this returns."""
-        ...
 
     def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after_number``."""
-        ...
 
     def begin_fresh_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
-        ...
 
     def end_fresh_run(self) -> None:
         """No fresh run is under way any more."""
-        ...
 
 
 class MemoryJournal:
     """A journal that ends with the process."""
 
     def __init__(self) -> None:
-        self._calls_by_question: dict[str, list[tuple[int, ModelCall]]] = defaultdict(list)
-        self._last_number = 0
+        self._calls: list[ModelCall] = []
 
     def add_call(self, call: ModelCall) -> None:
         """Keep it."""
-        self._last_number += 1
-        self._calls_by_question[call.question].append((self._last_number, call))
+        self._calls.append(call)
 
     def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question."""
-        return [call for number, call in self._calls_by_question.get(question_sha256, ()) if number > after_number]
+        return [call for call in self._calls[after_number:] if call.question == question_sha256]
 
     def begin_fresh_run(self) -> int:
         """The number of the newest call."""
-        return self._last_number
+        return len(self._calls)
 
     def end_fresh_run(self) -> None:
         """Nothing to forget: the journal ends with the process."""
@@ -99,7 +93,7 @@ class Ledger:
     ) -> None:
         """``fresh``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
         self._journal = journal or MemoryJournal()
-        self._limits = limits or SpendingLimits()
+        self.limits = limits or SpendingLimits()
         self._after_number = self._journal.begin_fresh_run() if fresh else 0
         self._usage_by_document: dict[str, Usage] = {}
         self._usage_by_role: dict[str, Usage] = {}
@@ -117,11 +111,6 @@ class Ledger:
             if is_answered and len(answered_indices) > 1
             else calls[answered_indices[-1] + 1 :]
         )
-
-    @property
-    def has_usd_limit(self) -> bool:
-        """Whether what a call may cost has to be known before."""
-        return self._limits.has_usd_limit
 
     @property
     def usage_by_role(self) -> dict[str, Usage]:
@@ -147,9 +136,9 @@ class Ledger:
             "per_document",
             [self.get_document_usage(document_sha256), *self._expected_by_document[document_sha256]],
             expected_usage,
-            self._limits,
+            self.limits,
         )
-        _check_limits("a run", "per_run", [self._run_usage, *open_usages], expected_usage, self._limits)
+        _check_limits("a run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
         self._expected_by_document[document_sha256].append(expected_usage)
         try:
             yield
@@ -212,22 +201,18 @@ def price_usage(model_name: str, usage: Usage) -> Usage:
 def _check_limits(
     scope: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: SpendingLimits
 ) -> None:
-    max_calls, max_tokens, max_usd = (
-        getattr(limits, f"{limit_name}_{setting_suffix}") for limit_name in ("calls", "tokens", "usd")
-    )
-    spent_usage = sum_usages(spent_usages)
-    expected_total = sum_usages([spent_usage, expected_usage])
-    if max_calls is not None and expected_total.calls > max_calls:
-        raise _create_limit_error(scope, f"{max_calls} calls", f"calls_{setting_suffix}")
-    if max_tokens is not None and expected_total.input_tokens + expected_total.output_tokens > max_tokens:
-        raise _create_limit_error(scope, f"{max_tokens:,} tokens", f"tokens_{setting_suffix}")
-    if max_usd is not None and (expected_total.cost_usd is None or Decimal(expected_total.cost_usd) > max_usd):
-        raise _create_limit_error(scope, f"{max_usd} US dollars", f"usd_{setting_suffix}")
-
-
-def _create_limit_error(scope: str, limit_text: str, setting_name: str) -> SpendingLimitError:
-    return SpendingLimitError(
-        f"the limit of {limit_text} for {scope} is reached",
-        code="LLM-LIMIT",
-        remedy=f"Decide it without this check, or raise {setting_name} in the section [limits] and run again.",
-    )
+    total = sum_usages([*spent_usages, expected_usage])
+    cost = None if total.cost_usd is None else Decimal(total.cost_usd)
+    for unit, amount, limit_format in (
+        ("calls", total.calls, "{} calls"),
+        ("tokens", total.input_tokens + total.output_tokens, "{:,} tokens"),
+        ("usd", cost, "{} US dollars"),
+    ):
+        setting_name = f"{unit}_{setting_suffix}"
+        limit = getattr(limits, setting_name)
+        if limit is not None and (amount is None or amount > limit):
+            raise SpendingLimitError(
+                f"the limit of {limit_format.format(limit)} for {scope} is reached",
+                code="LLM-LIMIT",
+                remedy=f"Decide it without this check, or raise {setting_name} in the section [limits] and run again.",
+            )

@@ -129,11 +129,9 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """As ``--model`` names it."""
-        ...
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         """Answer, or say why not. StoreError where the answer could not be kept; else nothing but cancellation."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -193,12 +191,9 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """Provider and model as ``--model`` names them: ``gemini:gemini-2.5-flash``."""
-        ...
 
     async def send(self, request: Request) -> Reply:
         """Send it once, at its temperature. ModelCallError where no whole reply came; nothing else but cancellation."""
-        ...
 
     async def close(self) -> None:
         """Give the connections back."""
-        ...

@@ -44,7 +44,7 @@ def compute_prompt_versions() -> dict[str, str]:
 
 def fence_document(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
     """The pages' paragraphs, numbered, between marks that the document cannot forge: they hold a part of its hash."""
-    fence_id = _compute_fence_id(bundle)
+    fence_id = hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
     fenced_pages = [
         f"<page-{fence_id} number={page.page_num} status={page.status.value}>\n{_number_paragraphs(page)}\n</page-{fence_id}>"
         for page in (bundle.pages if pages is None else pages)
@@ -67,10 +67,6 @@ def fence_json(json_value: Any, tag_name: str, subject: str) -> str:
     # Not the document's mark: whoever wrote the value has read that one.
     fence_id = hashlib.sha256(f"fence:{subject}:{json_text}".encode()).hexdigest()[:12]
     return f"<{tag_name}-{fence_id}>\n{json_text}\n</{tag_name}-{fence_id}>"
-
-
-def _compute_fence_id(bundle: DocumentBundle) -> str:
-    return hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
 
 
 def dump_compact_json(json_value: Any) -> str:

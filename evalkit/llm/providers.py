@@ -11,23 +11,24 @@ import asyncio
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from evalkit.core.install_hint import format_install_hint
-from evalkit.core.remote_services import is_local_host, mute_loggers
+from evalkit.core.remote_services import create_http_client, is_local_host, mute_loggers
 from evalkit.errors import UsageError
 from evalkit.llm.failures import classify_http_status, create_call_error
 from evalkit.llm.model import ModelCallError, Provider, Reply, Request, Usage
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
     from pydantic_ai.messages import ModelResponse
     from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.models.openai import OpenAIChatModel
 
     ConnectedModel: TypeAlias = OpenAIChatModel | AnthropicModel
-    ModelFactory: TypeAlias = Callable[[], ConnectedModel]
 
 #: What quotes requests, headers and answers. The last two carry the HTTP of the first two.
 _MUTED_LOGGERS = ("openai", "anthropic", "httpx2", "httpcore2")
@@ -67,23 +68,24 @@ def build_provider(
     if not api_key and (_is_openai(base_url) or not service_row.is_self_hostable):
         raise _create_key_error(f"{service_name} needs a key", service_row.key_variable)
     try:
-        # Servers of one's own seldom want a key, but the client does.
-        model_factory = service_row.create_factory(service_model, base_url, api_key or "none")
+        import_module(f"pydantic_ai.models.{service_name}")
     except ImportError:
         raise UsageError(
             f"{service_name} needs libraries that are not installed",
             code="MODEL-EXTRA",
             remedy=f"Run {format_install_hint('providers')}.",
         ) from None
-    return PydanticAIProvider(model_name, model_factory)
+    # Servers of one's own seldom want a key, but the client does.
+    create_model = partial(service_row.create_model, service_model, base_url, api_key or "none")
+    return PydanticAIProvider(model_name, create_model)
 
 
 class PydanticAIProvider:
     """One language model, asked through pydantic-ai. Its connections belong to the event loop that opened them."""
 
-    def __init__(self, model_name: str, model_factory: ModelFactory) -> None:
+    def __init__(self, model_name: str, create_model: Callable[[], ConnectedModel]) -> None:
         self._model_name = model_name
-        self._model_factory = model_factory
+        self._create_model = create_model
         self._connection: tuple[asyncio.AbstractEventLoop, ConnectedModel] | None = None
 
     @property
@@ -136,7 +138,7 @@ class PydanticAIProvider:
     def _get_connected_model(self) -> ConnectedModel:
         event_loop = asyncio.get_running_loop()
         if self._connection is None or self._connection[0] is not event_loop:
-            self._connection = event_loop, self._model_factory()
+            self._connection = event_loop, self._create_model()
             mute_loggers(_MUTED_LOGGERS)
             # Said on every call of a model that has no temperature, and known.
             warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
@@ -146,72 +148,59 @@ class PydanticAIProvider:
 # Who can be asked, and where -----------------------------------------------------------------------------------------
 
 
-def _create_openai_factory(model_name: str, base_url: str, api_key: str) -> ModelFactory:
+def _create_openai_model(model_name: str, base_url: str, api_key: str) -> OpenAIChatModel:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    def create_model() -> OpenAIChatModel:
-        client = AsyncOpenAI(
-            api_key=api_key, base_url=base_url, http_client=_create_http_client(base_url), max_retries=0
-        )
-        if _is_openai(base_url):
-            # Newer accounts keep what is sent unless they are told not to.
-            model_settings = OpenAIChatModelSettings(openai_store=False)
-            return OpenAIChatModel(model_name, provider=OpenAIProvider(openai_client=client), settings=model_settings)
-        # Whether a schema is kept to is the server's doing, and pydantic-ai judges by the model's name.
-        server_provider = OpenAICompatibleProvider(
-            "openai-compatible", openai_client=client, profile={"supports_json_schema_output": True}
-        )
-        return OpenAIChatModel(model_name, provider=server_provider)
-
-    return create_model
+    client = AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=create_http_client(base_url), max_retries=0)
+    if _is_openai(base_url):
+        # Newer accounts keep what is sent unless they are told not to.
+        model_settings = OpenAIChatModelSettings(openai_store=False)
+        return OpenAIChatModel(model_name, provider=OpenAIProvider(openai_client=client), settings=model_settings)
+    # Whether a schema is kept to is the server's doing, and pydantic-ai judges by the model's name.
+    server_provider = OpenAICompatibleProvider(
+        "openai-compatible", openai_client=client, profile={"supports_json_schema_output": True}
+    )
+    return OpenAIChatModel(model_name, provider=server_provider)
 
 
-def _create_anthropic_factory(model_name: str, base_url: str, api_key: str) -> ModelFactory:
+def _create_anthropic_model(model_name: str, base_url: str, api_key: str) -> AnthropicModel:
     from anthropic import AsyncAnthropic
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    def create_model() -> AnthropicModel:
-        client = AsyncAnthropic(
-            api_key=api_key,
-            base_url=base_url,
-            http_client=_create_http_client(base_url),
-            max_retries=0,
-            open_telemetry=False,
-        )
-        return AnthropicModel(
-            model_name,
-            provider=AnthropicProvider(anthropic_client=client),
-            # Without a limit of ours pydantic-ai takes the model's, and streams: an answer of hours, paid in full.
-            settings={"max_tokens": 16_384},
-        )
-
-    return create_model
+    client = AsyncAnthropic(
+        api_key=api_key,
+        base_url=base_url,
+        http_client=create_http_client(base_url),
+        max_retries=0,
+        open_telemetry=False,
+    )
+    return AnthropicModel(
+        model_name,
+        provider=AnthropicProvider(anthropic_client=client),
+        # Without a limit of ours pydantic-ai takes the model's, and streams: an answer of hours, paid in full.
+        settings={"max_tokens": 16_384},
+    )
 
 
-def _create_ollama_factory(model_name: str, base_url: str, api_key: str) -> ModelFactory:
+def _create_ollama_model(model_name: str, base_url: str, api_key: str) -> OllamaModel:
     from openai import AsyncOpenAI
     from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.providers.ollama import OllamaProvider
 
-    def create_model() -> OllamaModel:
-        client = AsyncOpenAI(
-            api_key=api_key, base_url=base_url, http_client=_create_http_client(base_url), max_retries=0
-        )
-        return OllamaModel(model_name, provider=OllamaProvider(openai_client=client))
-
-    return create_model
+    client = AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=create_http_client(base_url), max_retries=0)
+    return OllamaModel(model_name, provider=OllamaProvider(openai_client=client))
 
 
 @dataclass(frozen=True)
 class _Service:
     """Where models are asked by one protocol."""
 
-    create_factory: Callable[[str, str, str], ModelFactory]
-    """Of model, address and key. ImportError where the libraries are missing."""
+    create_model: Callable[[str, str, str], ConnectedModel]
+    """Of model, address and key."""
     base_url: str
     key_variable: str
     """Of the environment, for the key."""
@@ -220,11 +209,11 @@ class _Service:
 
 
 _SERVICE_BY_NAME = {
-    "openai": _Service(_create_openai_factory, "https://api.openai.com/v1", "OPENAI_API_KEY", is_self_hostable=True),
+    "openai": _Service(_create_openai_model, "https://api.openai.com/v1", "OPENAI_API_KEY", is_self_hostable=True),
     "anthropic": _Service(
-        _create_anthropic_factory, "https://api.anthropic.com", "ANTHROPIC_API_KEY", is_self_hostable=False
+        _create_anthropic_model, "https://api.anthropic.com", "ANTHROPIC_API_KEY", is_self_hostable=False
     ),
-    "ollama": _Service(_create_ollama_factory, "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", is_self_hostable=True),
+    "ollama": _Service(_create_ollama_model, "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", is_self_hostable=True),
 }
 
 
@@ -296,19 +285,6 @@ def _check_base_url(base_url: str, *, allow_private_network: bool) -> str:
             f"documents would go to {host} in clear", code="MODEL-ADDRESS", remedy=f"Use https, or {allowed_hosts}."
         )
     return base_url
-
-
-def _create_http_client(base_url: str) -> AsyncClient:
-    from httpx2 import AsyncClient, Limits
-
-    return AsyncClient(
-        # How many calls run at once is decided above; one that waits for a connection here would time out.
-        limits=Limits(max_connections=None, max_keepalive_connections=None),
-        # A redirect would take the document to whatever host it names.
-        follow_redirects=False,
-        # The environment's proxies see all of what is sent without TLS.
-        trust_env=base_url.startswith("https:"),
-    )
 
 
 def _expand_nullable_types(schema: Mapping[str, Any]) -> dict[str, Any]:

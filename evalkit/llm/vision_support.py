@@ -6,11 +6,12 @@ doctor --live`` shows the model a picture.
 
 from __future__ import annotations
 
-import io
 import re
 from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
+
+from evalkit.documents.render import encode_png
 
 #: Tokens that a reviewer's model must read at once.
 MIN_CONTEXT_TOKENS = 32_000
@@ -58,6 +59,4 @@ def draw_test_image() -> bytes:
     """A small PNG with ``TEST_IMAGE_TEXT`` on it."""
     image = Image.new("RGB", (320, 120), "white")
     ImageDraw.Draw(image).text((60, 20), TEST_IMAGE_TEXT, fill="black", font=ImageFont.load_default(size=72))
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()
+    return encode_png(image)

@@ -25,6 +25,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.join_weights import PageChain, fit_join_weights
 from benchmarks.measuring import DATA, ROOT, bundles_of
 from benchmarks.packets import TITLED, Packet, packets
 from classification.keyword_vote import keyword_vote
@@ -36,7 +37,7 @@ from evalkit.classification.model_weights import WEIGHTS_FILE, ModelWeights, par
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.classification.training import FittedWeights, LabelledText, PageChain, ProbabilityCalibration, TrainingSet
+from evalkit.classification.training import FittedWeights, LabelledText, ProbabilityCalibration, TrainingSet
 from evalkit.classification.type_scoring import ScoredPage, score_page
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
@@ -351,7 +352,7 @@ class Drawn(NamedTuple):
 
     def joins(self, without: int | None = None, without_records: AbstractSet[str] = frozenset()) -> dict[str, float]:
         """Learned from all packets, or from those of other folds, or those that have none of these records."""
-        return training.fit_join_weights(
+        return fit_join_weights(
             [
                 chain_
                 for fold, some in self.packets.items()

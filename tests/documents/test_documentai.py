@@ -780,8 +780,8 @@ def test_what_is_tried_again_has_what_is_left_of_the_time(monkeypatch: pytest.Mo
 
     clock, given = Clock(), list[float]()
 
-    def slow(seconds: float) -> None:
-        given.append(seconds)
+    def slow(*, timeout: float, retry: None) -> None:
+        given.append(timeout)
         clock.now += 15
         raise Timeout
 

@@ -7,7 +7,7 @@ from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identifiers import find_identifiers
-from evalkit.documents.patient_banner import build_patient_banner, build_patient_banners
+from evalkit.documents.patient_banner import build_patient_banners
 
 DOE = "Patient: John Doe DOB: 01/15/1970"
 
@@ -40,17 +40,13 @@ def read(*texts: str) -> DocumentBundle:
     ],
 )  # fmt: skip
 def test_a_page_says_whose_it_is(texts: tuple[str, ...], text: str, relation: str, words: str) -> None:
-    last = build_patient_banner(read(*texts), len(texts))
+    *_, last = build_patient_banners(read(*texts))
     assert (last.text, last.relation, last.relation_text) == (text, relation, words)
 
 
 def test_every_page_has_one_and_it_can_be_checked_on_the_page() -> None:
     bundle = read(DOE, "", DOE)
-    assert [one.relation for one in build_patient_banners(bundle)] == ["first", "none", "same"]
-    assert build_patient_banners(bundle)[0].identifiers == bundle.page(1).identifiers
-    assert len(build_patient_banners(bundle)[0].identifiers) == 2
-
-
-def test_a_page_that_is_not_there() -> None:
-    with pytest.raises(KeyError):
-        build_patient_banner(read(DOE), 2)
+    banners = list(build_patient_banners(bundle))
+    assert [banner.relation for banner in banners] == ["first", "none", "same"]
+    assert banners[0].identifiers == bundle.page(1).identifiers
+    assert len(banners[0].identifiers) == 2
