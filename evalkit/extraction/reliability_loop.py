@@ -85,11 +85,6 @@ class ReliabilityLoopResult:
         return self.best.score.overall if self.best else None
 
     @property
-    def final_data(self) -> dict[str, FieldValue]:
-        """The best attempt's fields."""
-        return self.best.attempt.fields if self.best else {}
-
-    @property
     def iterations(self) -> int:
         """How many attempts were made."""
         return len(self.history)

@@ -11,12 +11,13 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.reliability_loop import (
     ProgressCallback,
     ReliabilityLoop,
@@ -101,16 +102,18 @@ async def _extract_report(
 
 
 def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
-    """What of this report is beyond the thresholds of specification 002, section 8.1; the rate is of many reports."""
-    for metric in compute_loop_metrics([result]):
-        if metric.alert_count and metric.name != "marc.threshold_met_rate":
+    """Log what of this report is beyond the thresholds of specification 002, section 8.1."""
+    for metric in LOOP_METRICS:
+        values = metric.measure(result)
+        if any(map(metric.is_alert, values)):
             alert = {
                 "event": "marc_alert",
                 "documentId": bundle.sha256[:12],
                 "metric": metric.name,
                 "because": metric.alert_message,
+                "value": round(fmean(values), 4),
             }
-            log.warning("%s", json.dumps(alert | {"value": round(metric.value, 4)}))
+            log.warning("%s", json.dumps(alert))
 
 
 def is_readable_page(page: Page) -> bool:
