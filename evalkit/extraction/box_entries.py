@@ -18,7 +18,7 @@ from rapidfuzz import fuzz
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.form_labels import FormLabel
 from evalkit.extraction.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
-from evalkit.extraction.formats import correct_misread_digits, is_currency
+from evalkit.extraction.formats import correct_misread_digits, normalise_currency
 
 #: An entry is not further below its label than this, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
@@ -393,7 +393,9 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
         min_x = label.x1 - 0.5 * label.line_height if is_on_label_line else float("-inf")
         words_after = [word for word in row if word.x0 > min_x]
         words = tuple(word for word in _select_words_below_label(words_after, area) if _is_entry_word(word))
-        if field.part and (len("".join(word.match_key for word in words)) == 1 or is_currency(_join_texts(words))):
+        if field.part and (
+            len("".join(word.match_key for word in words)) == 1 or normalise_currency(_join_texts(words)) is not None
+        ):
             continue  # a speck, or another box's, whose label was not found
         # What is left of a label whose words were misread is no entry, and where another one begins, it ends.
         if words and rows_below and len(_join_texts(words)) >= _MIN_PASSAGE_LETTERS and _is_label_remnant(words, area):

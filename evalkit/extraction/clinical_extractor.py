@@ -331,7 +331,7 @@ def _ground_claimed_field(
             return _build_section_value(spans, claim, bundle, confidence), None
         if not value:  # the words that it begins and ends with are not there
             value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
-    result = ground_claim(
+    return ground_claim(
         FieldClaim(
             value=value,
             raw=raw,
@@ -346,7 +346,6 @@ def _ground_claimed_field(
         page_numbers,
         "extractor",
     )
-    return result.field_value, result.issue
 
 
 PageNumberSpans = tuple[tuple[int, int, int], ...]

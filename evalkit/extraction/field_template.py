@@ -35,7 +35,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, mod
 from pydantic import Field as Checked
 
 from evalkit.errors import UsageError
-from evalkit.extraction.formats import FieldFormat, describe_format_error, normalise_value
+from evalkit.extraction.formats import FieldFormat, get_format_error, normalise_value
 from evalkit.store import hash_canonical_json
 
 TemplateKind = Literal["clinical", "tax"]
@@ -109,11 +109,8 @@ class TemplateField(_FrozenModel):
 
     def describe_invalid_text(self, text: str) -> str:
         """What to say about a text that is not in the field's format."""
-        return (
-            f"Value {describe_format_error(text, self.format)}"
-            if self.format == "pattern"
-            else describe_format_error(text, self.format)
-        )
+        problem = f'"{text}" {get_format_error(self.format)}'
+        return f"Value {problem}" if self.format == "pattern" else problem
 
 
 class FieldTemplate(_FrozenModel):

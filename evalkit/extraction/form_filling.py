@@ -230,13 +230,12 @@ def _ground_answer(
             is_ambiguous=form_field.is_ambiguous,
             rows=form_field.rows,
         )
-        grounded = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
-        value = grounded.field_value
+        value, issue = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
         if value.value is not None and field.normalise(value.value) is None:
             # Something stands there, and what it means cannot be told.
             value = value.model_copy(update={"status": FieldStatus.AMBIGUOUS, "value": None})
         fields[field.name] = value
-        issues += [grounded.issue] if grounded.issue else []
+        issues += [issue] if issue else []
     text = "\n".join(bundle.page(page_number).text for page_number in page_numbers)
     document_type = answer.likely_type if not template_name else template.document_type
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)

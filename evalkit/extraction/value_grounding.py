@@ -44,14 +44,6 @@ class FieldClaim:
     """As ``span``, of an entry of several lines, between which the page's text may have others."""
 
 
-@dataclass(frozen=True)
-class GroundedValue:
-    """The value as the page has it, and what is wrong with the claim."""
-
-    field_value: FieldValue
-    issue: Issue | None = None
-
-
 def ground_claim(
     claim: FieldClaim,
     field: TemplateField,
@@ -59,21 +51,21 @@ def ground_claim(
     locator: QuoteLocator,
     page_numbers: Sequence[int],
     agent: Agent,
-) -> GroundedValue:
-    """The claim as far as the document's ``page_numbers`` bear it out.
+) -> tuple[FieldValue, Issue | None]:
+    """The claim as far as the document's ``page_numbers`` bear it out, and what is wrong with it.
 
     A value that is not in the field's format keeps its own words: the judge tells about that, not the proof.
     """
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
-        return GroundedValue(NOT_PRESENT_VALUE.model_copy(update={"status": status, "confidence": claim.confidence}))
+        return NOT_PRESENT_VALUE.model_copy(update={"status": status, "confidence": claim.confidence}), None
     status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND
     if lines := _find_entry_lines(claim, field, bundle, page_numbers):
-        return GroundedValue(_build_field_value(field, claim, lines, status))
+        return _build_field_value(field, claim, lines, status), None
     place = next(_iter_places(claim, field, bundle, locator, page_numbers), None)
     if place is None:
         return _report_absent_value(claim, field, locator, page_numbers, agent)
-    return GroundedValue(_build_field_value(field, claim, [place], status))
+    return _build_field_value(field, claim, [place], status), None
 
 
 def _build_field_value(
@@ -202,7 +194,7 @@ def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised
 
 def _report_absent_value(
     claim: FieldClaim, field: TemplateField, locator: QuoteLocator, page_numbers: Sequence[int], agent: Agent
-) -> GroundedValue:
+) -> tuple[FieldValue, Issue]:
     """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""
     quote = claim.raw or claim.value or ""
     located = locator.locate(quote, _choose_first_page(claim, page_numbers))
@@ -229,7 +221,7 @@ def _report_absent_value(
         boxes=located.boxes,
     )
     status = FieldStatus.AMBIGUOUS if is_doubtful else FieldStatus.NOT_PRESENT
-    return GroundedValue(FieldValue(status=status, page=located.page_number if is_doubtful else None), issue)
+    return FieldValue(status=status, page=located.page_number if is_doubtful else None), issue
 
 
 def _extract_passage(page: Page, start: int, end: int) -> str:
