@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, ClinicalReading, read_field
@@ -40,10 +40,8 @@ _MAX_CLAIMS = 500
 _MAX_ITEM_LENGTH = 60
 
 
-class ClaimedField(BaseModel):
+class ClaimedField(BaseModel, frozen=True, extra="forbid"):
     """What an extractor says about one value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     field: str
     """The template's name of it."""
@@ -69,10 +67,8 @@ class PlacedField(ClaimedField):
     """Page number, and start and end of characters of its text; several where it goes on behind a page."""
 
 
-class ClaimedFields(BaseModel):
+class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
     """An extractor's answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reasoning: str = ""
     fields: tuple[ClaimedField, ...]

@@ -16,7 +16,7 @@ from itertools import islice
 from statistics import median
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import BaseModel, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_reader import (
@@ -257,10 +257,8 @@ def score_completeness(
 # ------------------------------------------------------------------------------------------------- accuracy
 
 
-class FieldJudgement(BaseModel):
+class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
     """What a judge says about one field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reasoning: str = ""
     field: str
@@ -271,10 +269,8 @@ class FieldJudgement(BaseModel):
     """What the source says instead."""
 
 
-class AccuracyJudgement(BaseModel):
+class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
     """A judge's answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     field_scores: tuple[FieldJudgement, ...]
 

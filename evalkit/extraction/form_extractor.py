@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
@@ -37,11 +37,7 @@ _TYPE_CONFIDENCE_SHARE = 0.4
 _FIRST_TYPE_BONUS = 0.2
 
 
-class _FormAnswerModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class FormField(_FormAnswerModel):
+class FormField(BaseModel, frozen=True):
     """What the extractor says about one field."""
 
     name: str
@@ -59,7 +55,7 @@ class PlacedFormField(FormField):
     is_ambiguous: bool = False
 
 
-class _ModelFormAnswer(_FormAnswerModel):
+class _ModelFormAnswer(BaseModel, frozen=True):
     """What a language model is asked for; the reasoning comes first."""
 
     reasoning: str = ""
@@ -97,8 +93,6 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
     part: FormPart
     attempt_number: int = 1
     feedback: str = ""
-    missing_fields: tuple[str, ...] = ()
-    """The fields that the feedback is about."""
     template_name: str | None = None
     """The template that was asked for by name."""
     role: str = "extractor"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from pydantic import Field as Named
 
 from evalkit.documents.bundle import DocumentBundle
@@ -500,10 +500,8 @@ def list_missing_fields(template: FieldTemplate, results: Mapping[str, FieldResu
 # The model's part
 
 
-class GraderIssue(BaseModel):
+class GraderIssue(BaseModel, frozen=True):
     """A finding in a model's words."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     severity: str
     type: str = "model"
@@ -512,10 +510,8 @@ class GraderIssue(BaseModel):
     text: str = ""
 
 
-class GraderAnswer(BaseModel):
+class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
     """What a model says about an extraction that passed the rules."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     reasoning: str = ""
     passed: bool = Named(alias="pass")

@@ -19,7 +19,6 @@ from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.reliability_loop import (
-    ProgressCallback,
     ReliabilityLoop,
     ReliabilityLoopResult,
     build_extraction,
@@ -47,43 +46,20 @@ class ReportPages:
     """Instead of what the type and the text say."""
 
 
-@dataclass(frozen=True)
-class ExtractedReport:
-    """One report's fields, and what was answered for them."""
-
-    extraction: Extraction
-    result: ReliabilityLoopResult
-
-
 async def extract_reports(
-    bundle: DocumentBundle,
-    reports: Sequence[ReportPages],
-    loop: ReliabilityLoop,
-    on_progress: ProgressCallback | None = None,
-) -> tuple[ExtractedReport, ...]:
+    bundle: DocumentBundle, reports: Sequence[ReportPages], loop: ReliabilityLoop
+) -> list[Extraction]:
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
-    ordered = sorted(reports, key=lambda report: report.start_page)
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
 
-    async def run_loop(report: ReportPages) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+    async def extract_in_turn(report: ReportPages) -> Extraction:
         async with semaphore:
-            return await _extract_report(bundle, report, loop, on_progress)
+            return await _extract_report(bundle, report, loop)
 
-    results = await asyncio.gather(*map(run_loop, ordered))
-    return tuple(
-        ExtractedReport(
-            build_extraction(
-                result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
-            ),
-            result,
-        )
-        for report, (template, result, page_issues) in zip(ordered, results, strict=True)
-    )
+    return await asyncio.gather(*map(extract_in_turn, sorted(reports, key=lambda report: report.start_page)))
 
 
-async def _extract_report(
-    bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop, on_progress: ProgressCallback | None
-) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+async def _extract_report(bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop) -> Extraction:
     pages = list(bundle.iter_pages(report.start_page, report.end_page))
     readable = [page for page in pages if is_readable_page(page)]
     template = (
@@ -92,13 +68,15 @@ async def _extract_report(
         else choose_clinical_template(report.document_type, readable)
     )
     page_issues = _list_unreadable_issues([page for page in pages if not is_readable_page(page)], report)
-    if not any(page.text.strip() for page in readable):
+    if any(page.text.strip() for page in readable):
+        result = await loop.execute(bundle, [page.page_num for page in readable], template)
+        _log_alerts(bundle, result)
+    else:
         result = ReliabilityLoopResult(None, (), False, UNREADABLE_MESSAGE, 0.0)
-        return template, result, page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
-    page_numbers = [page.page_num for page in readable]
-    result = await loop.execute(bundle, page_numbers, template, on_progress)
-    _log_alerts(bundle, result)
-    return template, result, page_issues
+        page_issues = page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
+    return build_extraction(
+        result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
+    )
 
 
 def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:

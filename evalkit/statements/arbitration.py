@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
@@ -41,11 +42,7 @@ _SEVERITY_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "hig
 _MAX_SENTENCE_LENGTH = 500
 
 
-class _ArbitrationModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Resolution(_ArbitrationModel):
+class Resolution(LazyStrictRecord):
     """One disagreement, settled."""
 
     issue_id: str
@@ -55,7 +52,7 @@ class Resolution(_ArbitrationModel):
     reasoning: str = ""
 
 
-class ArbitrationReport(_ArbitrationModel):
+class ArbitrationReport(LazyStrictRecord):
     """All disagreements of two reports."""
 
     arbitration_id: str
@@ -79,10 +76,8 @@ class ArbitrationReport(_ArbitrationModel):
         return self.model_dump(mode="json")
 
 
-class SaidResolution(BaseModel):
+class SaidResolution(BaseModel, frozen=True):
     """What a model that arbitrates says of one disagreement."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     issue_id: str
     reasoning: str = ""
@@ -91,10 +86,8 @@ class SaidResolution(BaseModel):
     confidence: float = Field(ge=0, le=1)
 
 
-class ArbitratorAnswer(BaseModel):
+class ArbitratorAnswer(BaseModel, frozen=True):
     """What a model that arbitrates says; the reasoning comes first."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
     resolutions: tuple[SaidResolution, ...] = Field(max_length=200)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.arbitration import ArbitrationReport, Resolution
 from evalkit.statements.consensus import Consensus
 from evalkit.statements.convergence import EscalationReason
@@ -21,11 +22,7 @@ SCHEMA_VERSION = 1
 TEMPLATE_CASE_SUFFIX = ".statement_template"
 
 
-class _ReviewCycleModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class ToldIssue(_ReviewCycleModel):
+class ToldIssue(LazyStrictRecord):
     """An issue of the last cycle, each fault once."""
 
     issue: TemplateIssue
@@ -35,7 +32,7 @@ class ToldIssue(_ReviewCycleModel):
     """What the arbitrator said of it, where only one reviewer had found it."""
 
 
-class ConvergencePoint(_ReviewCycleModel):
+class ConvergencePoint(LazyStrictRecord):
     """One attempt in the history of a template."""
 
     attempt: int = Field(ge=1)
@@ -43,7 +40,7 @@ class ConvergencePoint(_ReviewCycleModel):
     score: float = Field(ge=-1, le=1)
 
 
-class PersistentIssue(_ReviewCycleModel):
+class PersistentIssue(LazyStrictRecord):
     """A fault that was there in more than one attempt."""
 
     issue_id: str
@@ -51,7 +48,7 @@ class PersistentIssue(_ReviewCycleModel):
     suggested_fixes_tried: tuple[str, ...]
 
 
-class Escalation(_ReviewCycleModel):
+class Escalation(LazyStrictRecord):
     """Why a person decides, and all that was said before."""
 
     escalation_reason: EscalationReason
@@ -64,7 +61,7 @@ class Escalation(_ReviewCycleModel):
     """One sentence for the person."""
 
 
-class TemplateCase(_ReviewCycleModel):
+class TemplateCase(LazyStrictRecord):
     """What a person is asked about a template."""
 
     template_id: str
@@ -75,7 +72,7 @@ class TemplateCase(_ReviewCycleModel):
     escalation: Escalation
 
 
-class Cost(_ReviewCycleModel):
+class Cost(LazyStrictRecord):
     """What reviewing a template cost, builders included."""
 
     review_cycle_id: str
@@ -87,7 +84,7 @@ class Cost(_ReviewCycleModel):
     final_outcome: Literal["approved", "rejected", "escalated"]
 
 
-class Cycle(_ReviewCycleModel):
+class Cycle(LazyStrictRecord):
     """One attempt at one template, reviewed: ``template_reviews/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise, product, takewhile
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.errors import DocumentError
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
@@ -49,11 +50,7 @@ from evalkit.statements.statement_template import Reconciliation as Printed
 from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 
-class _RetryModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class ConsolidatedIssue(_RetryModel):
+class ConsolidatedIssue(LazyStrictRecord):
     """An issue of either reviewer or of both."""
 
     issue_id: str
@@ -64,7 +61,7 @@ class ConsolidatedIssue(_RetryModel):
     reported_by: tuple[str, ...] = ()
 
 
-class RetryInput(_RetryModel):
+class RetryInput(LazyStrictRecord):
     """What a builder is told when its template was rejected: specification 004, "Retry Input"."""
 
     retry_attempt: int = Field(ge=2)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
@@ -48,10 +48,8 @@ class PageImage(NamedTuple):
     png: bytes
 
 
-class SaidIssue(BaseModel):
+class SaidIssue(BaseModel, frozen=True):
     """An issue in a model's words."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     message: str
     category: TemplateIssueCategory
@@ -64,10 +62,8 @@ class SaidIssue(BaseModel):
     confidence: float = Field(1.0, ge=0, le=1)
 
 
-class ReviewerAnswer(BaseModel):
+class ReviewerAnswer(BaseModel, frozen=True):
     """What a model says about a template; the reasoning comes first. Whether it passes, the pass criteria say."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
     issues: tuple[SaidIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
@@ -76,10 +72,8 @@ class ReviewerAnswer(BaseModel):
     overall_quality_score: float = Field(1.0, ge=0, le=1)
 
 
-class BuilderAnswer(BaseModel):
+class BuilderAnswer(BaseModel, frozen=True):
     """The template that a model proposes."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
     template: str | None
