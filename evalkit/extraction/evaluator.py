@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,6 +46,8 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
 from evalkit.llm.prompts import fence_claims, fence_document, fill_prompt_template
 
+EvaluationSeverity = Literal["critical", "major", "minor"]
+
 DIMENSION_WEIGHTS: Mapping[str, float] = {
     "completeness": 0.30,
     "accuracy": 0.40,
@@ -58,15 +61,18 @@ MISSING_FIELD_SCORES: Mapping[FieldNeed, float] = {
     FieldNeed.IMPORTANT: 0.5,
     FieldNeed.OPTIONAL: 0.8,
 }
-"""The score of a field that is not there, in the breakdown."""
+"""The score of a field that is not there."""
+_MISSING_SEVERITIES: Mapping[FieldNeed, EvaluationSeverity] = {
+    FieldNeed.REQUIRED: "critical",
+    FieldNeed.IMPORTANT: "major",
+    FieldNeed.OPTIONAL: "minor",
+}
 INVALID_PENALTY, INVALID_FLOOR = 0.1, 0.3
 INCONSISTENT_PENALTY, INCONSISTENT_FLOOR = 0.15, 0.5
 MAX_NAMED_ITEMS = 10
 """So many items are named in one sentence."""
 DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
 """Below the first a field's score is an issue, below the second a critical one."""
-
-EvaluationSeverity = Literal["critical", "major", "minor"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,6 @@ class EvaluationScore:
     accuracy: float | None
     consistency: float
     clinical_validity: float
-    breakdown: tuple[FieldScore, ...] = ()
 
     @property
     def dimension_scores(self) -> dict[str, float]:
@@ -413,11 +418,6 @@ def build_feedback(
     """What to mend, the worst first: missing fields, values that are not what the source says, and the other issues."""
     issues: list[EvaluationIssue] = []
     missing: list[str] = []
-    severity: Mapping[FieldNeed, EvaluationSeverity] = {
-        FieldNeed.REQUIRED: "critical",
-        FieldNeed.IMPORTANT: "major",
-        FieldNeed.OPTIONAL: "minor",
-    }
     for scored_field in completeness_scores:
         field = template.get_field(scored_field.field)
         if field is None:
@@ -429,7 +429,7 @@ def build_feedback(
         need_word = field.need.value.capitalize()
         issues.append(
             EvaluationIssue(
-                severity[field.need],
+                _MISSING_SEVERITIES[field.need],
                 scored_field.field,
                 f'{need_word} field "{scored_field.field}" is missing',
                 f"Look for {scored_field.field} information in the document",
@@ -535,10 +535,6 @@ def _find_contradicting_value(
     return None
 
 
-def _is_different_value(other_value: str, value: str) -> bool:
-    return other_value != value
-
-
 def _is_different_text(other_text: str, value: str) -> bool:
     """Not the same text, cut elsewhere."""
     return other_text not in value and value not in other_text
@@ -554,11 +550,11 @@ def _is_opposite_result(other_value: str, value: str) -> bool:
 
 #: By format of fields that have one value, or one of each name: whether two readings of it cannot both be right.
 _CONFLICT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
-    "grade": _is_different_value,
-    "msi": _is_different_value,
-    "tmb": _is_different_value,
+    "grade": operator.ne,
+    "msi": operator.ne,
+    "tmb": operator.ne,
     "marker": _is_opposite_result,
-    "lab": _is_different_value,
+    "lab": operator.ne,
 }
 
 
@@ -579,25 +575,6 @@ class ExtractionEvaluator:
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
-
-    def check_completeness(self, attempt: ClinicalAttempt) -> tuple[float, tuple[FieldScore, ...]]:
-        """See :func:`score_completeness`."""
-        return score_completeness(
-            attempt.template,
-            attempt.fields,
-            attempt.report_facts.mentioned_fields,
-            attempt.report_facts.readings_by_field,
-        )
-
-    def check_clinical_validity(self, attempt: ClinicalAttempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
-        """See :func:`score_clinical_validity`."""
-        return score_clinical_validity(attempt.fields)
-
-    def check_consistency(self, attempt: ClinicalAttempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
-        """See :func:`score_consistency`."""
-        return score_consistency(
-            attempt.fields, find_absent_fields(attempt.template, attempt.fields, attempt.report_facts.mentioned_fields)
-        )
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
         """What a judge is asked: one question, or as many as windows of the report with values in them."""
@@ -628,7 +605,10 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        completeness, completeness_scores = self.check_completeness(attempt)
+        facts = attempt.report_facts
+        completeness, completeness_scores = score_completeness(
+            attempt.template, attempt.fields, facts.mentioned_fields, facts.readings_by_field
+        )
         accuracy, accuracy_scores = score_accuracy(
             attempt.template,
             attempt.fields,
@@ -636,8 +616,10 @@ class ExtractionEvaluator:
             () if failed_answer else opinions,
             find_contradictions(attempt),
         )
-        consistency, consistency_issues = self.check_consistency(attempt)
-        validity, validity_issues = self.check_clinical_validity(attempt)
+        consistency, consistency_issues = score_consistency(
+            attempt.fields, find_absent_fields(attempt.template, attempt.fields, facts.mentioned_fields)
+        )
+        validity, validity_issues = score_clinical_validity(attempt.fields)
         dimension_scores = {
             "completeness": completeness,
             "accuracy": accuracy,
@@ -649,14 +631,7 @@ class ExtractionEvaluator:
             if failed_answer
             else round(sum(DIMENSION_WEIGHTS[name] * score for name, score in dimension_scores.items()), 4)
         )
-        score = EvaluationScore(
-            overall,
-            completeness,
-            None if failed_answer else accuracy,
-            consistency,
-            validity,
-            (*completeness_scores, *accuracy_scores),
-        )
+        score = EvaluationScore(overall, completeness, None if failed_answer else accuracy, consistency, validity)
         feedback = build_feedback(
             attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
         )

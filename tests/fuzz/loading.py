@@ -48,9 +48,9 @@ from evalkit.review.roster import Roster
 from evalkit.review.seeded_cases import read_seeded_case
 from evalkit.settings import Settings
 from evalkit.statements.statement_template import parse_template_toml
-from evalkit.store.toml_records import parse_toml_record
 from evalkit.store import OutputFolder, OutputIndex, StoredDraft
 from evalkit.store.postgresql import read_schema_name
+from evalkit.store.toml_records import parse_toml_record
 
 from .mutation import MARK, damaged_json, damaged_text
 
