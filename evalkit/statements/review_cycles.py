@@ -5,6 +5,7 @@ Specification 004, "Retry Flow", "Cost Tracking", "Escalation Context".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -12,9 +13,9 @@ from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.arbitration import ArbitrationReport, Resolution
-from evalkit.statements.consensus import Consensus
+from evalkit.statements.consensus import Consensus, are_duplicates
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, TemplateIssue
+from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, SeverityRank, TemplateIssue
 
 SCHEMA_VERSION = 1
 
@@ -30,6 +31,39 @@ class ToldIssue(LazyStrictRecord):
     reported_by: tuple[ReviewerRole, ...]
     resolution: Resolution | None = None
     """What the arbitrator said of it, where only one reviewer had found it."""
+
+
+def merge_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ToldIssue]:
+    """Merge the issues of all reviewers, each fault once, in the order in which they were first reported.
+
+    Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
+    reviewer's issues are told in like words, and are as many faults: only equal words are one there.
+    """
+    merged_issues: list[ToldIssue] = []
+    for reviewer, issues in reports:
+        for issue in issues:
+            for position, known_issue in enumerate(merged_issues):
+                if _is_same_fault(known_issue, issue, reviewer):
+                    merged_issues[position] = _merge_into_issue(known_issue, issue, reviewer)
+                    break
+            else:
+                merged_issues.append(ToldIssue(issue=issue, reported_by=(reviewer,)))
+    return merged_issues
+
+
+def _is_same_fault(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
+    is_other_reviewer = reviewer not in known_issue.reported_by
+    return are_duplicates(known_issue.issue, issue) and (
+        is_other_reviewer or known_issue.issue.message == issue.message
+    )
+
+
+def _merge_into_issue(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> ToldIssue:
+    fixes = dict.fromkeys(filter(None, (known_issue.issue.suggested_fix, issue.suggested_fix)))
+    worst_issue = max(known_issue.issue, issue, key=lambda candidate: SeverityRank[candidate.severity])
+    changes = {"severity": worst_issue.severity, "suggested_fix": "; ".join(fixes)}
+    reporters = tuple(dict.fromkeys((*known_issue.reported_by, reviewer)))
+    return ToldIssue(issue=known_issue.issue.model_copy(update=changes), reported_by=reporters)
 
 
 class ConvergencePoint(LazyStrictRecord):

@@ -346,7 +346,7 @@ def _generate_date_hypotheses(
             (date_format.index("%d") < date_format.find("%m")) == is_day_first_usual if "%m" in date_format else True
         )
         outside_period_count = sum(
-            period is not None and not _is_within_period(day, period.start, period.end) for day in row_dates
+            period is not None and not (period.start or day) <= day <= period.end for day in row_dates
         )
         disorder = unresolved_count + min(descending_steps, ascending_steps) + outside_period_count
         judged_formats.append(
@@ -371,10 +371,6 @@ def _generate_date_hypotheses(
             return
 
 
-def _is_within_period(day: Any, start: Any, end: Any) -> bool:
-    return bool((start is None or day >= start) and day <= end)
-
-
 def _build_period_template(
     labels: tuple[str, ...], period_formats: tuple[str, ...], date_formats: tuple[str, ...]
 ) -> StatementTemplate:
@@ -390,11 +386,10 @@ def _build_period_template(
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
     """Whether amounts stand in lines between rows that have no date of their own."""
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     for lines in layout.lines_by_page:
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():
-            if not layout.is_row_start(line) and id(line) not in sum_line_ids:
+            if not layout.is_row_start(line) and not layout.is_sum(line):
                 right_edges = [word.box[2] for word in line.words[-1:]]
                 if any(
                     amount_column.x0 <= right_edge <= amount_column.x1 + _NARROW_MARGIN
@@ -619,11 +614,10 @@ def derive_sum_labels(layout: LayoutSurvey) -> Printed:
 
 def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
     """The labels of lines with a total below each column."""
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     for lines in layout.lines_by_page:
         for line in lines:
             if (
-                id(line) in sum_line_ids
+                layout.is_sum(line)
                 or layout.is_row_start(line)
                 or not match_at_start(load_bank_vocabulary().subtotal, line.text)
             ):
@@ -651,33 +645,26 @@ def _make_label_pattern(kind: str, text: str) -> str:
 
 def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
     """The lines from the page's first row to the one below its last; none where it has no rows."""
-    row_positions = _find_row_positions(layout, lines)
+    row_positions = layout.find_row_positions(lines)
     return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 
 
 def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
     """Headings above or between rows that say which way the money went."""
-    header_line_ids = {id(line) for line in layout.header_lines}
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     section_by_heading: dict[str, Section] = {}
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
         (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
     )  # fmt: skip
     for lines in layout.lines_by_page:
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
-            if (
-                id(line) in header_line_ids
-                or id(line) in sum_line_ids
-                or layout.is_row_start(line)
-                or len(line.cells) > 1
-            ):
+            if layout.is_header(line) or layout.is_sum(line) or layout.is_row_start(line) or len(line.cells) > 1:
                 continue
             for pattern, direction in heading_patterns:
                 if (
                     match_at_start(pattern, line.text)
                     and not line.text[-1:].isdigit()
-                    and _is_left_aligned(layout, line)
+                    and line.box[0] < layout.date_column.x1  # begins where the dates do: no description's second line
                 ):
                     section_by_heading.setdefault(
                         line.text, Section(heading=make_literal_pattern(line.text), direction=direction)
@@ -686,20 +673,14 @@ def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
     return tuple(section_by_heading.values())
 
 
-def _is_left_aligned(layout: LayoutSurvey, line: TextLine) -> bool:
-    """Whether the line begins where the dates do: a heading, and no description's second line."""
-    return line.box[0] < layout.date_column.x1
-
-
 def _find_account_headings(layout: LayoutSurvey) -> tuple[str, ...]:
     """Headings of accounts, where there are several with rows below each."""
-    header_line_ids = {id(line) for line in layout.header_lines}
     current_heading, row_counts = "", dict[str, int]()
     for lines in layout.lines_by_page:
         for line in lines:
             if layout.is_row_start(line):
                 row_counts[current_heading] = row_counts.get(current_heading, 0) + 1
-            elif id(line) not in header_line_ids and _is_account_heading(line):
+            elif not layout.is_header(line) and _is_account_heading(line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in row_counts if heading]
     return tuple(dict.fromkeys(make_literal_pattern(heading) for heading in headings)) if len(headings) > 1 else ()
@@ -721,15 +702,14 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
     The next month's statement has more rows or fewer: what ends the table is its ``ends``, not the region.
     """
     box_by_page: dict[int, Box] = {}
-    header_line_ids = {id(line) for line in layout.header_lines}
     for page_number, lines in enumerate(layout.lines_by_page, 1):
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         if not row_positions:
             continue
         first_row_position = row_positions[0]
-        header_line = next((line for line in reversed(lines[:first_row_position]) if id(line) in header_line_ids), None)
+        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header(line)), None)
         top = (
-            _compute_midpoint(header_line, lines[first_row_position])
+            (header_line.box[3] + lines[first_row_position].box[1]) / 2
             if header_line
             else max(lines[first_row_position].box[1] - lines[first_row_position].height / 2, 0.0)
         )
@@ -752,29 +732,23 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
     return box_by_page
 
 
-def _find_row_positions(layout: LayoutSurvey, lines: Sequence[TextLine]) -> list[int]:
-    """The places of the lines that begin a row."""
-    return [position for position, line in enumerate(lines) if layout.is_row_start(line)]
-
-
 def _find_table_ends(layout: LayoutSurvey) -> tuple[str, ...]:
     """The lines that follow a table: behind the last row of a page, before a further header, and on pages without rows."""
-    header_line_ids = {id(line) for line in layout.header_lines}
     end_patterns: dict[str, None] = {}
     has_begun = False
     for lines in layout.lines_by_page:
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         if not row_positions and has_begun and lines:
             end_patterns[make_literal_pattern(lines[0].text)] = None
         has_begun = has_begun or bool(row_positions)
         for row_position, next_position in pairwise((*row_positions, len(lines))):
             lines_between = lines[row_position + 1 : next_position]
-            if next_position < len(lines) and not any(id(line) in header_line_ids for line in lines_between):
+            if next_position < len(lines) and not any(layout.is_header(line) for line in lines_between):
                 continue
             lines_after_table = lines[
                 _find_last_table_line(layout, lines[:next_position], row_position) + 1 : next_position
             ]
-            foreign_line = next((line for line in lines_after_table if id(line) not in header_line_ids), None)
+            foreign_line = next((line for line in lines_after_table if not layout.is_header(line)), None)
             if foreign_line and foreign_line.box[1] <= _FOOTER_TOP and not _has_own_rule(layout, foreign_line):
                 end_patterns[make_literal_pattern(foreign_line.text)] = None
     return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
@@ -785,23 +759,18 @@ def _has_own_rule(layout: LayoutSurvey, line: TextLine) -> bool:
     vocabulary = load_bank_vocabulary()
     patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
     return (
-        any(line is other for other, _ in layout.labelled_amounts)
+        layout.is_sum(line)
         or any(match_at_start(pattern, line.text) for pattern in patterns)
         or _is_account_heading(line)
     )
 
 
-def _compute_midpoint(line_above: TextLine, line_below: TextLine) -> float:
-    return (line_above.box[3] + line_below.box[1]) / 2
-
-
 def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_row_position: int) -> int:
     """The place of the last line that belongs to the table: behind its last row lines go on, sums are printed."""
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
-        is_known_line = id(line) in sum_line_ids or any(
+        is_known_line = layout.is_sum(line) or any(
             match_at_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
         ends_in_amounts = line.words[-1].box[2] > first_amount_x and not layout.is_row_start(line)
@@ -823,7 +792,6 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
 
 def _find_repeated_lines(layout: LayoutSurvey) -> Iterator[str]:
     """Lines beside the rows that several pages have, but for their numbers."""
-    excluded_line_ids = {id(line) for line in layout.header_lines} | {id(line) for line, _ in layout.labelled_amounts}
     pattern_counts: Counter[str] = Counter()
     for lines in layout.lines_by_page:
         table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
@@ -832,7 +800,7 @@ def _find_repeated_lines(layout: LayoutSurvey) -> Iterator[str]:
                 {
                     make_literal_pattern(line.text)
                     for line in lines
-                    if id(line) not in table_line_ids | excluded_line_ids
+                    if not (id(line) in table_line_ids or layout.is_header(line) or layout.is_sum(line))
                 }
             )
     return (pattern for pattern, count in pattern_counts.items() if count > 1 and re.search(r"[^\W\d_]{2}", pattern))

@@ -32,7 +32,6 @@ from evalkit.statements.consensus import (
     are_duplicates,
     cap_issues,
     decide_consensus,
-    merge_issues,
 )
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
@@ -42,7 +41,7 @@ from evalkit.statements.convergence import (
     RetryScenario,
     decide_escalation,
     measure_convergence,
-    select_band,
+    select_convergence_status,
 )
 from evalkit.statements.llm_proposal import build_best_template
 from evalkit.statements.review_cycles import (
@@ -53,6 +52,7 @@ from evalkit.statements.review_cycles import (
     PersistentIssue,
     TemplateCase,
     ToldIssue,
+    merge_issues,
 )
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
@@ -359,7 +359,7 @@ class TemplateReviewLoop:
             [candidate.issue for candidate in reported_issues],
             [candidate.issue for candidate in history.previous_issues],
         )
-        status = select_band(convergence, config.diverging_below).status
+        status = select_convergence_status(convergence, config.diverging_below)
         consensus_rule = (
             decide_consensus(*(candidate.is_passed for candidate in attempt.both_reports))
             if len(attempt.report_by_role) > 1
@@ -531,7 +531,7 @@ class _ReviewHistory:
         matching_issues = (
             model_issues
             for earlier_template, model_issues in reversed(self._model_issues_by_attempt)
-            if earlier_template == _copy_with_version_of(template, earlier_template)
+            if earlier_template == template.model_copy(update={"version": earlier_template.version})
         )
         return next(matching_issues, {})
 
@@ -567,10 +567,6 @@ class _ReviewHistory:
         return TemplateReviewResult(template, tuple(self.cycles), last_cycle.cost, case)
 
 
-def _copy_with_version_of(template: StatementTemplate, version_source: StatementTemplate) -> StatementTemplate:
-    return template.model_copy(update={"version": version_source.version})
-
-
 def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
     """Each fault once."""
     resolution_by_issue_id = (
@@ -580,14 +576,8 @@ def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
         (role, attempt.report_by_role[role].issues) for role in _BOTH_REVIEWERS if role in attempt.report_by_role
     ]
     return tuple(
-        ToldIssue.model_validate(
-            {
-                "issue": candidate.issue,
-                "reported_by": candidate.reported_by,
-                "resolution": resolution_by_issue_id.get(candidate.issue.issue_id),
-            }
-        )
-        for candidate in merge_issues(issues_by_reviewer)
+        reported.model_copy(update={"resolution": resolution_by_issue_id.get(reported.issue.issue_id)})
+        for reported in merge_issues(issues_by_reviewer)
     )
 
 
