@@ -274,8 +274,7 @@ def ground_claims(
         held_values: dict[str, FieldValue] = {}
         for name, item_claims in claims_by_field.get(field.name, {}).items():
             value, issue = _ground_first_claim(item_claims, field, name, bundle, locator, page_numbers)
-            if issue:
-                issues.append(issue)
+            issues += [issue] if issue else []
             if value.status is not FieldStatus.NOT_PRESENT or not field.many:
                 held_values[name] = value
         fields |= held_values or {field.name: NOT_PRESENT_VALUE}

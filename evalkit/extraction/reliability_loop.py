@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -44,6 +44,8 @@ NOT_EXTRACTED = "The extractor gave no usable answer"
 MIN_SURE_CONFIDENCE = 0.85
 """Below it, a value that matters is looked at by a person: what only another look found is wrong more often."""
 
+ProgressCallback = Callable[[int, float | None], None]
+"""Called after each attempt with its number and score; the score is None where the judge could not answer."""
 CallResult = TypeVar("CallResult")
 
 _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
@@ -149,6 +151,7 @@ class ReliabilityLoop:
         bundle: DocumentBundle,
         page_numbers: Sequence[int],
         template: FieldTemplate,
+        on_progress: ProgressCallback | None = None,
     ) -> ReliabilityLoopResult:
         """Fill in the template from these pages, which are readable."""
         started_at = time.monotonic()
@@ -177,6 +180,8 @@ class ReliabilityLoop:
                 improvement = round(current_score - previous_score, 4)
             history.append(LoopIteration(iteration_number, attempt, evaluation.score, evaluation.feedback, improvement))
             _log_iteration(bundle, history[-1])
+            if on_progress:
+                on_progress(iteration_number, current_score)
             if current_score is None:
                 reason, failure = NOT_JUDGED, _build_agent_failure("evaluator", evaluation.failure)
                 break

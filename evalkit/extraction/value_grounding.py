@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
 from evalkit.grounding.locate import QuoteLocator, find_line_boxes, find_occurrences
@@ -58,24 +58,20 @@ def ground_claim(
     """
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
-        return NOT_PRESENT_VALUE.model_copy(update={"status": status, "confidence": claim.confidence}), None
-    status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND
-    if lines := _find_entry_lines(claim, field, bundle, page_numbers):
-        return _build_field_value(field, claim, lines, status), None
-    place = next(_iter_places(claim, field, bundle, locator, page_numbers), None)
-    if place is None:
+        return FieldValue(status=status, confidence=claim.confidence), None
+    lines = _find_entry_lines(claim, field, bundle, page_numbers)
+    places = lines or list(islice(_iter_places(claim, field, bundle, locator, page_numbers), 1))
+    if not places:
         return _report_absent_value(claim, field, locator, page_numbers, agent)
-    return _build_field_value(field, claim, [place], status), None
+    return _build_field_value(field, claim, places), None
 
 
-def _build_field_value(
-    field: TemplateField, claim: FieldClaim, places: Sequence[tuple[Page, int, int]], status: FieldStatus
-) -> FieldValue:
+def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence[tuple[Page, int, int]]) -> FieldValue:
     value, (first_page, start, end) = claim.value or "", places[0]
     raw = "\n".join(page.text[start:end] for page, start, end in places)
     normal_value = field.normalise(raw) if field.format not in _PLAIN_FORMATS else None
     return FieldValue(
-        status=status,
+        status=FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND,
         value=normal_value or field.normalise(value) or " ".join(value.split()),
         raw=raw,
         page=first_page.page_num,

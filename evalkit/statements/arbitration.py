@@ -99,18 +99,16 @@ def find_disputed_issues(
     layout_report: ReviewerReport, semantic_report: ReviewerReport
 ) -> list[tuple[TemplateIssue, WinningReviewer]]:
     """The issues that only one of the two found, with who did."""
-    disputed_issues: list[tuple[TemplateIssue, WinningReviewer]] = []
     sides: tuple[tuple[ReviewerReport, ReviewerReport, WinningReviewer], ...] = (
         (layout_report, semantic_report, "layout_geometry"),
         (semantic_report, layout_report, "semantic_financial"),
     )
-    for own_report, other_report, reviewer in sides:
-        disputed_issues += [
-            (issue, reviewer)
-            for issue in own_report.issues
-            if not any(are_duplicates(issue, other_issue) for other_issue in other_report.issues)
-        ]
-    return disputed_issues
+    return [
+        (issue, reviewer)
+        for own_report, other_report, reviewer in sides
+        for issue in own_report.issues
+        if not any(are_duplicates(issue, other_issue) for other_issue in other_report.issues)
+    ]
 
 
 def has_critical_issue(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
@@ -226,25 +224,16 @@ def _resolve_disputed_issue(
 def _resolve_by_rules(issue: TemplateIssue, reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
     """What the rules alone say."""
     expert = EXPERT_BY_CATEGORY[issue.category]
+    decision: tuple[WinningReviewer, FinalSeverity, float, str]
     if is_measured:
-        winner, severity, confidence, reasoning = reviewer, issue.severity, 1.0, "it was measured"
+        decision = reviewer, issue.severity, 1.0, "it was measured"
     elif expert == reviewer:
-        winner, severity, confidence, reasoning = (
-            reviewer,
-            issue.severity,
-            issue.confidence,
-            "the reviewer of this field found it",
-        )
+        decision = reviewer, issue.severity, issue.confidence, "the reviewer of this field found it"
     elif expert == "neither":
-        winner, severity, confidence, reasoning = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
+        decision = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
     else:
-        return Resolution(
-            issue_id=issue.issue_id,
-            winning_reviewer=expert,
-            final_severity="dismissed",
-            confidence=1 - issue.confidence / 2,
-            reasoning="the reviewer of this field did not find it",
-        )
+        decision = expert, "dismissed", 1 - issue.confidence / 2, "the reviewer of this field did not find it"
+    winner, severity, confidence, reasoning = decision
     return Resolution(
         issue_id=issue.issue_id,
         winning_reviewer=winner,

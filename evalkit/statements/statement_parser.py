@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from decimal import Decimal
 from itertools import zip_longest
 from typing import Literal
@@ -271,8 +270,10 @@ class _StatementParser:
         if self._is_inside_region:
             if not any(rule(row) for rule in self._line_rules):
                 self._add_leftover(row.line, "it belongs to no transaction")
-        elif not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS]) and self._looks_like_transaction(
-            row
+        elif (
+            not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS])
+            and row.day is not None
+            and row.has_money_movement
         ):
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
@@ -333,9 +334,7 @@ class _StatementParser:
                 row.line, self._lines_below, self._sum_patterns, amount_rules.decimal, cents_optional=amount_rules.whole
             )
         )
-        for labelled_amount in labelled_amounts:
-            self._add_printed_sum(labelled_amount, row.line)
-        return bool(labelled_amounts)
+        return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_column_totals(self, row: TableRow) -> bool:
         """Whether the totals of the debits and of the credits stand below them."""
@@ -349,9 +348,7 @@ class _StatementParser:
             for column_name, kind in column_kinds
             if column_name in row.amounts_by_column
         ]
-        for labelled_amount in labelled_amounts:
-            self._add_printed_sum(labelled_amount, row.line)
-        return bool(labelled_amounts)
+        return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_balance_row(self, row: TableRow) -> bool:
         """Whether a row with a date only tells a balance: "1 May Opening balance 1,200.00"."""
@@ -367,8 +364,7 @@ class _StatementParser:
         )
         if kind is None or amount is None:
             return False
-        self._add_printed_sum(LabelledAmount(kind, text, amount, row.line.box), row.line)
-        return True
+        return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.box)], row.line)
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
@@ -378,7 +374,7 @@ class _StatementParser:
         ):
             return False
         if balance := row.amounts_by_column.get("balance"):
-            self._add_printed_sum(LabelledAmount("carried", row.line.text, balance, row.line.box), row.line)
+            self._add_printed_sums([LabelledAmount("carried", row.line.text, balance, row.line.box)], row.line)
         return True
 
     def _consume_transaction(self, row: TableRow) -> bool:
@@ -428,9 +424,6 @@ class _StatementParser:
         open_transaction.append_line(row.line, row.description_words)
         return True
 
-    def _looks_like_transaction(self, row: TableRow) -> bool:
-        return row.day is not None and row.has_money_movement
-
     def _has_trailing_amount(self, line: TextLine) -> bool:
         return any(
             parse_trailing_amount(cell, self._template.amounts.decimal, cents_optional=False) for cell in line.cells
@@ -442,16 +435,15 @@ class _StatementParser:
         open_transaction, self._open_transaction = self._open_transaction, None
         if open_transaction is None:
             return
-        resolved_date: date | None = resolve_date(open_transaction.day, self._period)
-        reason: LeftoverReason | None = None
+        resolved_date = resolve_date(open_transaction.day, self._period)
         if open_transaction.amount is None:
-            reason = "it has a date and no amount"
-        elif not open_transaction.description_lines and self._template.find_column("description"):
-            reason = "it does not say what it was"
-        elif resolved_date is None:
-            reason = "its year is not known"
-        if reason or open_transaction.amount is None or resolved_date is None:
-            self._leftovers.append(_build_leftover(open_transaction.first_line, reason or "its year is not known"))
+            self._add_leftover(open_transaction.first_line, "it has a date and no amount")
+            return
+        if not open_transaction.description_lines and self._template.find_column("description"):
+            self._add_leftover(open_transaction.first_line, "it does not say what it was")
+            return
+        if resolved_date is None:
+            self._add_leftover(open_transaction.first_line, "its year is not known")
             return
         self._transactions.append(
             Transaction(
@@ -472,9 +464,13 @@ class _StatementParser:
         self._leftovers.append(_build_leftover(line, reason))
         return True
 
+    def _add_printed_sums(self, labelled_amounts: Sequence[LabelledAmount], line: TextLine) -> bool:
+        for labelled_amount in labelled_amounts:
+            self._add_printed_sum(labelled_amount, line)
+        return bool(labelled_amounts)
+
     def _add_printed_sum(self, labelled_amount: LabelledAmount, line: TextLine) -> None:
         self._close_transaction()
-        kind: SumKind
         is_part = False
         is_debt_balance = self._template.amounts.balance == "owed"
         if labelled_amount.kind.startswith("total "):

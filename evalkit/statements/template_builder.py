@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product, takewhile
+from itertools import islice, pairwise, product, takewhile
 from typing import Any, Literal
 
 from pydantic import Field
@@ -176,8 +176,8 @@ def build_draft_template(
         )
     writer = _TemplateWriter(layout, template_id, retry)
     best_scored: tuple[float, BuildResult] | None = None
-    hypotheses_tried = 0
-    for hypothesis in _generate_hypotheses(layout, retry):
+    hypotheses = list(_generate_hypotheses(layout, retry))
+    for hypothesis in hypotheses:
         template = writer.build_template(hypothesis)
         statement = parse_statement_lines(template, lines_by_page)
         reconciliation = reconcile_statement(template, statement)
@@ -186,13 +186,10 @@ def build_draft_template(
             + hypothesis.prior_score
             + writer.score_answered_complaints(template)
         )
-        hypotheses_tried += 1
         if best_scored is None or score > best_scored[0]:
-            best_scored = score, BuildResult(template, statement, reconciliation, hypotheses_tried)
+            best_scored = score, BuildResult(template, statement, reconciliation, len(hypotheses))
     assert best_scored is not None  # noqa: S101 - there is at least one meaning
-    return BuildResult(
-        best_scored[1].template, best_scored[1].statement, best_scored[1].reconciliation, hypotheses_tried
-    )
+    return best_scored[1]
 
 
 def _score_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:
@@ -272,15 +269,12 @@ def _read_title_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set
     for line in layout.header_lines:
         for cell in line.cells:
             if amount_column.overlaps(cell.box[0], cell.box[2]):
-                name = next(
-                    (
-                        name
-                        for name, pattern in load_bank_vocabulary().columns.items()
-                        if match_at_start(pattern, cell.text)
-                    ),
-                    None,
+                matching_names = (
+                    name
+                    for name, pattern in load_bank_vocabulary().columns.items()
+                    if match_at_start(pattern, cell.text)
                 )
-                title_names |= {name} if name else set()
+                title_names.update(islice(matching_names, 1))
     return title_names & {"amount", "debit", "credit", "balance"}
 
 
@@ -453,14 +447,12 @@ class _TemplateWriter:
 
     def score_answered_complaints(self, template: StatementTemplate) -> float:
         """How much of what the reviewers complained about is another than before; never as much as a sum."""
-        if self._prior_template is None or not self._complaints:
-            return 0.0
         complained_aspects = [
             (_ASPECT_BY_CATEGORY[category], weight)
             for category, weight in self._complaints.items()
             if category in _ASPECT_BY_CATEGORY
         ]
-        if not complained_aspects:
+        if self._prior_template is None or not complained_aspects:
             return 0.0
         changed_weight = sum(
             weight

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
@@ -57,6 +57,7 @@ from evalkit.statements.review_cycles import (
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
     ReviewerRole,
+    SeverityRank,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
@@ -192,9 +193,8 @@ class TemplateReviewLoop:
                 if context is not None and not attempt.failure_by_role and len(roles) > 1:
                     await self._run_arbitration(attempt, context, history)
         except TimeoutError:
-            attempt.record_timeout(
-                (*roles, "arbitrator") if attempt.has_all_reports(roles) else roles, self._config.cycle_seconds
-            )
+            has_all_reports = attempt.report_by_role.keys() >= set(roles)
+            attempt.record_timeout((*roles, "arbitrator") if has_all_reports else roles, self._config.cycle_seconds)
         attempt.times["ended_at"] = self._clock()
         return self._decide_outcome(attempt, history)
 
@@ -499,10 +499,6 @@ class _ReviewAttempt:
         """Both reports. KeyError where one is missing."""
         return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
 
-    def has_all_reports(self, roles: Iterable[TemplateReviewer]) -> bool:
-        """Whether all of these have reported."""
-        return all(role in self.report_by_role for role in roles)
-
     def record_timeout(self, roles: Sequence[str], seconds: float) -> None:
         """Their time is over, unless they have said something."""
         for role in roles:
@@ -660,10 +656,9 @@ def _recommend_next_step(
     reason: EscalationReason, last_cycle: Cycle, persistent_issues: Sequence[PersistentIssue]
 ) -> str:
     persistent_ids = {reported_issue.issue_id for reported_issue in persistent_issues}
-    severity_order: tuple[TemplateIssueSeverity, ...] = ("low", "medium", "high", "critical")
     worst_issue = max(
         (reported_issue.issue for reported_issue in last_cycle.issues),
-        key=lambda issue: (severity_order.index(issue.severity), issue.issue_id in persistent_ids),
+        key=lambda issue: (SeverityRank[issue.severity], issue.issue_id in persistent_ids),
         default=None,
     )
     category = worst_issue.category if worst_issue else None
