@@ -330,12 +330,10 @@ def score_accuracy(
             for name, scored_field in fields_by_name.items()
             if scored_field.reader == "whole_text" and get_found_values(fields, name)
         ]
-        return (1.0 if text_fields and not _has_required_value_fields(template) else 0.0), ()
+        required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
+        is_text_enough = bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)
+        return float(is_text_enough), ()
     return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
-
-
-def _has_required_value_fields(template: FieldTemplate) -> bool:
-    return any(field.reader != "whole_text" for field in template.get_fields_by_need(FieldNeed.REQUIRED))
 
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:

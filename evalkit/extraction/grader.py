@@ -42,6 +42,8 @@ _MISREAD_WORD = re.compile(r"\bl[b-df-hjkmnp-tvwxz][a-z]{2,}|[A-Za-z][01358][a-z
 _WAGE_TOLERANCE = Decimal("1.1")
 _DRAFT_MARK = re.compile(r"\b(?:DRAFT|SPECIMEN|SAMPLE)\b|(?i:\bdraft as of\b|not for filing)")
 
+_ZERO = re.compile(r"-?0*(?:\.0*)?")
+
 FormIssueSeverity = Literal["ERROR", "WARNING", "INFO"]
 
 #: Contract ruling 19: how these rank in the queue.
@@ -250,11 +252,7 @@ def is_blank(fields: Mapping[str, FieldValue]) -> bool:
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
     ]
-    return all(_is_zero(value.value) for value in entered_values)
-
-
-def _is_zero(value: str | None) -> bool:
-    return value is not None and re.fullmatch(r"-?0*(?:\.0*)?", value) is not None
+    return all(value.value is not None and _ZERO.fullmatch(value.value) for value in entered_values)
 
 
 def _iter_draft_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[FormIssue]:

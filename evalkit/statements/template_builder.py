@@ -346,23 +346,16 @@ def _generate_date_hypotheses(
         judged_formats.append(
             (
                 (date_format, *other_formats),
-                "newest_first" if descending_steps > 2 * ascending_steps else "oldest_first",
                 disorder - 0.5 * is_usual_order,
                 descending_steps,
                 ascending_steps,
             )
         )
-    least_disorder = min(judged_format[2] for judged_format in judged_formats)
-    for date_formats, row_order, disorder, descending_steps, ascending_steps in judged_formats:
-        if disorder == least_disorder:
-            yield date_formats, row_order, 0.0  # type: ignore[misc]  # a literal of the two
-            if not (descending_steps and ascending_steps):
-                return
-            alternative: Literal["oldest_first", "newest_first"] = (
-                "oldest_first" if row_order == "newest_first" else "newest_first"
-            )
-            yield date_formats, alternative, -0.2
-            return
+    date_formats, _, descending_steps, ascending_steps = min(judged_formats, key=lambda judged: judged[1])
+    is_descending = descending_steps > 2 * ascending_steps
+    yield date_formats, "newest_first" if is_descending else "oldest_first", 0.0
+    if descending_steps and ascending_steps:
+        yield date_formats, "oldest_first" if is_descending else "newest_first", -0.2
 
 
 def _build_period_template(
@@ -383,14 +376,13 @@ def _has_undated_rows(layout: LayoutSurvey) -> bool:
     for lines in layout.lines_by_page:
         row_positions = layout.find_row_positions(lines)
         for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():
-            if not layout.is_row_start(line) and not layout.is_sum(line):
-                right_edges = [word.box[2] for word in line.words[-1:]]
-                if any(
-                    amount_column.x0 <= right_edge <= amount_column.x1 + _NARROW_MARGIN
-                    for right_edge in right_edges
-                    for amount_column in layout.amount_columns
-                ):
-                    return True
+            right_edge = line.words[-1].box[2]
+            ends_below_amounts = any(
+                amount_column.x0 <= right_edge <= amount_column.x1 + _NARROW_MARGIN
+                for amount_column in layout.amount_columns
+            )
+            if ends_below_amounts and not layout.is_row_start(line) and not layout.is_sum(line):
+                return True
     return False
 
 
@@ -680,9 +672,8 @@ def _find_account_headings(layout: LayoutSurvey) -> tuple[str, ...]:
 
 def _is_account_heading(line: TextLine) -> bool:
     """Whether the line is a heading: short, with a number and no amount."""
-    is_short = len(line.words) <= _MAX_HEADING_WORDS
     return (
-        is_short
+        len(line.words) <= _MAX_HEADING_WORDS
         and bool(match_at_start(load_bank_vocabulary().account, line.text))
         and not re.search(r"\d[.,]\d\d\b", line.text)
     )

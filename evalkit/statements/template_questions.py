@@ -17,7 +17,6 @@ from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
-from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.reviewer_report import (
     IssueEvidence,
     ReviewerReport,
@@ -27,7 +26,7 @@ from evalkit.statements.reviewer_report import (
     TemplateIssueSeverity,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer
-from evalkit.statements.statement_parser import ParsedStatement, Transaction
+from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import render_template_toml
 
 #: So many rows, sums and left-over lines of a statement are put into a prompt: a sample, whose size is told.
@@ -113,7 +112,22 @@ class QuestionContext:
 
     def build_extraction_sample(self) -> dict[str, Any]:
         """What the template read, as far as it is shown."""
-        return sample_extraction(self.applied_template.statement, self.applied_template.reconciliation)
+        statement, reconciliation = self.applied_template.statement, self.applied_template.reconciliation
+        transactions = statement.transactions
+        if len(transactions) > _MAX_FIRST_ROWS + _MAX_LAST_ROWS:
+            transactions = (*transactions[:_MAX_FIRST_ROWS], *transactions[-_MAX_LAST_ROWS:])
+        return {
+            "transactions_read": len(statement.transactions),
+            "transactions": [_dump_transaction(transaction) for transaction in transactions],
+            "reconciliation": {
+                "is_met": reconciliation.is_met,
+                "checks": [check.model_dump(mode="json") for check in reconciliation.checks[:_MAX_CHECKS]],
+            },
+            "left_over": [leftover.model_dump(mode="json") for leftover in statement.left_over[:_MAX_LEFTOVERS]],
+            "rows_outside_of_all_regions": [
+                leftover.model_dump(mode="json") for leftover in statement.outside[:_MAX_LEFTOVERS]
+            ],
+        }
 
     def render_inputs(self, **extra_inputs: Any) -> str:
         """The template with ``extra_inputs``, between marks that it cannot forge."""
@@ -295,28 +309,6 @@ def collect_measured_ids(*reports: ReviewerReport) -> frozenset[str]:
     """The ids of those that are not."""
     model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
     return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
-
-
-def sample_extraction(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
-    """What was read, as far as a prompt holds it."""
-    transactions = statement.transactions
-    sampled_transactions = (
-        transactions
-        if len(transactions) <= _MAX_FIRST_ROWS + _MAX_LAST_ROWS
-        else (*transactions[:_MAX_FIRST_ROWS], *transactions[-_MAX_LAST_ROWS:])
-    )
-    return {
-        "transactions_read": len(transactions),
-        "transactions": [_dump_transaction(record) for record in sampled_transactions],
-        "reconciliation": {
-            "is_met": reconciliation.is_met,
-            "checks": [record.model_dump(mode="json") for record in reconciliation.checks[:_MAX_CHECKS]],
-        },
-        "left_over": [record.model_dump(mode="json") for record in statement.left_over[:_MAX_LEFTOVERS]],
-        "rows_outside_of_all_regions": [
-            record.model_dump(mode="json") for record in statement.outside[:_MAX_LEFTOVERS]
-        ],
-    }
 
 
 def _dump_transaction(transaction: Transaction) -> dict[str, Any]:
