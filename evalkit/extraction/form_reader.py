@@ -265,14 +265,12 @@ def _count_matching_boxes(sheet_key: str, template: FieldTemplate) -> int:
 
 
 def _detect_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> DetectedForm | None:
-    scored = sorted(
-        ((_measure_evidence(sheet, candidate), candidate.name) for candidate in likely_templates), reverse=True
-    )
-    scored = [candidate for candidate in scored if candidate[0] >= _MIN_EVIDENCE]
+    scored = [(_measure_evidence(sheet, candidate), candidate.name) for candidate in likely_templates]
+    scored = sorted((candidate for candidate in scored if candidate[0] >= _MIN_EVIDENCE), reverse=True)
     if not scored:
         return None
-    alternative_names = tuple(name for _, name in scored[1:])
-    return DetectedForm(sheet, scored[0][1], scored[0][0], alternative_names)
+    (evidence, template_name), *others = scored
+    return DetectedForm(sheet, template_name, evidence, tuple(name for _, name in others))
 
 
 def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:

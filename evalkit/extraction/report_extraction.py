@@ -30,7 +30,6 @@ log = logging.getLogger(__name__)
 MAX_CONCURRENT_LOOPS = 4
 """Loops of one document under way: each has a deadline, which is not for waiting until the others have asked."""
 UNREADABLE_MESSAGE = "Document quality too low for extraction"
-_BETTER_SCAN_ADVICE = "Upload a clearer scan; Use PDF instead of photo"
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,15 @@ async def extract_reports(
 async def _extract_report(bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop) -> Extraction:
     pages = list(bundle.iter_pages(report.start_page, report.end_page))
     readable = [page for page in pages if is_readable_page(page)]
+    unreadable = [page for page in pages if not is_readable_page(page)]
     template = (
         get_field_template(report.template_name)
         if report.template_name
         else choose_clinical_template(report.document_type, readable)
     )
-    page_issues = _list_unreadable_issues([page for page in pages if not is_readable_page(page)], report)
+    problems = list(dict.fromkeys(problem for page in unreadable for problem in page.problems))
+    reason = "; ".join(problems[:3]) or "no text could be read on it"
+    page_issues = [_build_unreadable_issue(unreadable, report, reason)] if unreadable else []
     if any(page.text.strip() for page in readable):
         result = await loop.execute(bundle, [page.page_num for page in readable], template)
         _log_alerts(bundle, result)
@@ -116,13 +118,6 @@ def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> Field
     return best if len(candidates) == 1 or sign_counts[best.name] >= 2 else default_template
 
 
-def _list_unreadable_issues(pages: Sequence[Page], report: ReportPages) -> list[Issue]:
-    if not pages:
-        return []
-    problems = list(dict.fromkeys(problem for page in pages for problem in page.problems))
-    return [_build_unreadable_issue(pages, report, "; ".join(problems[:3]) or "no text could be read on it")]
-
-
 def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: str) -> Issue:
     numbers = ", ".join(str(page.page_num) for page in pages[:20])
     return Issue.create(
@@ -131,7 +126,7 @@ def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: 
         IssueSeverity.BLOCKER,
         f"{UNREADABLE_MESSAGE} (page {numbers}): {reason}",
         location=f"pages {report.start_page}-{report.end_page}",
-        suggested_fix=_BETTER_SCAN_ADVICE,
+        suggested_fix="Upload a clearer scan; Use PDF instead of photo",
         document_type=report.document_type,
         page=pages[0].page_num if pages else report.start_page,
     )

@@ -23,7 +23,7 @@ from evalkit.statements.printed_sums import (
     find_labelled_texts,
     parse_trailing_amount,
 )
-from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
+from evalkit.statements.statement_template import ColumnName, Dates, Direction, StatementTemplate
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import PageWord, TextLine, compute_bounding_box, group_words_into_lines
 
@@ -123,7 +123,7 @@ def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> Pars
 
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
     """As ``parse_statement``, of pages whose words are in lines already."""
-    period = find_statement_period(template, lines_by_page)
+    period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
         boxes = template.find_region_boxes(page_number, len(lines_by_page))
@@ -134,22 +134,22 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
 
 
 def find_statement_period(
-    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]
+    dates: Dates, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
 ) -> StatementPeriod | None:
-    """What the statement says it is about; None where no page does."""
-    date_formats = template.dates.period_formats or template.dates.formats
-    if not template.dates.period:
-        return _find_unlabelled_period(template, lines_by_page, date_formats)
+    """What the statement says it is about; None where no page does. ``closing_labels``: of closing balances."""
+    date_formats = dates.period_formats or dates.formats
+    if not dates.period:
+        return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
     for lines in lines_by_page:
         for line, line_below in zip_longest(lines, lines[1:]):
-            for _, text in find_labelled_texts(line, line_below, template.dates.period):
+            for _, text in find_labelled_texts(line, line_below, dates.period):
                 if period := build_period(list(find_partial_dates(text, date_formats))):
                     return period
     return None
 
 
 def _find_unlabelled_period(
-    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
+    closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
 ) -> StatementPeriod | None:
     """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
     first_page_lines = lines_by_page[0] if lines_by_page else ()
@@ -161,7 +161,7 @@ def _find_unlabelled_period(
         line
         for lines in lines_by_page
         for line in lines
-        if any(match_at_start(pattern, cell.text) for pattern in template.reconciliation.closing for cell in line.cells)
+        if any(match_at_start(pattern, cell.text) for pattern in closing_labels for cell in line.cells)
     )
     for candidate_lines in (closing_balance_lines, first_page_lines):
         known_dates = [

@@ -317,7 +317,7 @@ def _generate_date_hypotheses(
     highest_count = max(match_counts.values())
     best_formats = [date_format for date_format in DATE_FORMATS if match_counts[date_format] == highest_count]
     period = find_statement_period(
-        _build_period_template(labels, period_formats, tuple(best_formats)), layout.lines_by_page
+        Dates(formats=tuple(best_formats), period=labels, period_formats=period_formats), (), layout.lines_by_page
     )
     is_day_first_usual = layout.decimal_separator == ","
     judged_formats = []
@@ -356,19 +356,6 @@ def _generate_date_hypotheses(
     yield date_formats, "newest_first" if is_descending else "oldest_first", 0.0
     if descending_steps and ascending_steps:
         yield date_formats, "oldest_first" if is_descending else "newest_first", -0.2
-
-
-def _build_period_template(
-    labels: tuple[str, ...], period_formats: tuple[str, ...], date_formats: tuple[str, ...]
-) -> StatementTemplate:
-    """A template that knows no more than where the period is printed."""
-    return StatementTemplate(
-        template_id="period",
-        identity=Identity(bank="-"),
-        regions=(Region(box=(0, 0, 1, 1)),),
-        columns=(Column(name="date", x=(0, 0.5)), Column(name="amount", x=(0.5, 1))),
-        dates=Dates(formats=date_formats, period=labels, period_formats=period_formats),
-    )
 
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:

@@ -7,12 +7,10 @@ Specification 004, contract ruling 18. What follows from what stands in the tabl
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError
@@ -75,9 +73,8 @@ from evalkit.statements.template_questions import (
     collect_measured_ids,
     select_model_issues,
 )
+from evalkit.statements.worker_thread import run_in_thread
 from evalkit.store import hash_canonical_json
-
-T = TypeVar("T")
 
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
 #: Who looks where ``[vllm_review] enabled`` is false: whether sums meet is what a person sees last.
@@ -423,7 +420,6 @@ class TemplateReviewLoop:
                     page_images=page_images,
                     retry=retry,
                     timeout_seconds=self._config.reviewer_seconds,
-                    run_in_thread=run_in_thread,
                 )
                 return proposal_result.build_result.template, proposal_result.usage
         except StoreError:
@@ -663,28 +659,3 @@ def _recommend_next_step(
     )
     category = worst_issue.category if worst_issue else None
     return next(advice_rule.advice for advice_rule in _ADVICE_RULES if advice_rule.when(reason, category))
-
-
-# Beside the event loop
-
-
-async def run_in_thread(work: Callable[[], T]) -> T:
-    """What ``work`` gives, in a thread of its own: one that does not end holds up nobody, not even the process's end."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def notify_loop(callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended: nobody waits for it any more
-            loop.call_soon_threadsafe(lambda: None if future.done() else callback())
-
-    def run_work() -> None:
-        try:
-            value = work()
-        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
-            failure = error
-            notify_loop(lambda: future.set_exception(failure))
-        else:
-            notify_loop(lambda: future.set_result(value))
-
-    threading.Thread(target=run_work, name="reviewer", daemon=True).start()
-    return await future
