@@ -242,11 +242,11 @@ class ClinicalExtractor:
             page_numbers=tuple(page_numbers),
             template=template,
             report=report,
+            report_facts=report_facts or collect_report_facts(template, report),
             fields=fields,
             grounding_issues=grounding_issues,
             reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
             failure=(failed_answer.failure or "no answer") if failed_answer else None,
-            known_facts=report_facts or collect_report_facts(template, report),
         )
 
 

@@ -12,7 +12,6 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 from statistics import median
 from typing import Literal, Self
@@ -154,19 +153,13 @@ class ClinicalAttempt:
     """The readable ones that it was read from."""
     template: FieldTemplate
     report: ClinicalReport
+    report_facts: ReportFacts
     fields: dict[str, FieldValue]
     grounding_issues: tuple[Issue, ...] = ()
     """Values that were claimed and are not on the page."""
     reasoning: str = ""
     failure: str | None = None
     """Why the extractor could not answer."""
-    known_facts: ReportFacts | None = None
-    """None: the report has not been looked at yet."""
-
-    @cached_property
-    def report_facts(self) -> ReportFacts:
-        """What the report itself shows."""
-        return self.known_facts or collect_report_facts(self.template, self.report)
 
 
 # ------------------------------------------------------------------------------------------------- what is there

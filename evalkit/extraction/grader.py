@@ -160,7 +160,11 @@ def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGr
         for check in FORM_CHECKS
         if check.template_name == template.name and check.is_violated(amounts)
     ]
-    required_ratio = compute_required_ratio(template, problems)
+    filled_count, required_count = (
+        _count_filled_fields(template, problems),
+        len(template.get_fields_by_need(FieldNeed.REQUIRED)),
+    )
+    required_ratio = filled_count / required_count if required_count else 1.0
     if is_blank_form:
         failure_reasons.append("Document appears to be a blank template with no filled values")
         message = "Document appears to be a blank form template. Please upload a completed form with actual data."
@@ -179,7 +183,7 @@ def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGr
         and not is_blank_form
         and is_sure
         and required_ratio >= _MIN_REQUIRED_SHARE
-        and _count_filled_fields(template, problems) >= template.min_required
+        and filled_count >= template.min_required
         and (not failure_reasons or score >= _SUFFICIENT_SCORE)
     )
     return FormGrade(
@@ -236,12 +240,6 @@ def _count_filled_fields(template: FieldTemplate, problems: FieldProblems) -> in
     """Valid required fields; of a template that requires none, valid fields."""
     names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)] or list(problems)
     return sum(problems[name] is None for name in names)
-
-
-def compute_required_ratio(template: FieldTemplate, problems: FieldProblems) -> float:
-    """The share of the required fields that is valid; 1 where none is required."""
-    required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
-    return _count_filled_fields(template, problems) / len(required_fields) if required_fields else 1.0
 
 
 # Rules 3 and 4: blank forms, drafts, the year

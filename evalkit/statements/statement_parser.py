@@ -397,10 +397,9 @@ class _StatementParser:
             assert self._last_day is not None  # noqa: S101 - one of the two is
             open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
         open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
-        open_transaction.check_number, open_transaction.is_ocr_corrected = (
-            row.get_column_text("check_number") or open_transaction.check_number,
-            row.is_ocr_corrected,
-        )
+        check_number = " ".join(word.text for word in row.words_by_column.get("check_number", ()))
+        open_transaction.check_number = check_number or open_transaction.check_number
+        open_transaction.is_ocr_corrected = row.is_ocr_corrected
         open_transaction.append_line(row.line, row.description_words)
         if unplaced_words := row.words_by_column.get(None):
             self._add_leftover(

@@ -99,16 +99,8 @@ class QuestionContext:
     def pages_without_image(self) -> tuple[int, ...]:
         """The pages of which there is no picture."""
         shown_pages = {page_image.page_number for page_image in self.page_images}
-        return tuple(
-            page_number
-            for page_number in range(1, len(self.applied_template.lines_by_page) + 1)
-            if page_number not in shown_pages
-        )
-
-    @property
-    def png_images(self) -> tuple[bytes, ...]:
-        """The pictures alone."""
-        return tuple(page_image.png for page_image in self.page_images)
+        page_numbers = range(1, len(self.applied_template.lines_by_page) + 1)
+        return tuple(page_number for page_number in page_numbers if page_number not in shown_pages)
 
     def build_extraction_sample(self) -> dict[str, Any]:
         """What the template read, as far as it is shown."""
@@ -150,7 +142,7 @@ class _TemplateQuestion(Question[AnswerT]):
     images: tuple[bytes, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "images", self.context.png_images)
+        object.__setattr__(self, "images", tuple(page_image.png for page_image in self.context.page_images))
 
     @property
     def document_sha256(self) -> str:

@@ -19,6 +19,7 @@ from evalkit.extraction.evaluator import (
     ClinicalAttempt,
     Evaluation,
     ExtractionEvaluator,
+    collect_report_facts,
     score_accuracy,
     score_completeness,
     split_pages_by_size,
@@ -47,7 +48,8 @@ WHOLE: Said = {
 def attempted(said: Said, bundle: DocumentBundle = REPORT, name: str = "pathology") -> ClinicalAttempt:
     pages = tuple(range(1, bundle.total_pages + 1))
     fields, unproven = ground_claims(claims(said).fields, bundle, pages, get_field_template(name))
-    return ClinicalAttempt(bundle, pages, get_field_template(name), ClinicalReport(bundle.pages), fields, unproven)
+    template, report = get_field_template(name), ClinicalReport(bundle.pages)
+    return ClinicalAttempt(bundle, pages, template, report, collect_report_facts(template, report), fields, unproven)
 
 
 def evaluated(said: Said, model: Model | None = None, **more: Any) -> Evaluation:
