@@ -294,12 +294,8 @@ def score_accuracy(
     ``ACCURACY`` that rule's score. Of several opinions the median of each field counts, and it only lowers.
     """
     scores: dict[str, FieldScore] = {}
-    fields_by_name = {scored_field.name: scored_field for scored_field in template.fields}
     for name, value in fields.items():
-        if (
-            get_base_field_name(name) not in fields_by_name
-            or fields_by_name[get_base_field_name(name)].reader == "whole_text"
-        ):
+        if not _is_judged_field(template, name):
             continue
         if value.is_found:
             scores[name] = _score_by_rules(name, value)
@@ -319,9 +315,9 @@ def score_accuracy(
             )
     if not scores:  # a template of nothing but the text itself
         text_fields = [
-            name
-            for name, scored_field in fields_by_name.items()
-            if scored_field.reader == "whole_text" and get_found_values(fields, name)
+            field.name
+            for field in template.fields
+            if field.reader == "whole_text" and get_found_values(fields, field.name)
         ]
         required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
         is_text_enough = bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)

@@ -116,11 +116,6 @@ class TemplateReviewResult:
     case: TemplateCase | None
     """What a person is asked; None where it was approved."""
 
-    @property
-    def is_approved(self) -> bool:
-        """Whether nobody has to be asked."""
-        return self.case is None
-
 
 class TemplateReviewLoop:
     """Reviews templates; keeps nothing between them."""

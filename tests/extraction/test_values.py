@@ -50,7 +50,7 @@ def test_what_is_not_on_the_page_is_not_a_value(value: str) -> None:
 
 
 def test_the_issue_tells_the_typed_difference() -> None:
-    field_value, issue = prove(
+    _, issue = prove(
         FieldClaim("24,411.00", raw="Wages 24,411.00 and tips"), WAGES, document("Wages 24,410.00 and tips")
     )
     assert issue is not None
