@@ -18,7 +18,7 @@ from rapidfuzz import fuzz
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.form_labels import FormLabel
 from evalkit.extraction.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
-from evalkit.extraction.formats import correct_misread_digits, is_currency
+from evalkit.extraction.formats import correct_misread_digits, normalise_currency
 
 #: An entry is not further below its label than this, in heights of the label's line.
 _MAX_ENTRY_DEPTH = 12.0
@@ -392,8 +392,14 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
         is_on_label_line = _compute_center_y(row) <= label.y1 - 0.2 * label.line_height
         min_x = label.x1 - 0.5 * label.line_height if is_on_label_line else float("-inf")
         words_after = [word for word in row if word.x0 > min_x]
-        words = tuple(word for word in _select_words_below_label(words_after, area) if _is_entry_word(word))
-        if field.part and (len("".join(word.match_key for word in words)) == 1 or is_currency(_join_texts(words))):
+        words = tuple(
+            word
+            for word in _select_words_below_label(words_after, area)
+            if word.match_key and (len(word.match_key) > 2 or word.confidence >= 0.5)
+        )
+        if field.part and (
+            len("".join(word.match_key for word in words)) == 1 or normalise_currency(_join_texts(words)) is not None
+        ):
             continue  # a speck, or another box's, whose label was not found
         # What is left of a label whose words were misread is no entry, and where another one begins, it ends.
         if words and rows_below and len(_join_texts(words)) >= _MIN_PASSAGE_LETTERS and _is_label_remnant(words, area):
@@ -404,18 +410,14 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
     if any(row[0].x0 < label.x1 for row in candidate_rows):
         candidate_rows = [row for row in candidate_rows if row[0].x0 < label.x1]  # the others begin beside the entry
     entry_rows = _select_connected_rows(candidate_rows, area)
+    # Nothing, or nothing but specks.
     if all(len(word.match_key) < 3 and word.confidence < 0.8 for row in entry_rows for word in row):
-        return None
-    if not entry_rows:
         return None
     lines = [" ".join(word.text for word in row) for row in entry_rows]
     if field.part in ("name", "address"):
         address_start = _find_address_start(lines)
-        line_numbers = range(address_start) if field.part == "name" else range(address_start, len(lines))
-        entry_rows, lines = (
-            [entry_rows[line_number] for line_number in line_numbers],
-            [lines[line_number] for line_number in line_numbers],
-        )
+        line_numbers = slice(address_start) if field.part == "name" else slice(address_start, None)
+        entry_rows, lines = entry_rows[line_numbers], lines[line_numbers]
     if not entry_rows or (
         field.part == "name" and not any(len(word.match_key) > 1 for row in entry_rows for word in row)
     ):
@@ -459,10 +461,6 @@ def _select_words_below_label(row: Sequence[FormWord], area: EntryArea) -> Seque
             row = row[:gap_index]
             break
     return row if area.is_right_bounded or (row and row[0].x0 < area.label.x1) else ()
-
-
-def _is_entry_word(word: FormWord) -> bool:
-    return bool(word.match_key) and not (len(word.match_key) <= 2 and word.confidence < 0.5)
 
 
 def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea) -> list[tuple[FormWord, ...]]:

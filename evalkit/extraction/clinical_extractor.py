@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.search import find_line_boxes
@@ -41,10 +41,8 @@ _MAX_CLAIMS = 500
 _MAX_ITEM_LENGTH = 60
 
 
-class ClaimedField(BaseModel):
+class ClaimedField(BaseModel, frozen=True, extra="forbid"):
     """What an extractor says about one value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     field: str
     """The template's name of it."""
@@ -70,10 +68,8 @@ class PlacedField(ClaimedField):
     """Page number, and start and end of characters of its text; several where it goes on behind a page."""
 
 
-class ClaimedFields(BaseModel):
+class ClaimedFields(BaseModel, frozen=True, extra="forbid"):
     """An extractor's answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reasoning: str = ""
     fields: tuple[ClaimedField, ...]
@@ -247,11 +243,11 @@ class ClinicalExtractor:
             page_numbers=tuple(page_numbers),
             template=template,
             report=report,
+            report_facts=report_facts or collect_report_facts(template, report),
             fields=fields,
             grounding_issues=grounding_issues,
             reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
             failure=(failed_answer.failure or "no answer") if failed_answer else None,
-            known_facts=report_facts or collect_report_facts(template, report),
         )
 
 
@@ -279,8 +275,7 @@ def ground_claims(
         held_values: dict[str, FieldValue] = {}
         for name, item_claims in claims_by_field.get(field.name, {}).items():
             value, issue = _ground_first_claim(item_claims, field, name, bundle, locator, page_numbers)
-            if issue:
-                issues.append(issue)
+            issues += [issue] if issue else []
             if value.status is not FieldStatus.NOT_PRESENT or not field.many:
                 held_values[name] = value
         fields |= held_values or {field.name: NOT_PRESENT_VALUE}
@@ -332,7 +327,7 @@ def _ground_claimed_field(
             return _build_section_value(spans, claim, bundle, confidence), None
         if not value:  # the words that it begins and ends with are not there
             value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
-    result = ground_claim(
+    return ground_claim(
         FieldClaim(
             value=value,
             raw=raw,
@@ -347,7 +342,6 @@ def _ground_claimed_field(
         page_numbers,
         "extractor",
     )
-    return result.field_value, result.issue
 
 
 PageNumberSpans = tuple[tuple[int, int, int], ...]

@@ -183,12 +183,9 @@ def normalise_stage(text: str) -> str | None:
     match = _TNM_STAGE.search(text)
     if match:
         prefix = match["prefix"]
-        parts = [f"{prefix}T{match['t']}"]
-        if match["n"]:
-            parts.append(f"{prefix}N{match['n']}{_remove_whitespace(match['nodes'] or '')}")
-        if match["m"]:
-            parts.append(f"{'p' if re.search(r'pM', match.group()) else ''}M{match['m']}")
-        return " ".join(parts)
+        nodes = match["n"] and f"{prefix}N{match['n']}{_remove_whitespace(match['nodes'] or '')}"
+        metastases = match["m"] and f"{'p' if 'pM' in match.group() else ''}M{match['m']}"
+        return " ".join(filter(None, (f"{prefix}T{match['t']}", nodes, metastases)))
     group = _STAGE_GROUP.search(text)
     return f"Stage {group['group'].upper()}" if group else None
 
@@ -344,13 +341,8 @@ def normalise_lab_result(text: str) -> str | None:
     if not number:
         return None
     reference_range = _REFERENCE_RANGE.search(text_without_unit, number.end())
-    range_text = ""
-    if reference_range:
-        range_text = (
-            f"({reference_range['low']}-{reference_range['high']})"
-            if reference_range["low"]
-            else f"({' '.join(reference_range['open'].split())})"
-        )
+    limits = reference_range["open"] or f"{reference_range['low']}-{reference_range['high']}" if reference_range else ""
+    range_text = limits and f"({' '.join(limits.split())})"
     comparison, flag = (number["sign"] or "").strip(), (number["flag"] or "").upper()
     # An exponent that a page sets small is one all the same: 109 would be another number.
     unit = _POWER_OF_TEN.sub(r"\1^\2", _remove_whitespace(unit_match.group())) if unit_match else ""

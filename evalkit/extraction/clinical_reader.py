@@ -139,6 +139,11 @@ def read_first_look(field: TemplateField, report: ClinicalReport) -> tuple[Clini
     return readings
 
 
+@cache
+def _compile_lexicon_pattern(part: str, key: str) -> re.Pattern[str]:
+    return re.compile(load_clinical_lexicon()[part][key])
+
+
 def _choose_reader(field: TemplateField) -> _FieldReader:
     return _READERS_BY_NAME.get(field.reader) or _READERS_BY_FORMAT.get(field.format, _read_labelled_values)
 
@@ -160,7 +165,7 @@ def find_mention(field: TemplateField, report: ClinicalReport) -> ReportLine | N
     """The first line that speaks of the field, but for those that say that it was not told."""
     if field.mentions is None:
         return None
-    pattern, unreported_pattern = re.compile(field.mentions), _compile_unreported_pattern()
+    pattern, unreported_pattern = re.compile(field.mentions), _compile_lexicon_pattern("untold", "words")
     if field.reader == "section":
         section_names = {*field.labels, *field.more_labels}
         return next((line for line in report.lines if line.section in section_names), None)
@@ -271,17 +276,12 @@ def _read_margins(field: TemplateField, report: ClinicalReport, is_second_look: 
 def _find_formatted_span(field: TemplateField, page: Page, start: int, end: int) -> tuple[int, int] | None:
     """The part of the words that is a value of the field's format; None where it says that there is none."""
     text = page.text[start:end]
-    if _compile_unreported_pattern().match(text.strip(" :-")):
+    if _compile_lexicon_pattern("untold", "words").match(text.strip(" :-")):
         return None
-    for pattern in _EMBEDDED_PATTERNS.get(field.format, ()):
+    if pattern := _EMBEDDED_PATTERNS.get(field.format):
         match = pattern.search(text)
-        if not match:
-            continue
-        span = match.span("size") if "size" in pattern.groupindex else match.span()
-        if field.normalise(text[slice(*span)]) is not None:
-            return start + span[0], start + span[1]
-    if field.format in _EMBEDDED_PATTERNS:
-        return None
+        is_valid = match is not None and field.normalise(match.group()) is not None
+        return (start + match.start(), start + match.end()) if match and is_valid else None
     end_pattern = _NEXT_LABEL if field.format == "margin" else _SENTENCE_END
     end_match = end_pattern.search(text)
     clause = text[: end_match.start()] if end_match and end_match.start() else text
@@ -297,16 +297,9 @@ def _find_formatted_span(field: TemplateField, page: Page, start: int, end: int)
     return None
 
 
-_EMBEDDED_PATTERNS: Mapping[str, tuple[re.Pattern[str], ...]] = {
-    "date": (_DATE,),
-    "measurement": (_SIZE_WITH_UNIT,),
-}
+#: Formats whose values are looked for within the words beside a label.
+_EMBEDDED_PATTERNS: Mapping[str, re.Pattern[str]] = {"date": _DATE, "measurement": _SIZE_WITH_UNIT}
 _MAX_VALUE_LENGTHS: Mapping[str, int] = {"margin": 160, "grade": 60, "msi": 80, "tmb": 80, "stage": 60}
-
-
-@cache
-def _compile_unreported_pattern() -> re.Pattern[str]:
-    return re.compile(load_clinical_lexicon()["untold"]["words"])
 
 
 # ------------------------------------------------------------------------------------------------- findings in words
@@ -383,7 +376,7 @@ def _read_histology(field: TemplateField, report: ClinicalReport, is_second_look
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_look and not readings:
         for line in report.finding_lines:
-            if match := _compile_benign_pattern().search(line.text):
+            if match := _compile_lexicon_pattern("histology", "benign").search(line.text):
                 yield ClinicalReading(
                     line.page, line.start + match.start(), line.start + match.end(), GUESSED_CONFIDENCE
                 )
@@ -407,11 +400,6 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
         "|".join(map(re.escape, sorted(words[key], key=len, reverse=True))) for key in ("before", "nouns")
     )
     return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
-
-
-@cache
-def _compile_benign_pattern() -> re.Pattern[str]:
-    return re.compile(load_clinical_lexicon()["histology"]["benign"])
 
 
 def _read_markers(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
@@ -493,15 +481,12 @@ def _read_measurements(field: TemplateField, report: ClinicalReport, is_second_l
         _read_all_sizes
         if field.many
         else _make_wording_reader(
-            _WordingPattern(_GREATEST_DIMENSION), _WordingPattern(_MASS_SIZE), normalise=_validate_size
+            _WordingPattern(_GREATEST_DIMENSION),
+            _WordingPattern(_MASS_SIZE),
+            normalise=lambda text: text if _SIZE_WITH_UNIT.search(text) else None,
         )
     )
     yield from reader(field, report, is_second_look)
-
-
-def _validate_size(text: str) -> str | None:
-    """A size, for readers of one."""
-    return text if _SIZE_WITH_UNIT.search(text) else None
 
 
 def _read_all_sizes(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
@@ -616,9 +601,7 @@ def _read_lab_results(_field: TemplateField, report: ClinicalReport, is_second_l
     """The row of each test, from its result on; tests told in sentences where they give their range."""
     for line in report.finding_lines:
         if line.kind == "row":
-            reading = _read_lab_row(line, is_second_look)
-            if reading:
-                yield reading
+            yield from _read_lab_row(line, is_second_look)
             continue
         for match in _LAB_RESULT_WITH_RANGE.finditer(line.text):
             name = _clean_test_name(match["name"])
@@ -632,16 +615,14 @@ def _read_lab_results(_field: TemplateField, report: ClinicalReport, is_second_l
                 )
 
 
-def _read_lab_row(line: ReportLine, is_second_look: bool) -> ClinicalReading | None:
+def _read_lab_row(line: ReportLine, is_second_look: bool) -> Iterator[ClinicalReading]:
     cells = line.cells
     name_cell = next((cell for cell in cells if cell.text), None)
     if name_cell is None or not re.match(r"[A-Za-z]", name_cell.text) or ":" in name_cell.text:
-        return None
+        return
     is_result_table = any(_RESULT_COLUMN.match(cell.column_header) for cell in cells) and (
         _TEST_NAME_COLUMN.search(name_cell.column_header) or not name_cell.column_header
     )
-    if not is_result_table and not is_second_look:
-        return None
     result_cells: list[ReportCell] = [
         cell
         for cell in cells[1:]
@@ -652,22 +633,20 @@ def _read_lab_row(line: ReportLine, is_second_look: bool) -> ClinicalReading | N
             else not re.match(r"\d+(?:\.\d+)?\s*[-–]\s*\d", cell.text)
         )
     ]
-    if not result_cells or result_cells[0].start <= name_cell.start:
-        return None
-    last_cell = [cell for cell in cells if cell.text][-1]
-    return ClinicalReading(
-        line.page,
-        result_cells[0].start,
-        last_cell.end,
-        SURE_CONFIDENCE if is_result_table else GUESSED_CONFIDENCE,
-        _clean_test_name(name_cell.text),
-    )
+    is_read = bool(is_result_table) or is_second_look
+    if is_read and result_cells and result_cells[0].start > name_cell.start:
+        yield ClinicalReading(
+            line.page,
+            result_cells[0].start,
+            [cell for cell in cells if cell.text][-1].end,
+            SURE_CONFIDENCE if is_result_table else GUESSED_CONFIDENCE,
+            _clean_test_name(name_cell.text),
+        )
 
 
 def _clean_test_name(text: str) -> str:
     """A test's name as a key."""
-    name = re.sub(r"(?i)^(?:and|cbc|the)\s+", "", " ".join(text.split())).strip(" .,:;-")
-    return name[:60]
+    return re.sub(r"(?i)^(?:and|cbc|the)\s+", "", " ".join(text.split())).strip(" .,:;-")[:60]
 
 
 # ------------------------------------------------------------------------------------------------- parts of a report
@@ -698,7 +677,7 @@ def _read_whole_text(_field: TemplateField, report: ClinicalReport, _is_second_l
 
 def _read_institution(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
     """Beside its label, then the letterhead; at another look any short line that has the words of one."""
-    excluded_pattern = re.compile(load_clinical_lexicon()["institution"]["never"])
+    excluded_pattern = _compile_lexicon_pattern("institution", "never")
     for line, start, end in _find_labelled_text(field, report, False):
         if line.page.text[line.start : start].strip(" :-•\t").lower() not in field.labels and line.kind != "row":
             continue  # the word within a sentence
@@ -706,7 +685,7 @@ def _read_institution(field: TemplateField, report: ClinicalReport, is_second_lo
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
             yield ClinicalReading(line.page, position, position + len(words), SURE_CONFIDENCE)
-    institution_pattern = re.compile(load_clinical_lexicon()["institution"]["words"])
+    institution_pattern = _compile_lexicon_pattern("institution", "words")
     for line in report.lines if is_second_look else report.lines[:4]:
         text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
         if (

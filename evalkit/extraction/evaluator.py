@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 from statistics import median
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
+from pydantic import BaseModel, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_reader import (
@@ -45,6 +45,8 @@ from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
 from evalkit.llm.prompts import fence_claims, fence_document, fill_prompt_template
 
+EvaluationSeverity = Literal["critical", "major", "minor"]
+
 DIMENSION_WEIGHTS: Mapping[str, float] = {
     "completeness": 0.30,
     "accuracy": 0.40,
@@ -58,15 +60,18 @@ MISSING_FIELD_SCORES: Mapping[FieldNeed, float] = {
     FieldNeed.IMPORTANT: 0.5,
     FieldNeed.OPTIONAL: 0.8,
 }
-"""The score of a field that is not there, in the breakdown."""
+"""The score of a field that is not there."""
+_MISSING_SEVERITIES: Mapping[FieldNeed, EvaluationSeverity] = {
+    FieldNeed.REQUIRED: "critical",
+    FieldNeed.IMPORTANT: "major",
+    FieldNeed.OPTIONAL: "minor",
+}
 INVALID_PENALTY, INVALID_FLOOR = 0.1, 0.3
 INCONSISTENT_PENALTY, INCONSISTENT_FLOOR = 0.15, 0.5
 MAX_NAMED_ITEMS = 10
 """So many items are named in one sentence."""
 DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
 """Below the first a field's score is an issue, below the second a critical one."""
-
-EvaluationSeverity = Literal["critical", "major", "minor"]
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,6 @@ class EvaluationScore:
     accuracy: float | None
     consistency: float
     clinical_validity: float
-    breakdown: tuple[FieldScore, ...] = ()
 
     @property
     def dimension_scores(self) -> dict[str, float]:
@@ -149,19 +153,13 @@ class ClinicalAttempt:
     """The readable ones that it was read from."""
     template: FieldTemplate
     report: ClinicalReport
+    report_facts: ReportFacts
     fields: dict[str, FieldValue]
     grounding_issues: tuple[Issue, ...] = ()
     """Values that were claimed and are not on the page."""
     reasoning: str = ""
     failure: str | None = None
     """Why the extractor could not answer."""
-    known_facts: ReportFacts | None = None
-    """None: the report has not been looked at yet."""
-
-    @cached_property
-    def report_facts(self) -> ReportFacts:
-        """What the report itself shows."""
-        return self.known_facts or collect_report_facts(self.template, self.report)
 
 
 # ------------------------------------------------------------------------------------------------- what is there
@@ -257,10 +255,8 @@ def score_completeness(
 # ------------------------------------------------------------------------------------------------- accuracy
 
 
-class FieldJudgement(BaseModel):
+class FieldJudgement(BaseModel, frozen=True, extra="forbid"):
     """What a judge says about one field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reasoning: str = ""
     field: str
@@ -271,10 +267,8 @@ class FieldJudgement(BaseModel):
     """What the source says instead."""
 
 
-class AccuracyJudgement(BaseModel):
+class AccuracyJudgement(BaseModel, frozen=True, extra="forbid"):
     """A judge's answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     field_scores: tuple[FieldJudgement, ...]
 
@@ -300,12 +294,8 @@ def score_accuracy(
     ``ACCURACY`` that rule's score. Of several opinions the median of each field counts, and it only lowers.
     """
     scores: dict[str, FieldScore] = {}
-    fields_by_name = {scored_field.name: scored_field for scored_field in template.fields}
     for name, value in fields.items():
-        if (
-            get_base_field_name(name) not in fields_by_name
-            or fields_by_name[get_base_field_name(name)].reader == "whole_text"
-        ):
+        if not _is_judged_field(template, name):
             continue
         if value.is_found:
             scores[name] = _score_by_rules(name, value)
@@ -325,16 +315,14 @@ def score_accuracy(
             )
     if not scores:  # a template of nothing but the text itself
         text_fields = [
-            name
-            for name, scored_field in fields_by_name.items()
-            if scored_field.reader == "whole_text" and get_found_values(fields, name)
+            field.name
+            for field in template.fields
+            if field.reader == "whole_text" and get_found_values(fields, field.name)
         ]
-        return (1.0 if text_fields and not _has_required_value_fields(template) else 0.0), ()
+        required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
+        is_text_enough = bool(text_fields) and all(field.reader == "whole_text" for field in required_fields)
+        return float(is_text_enough), ()
     return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
-
-
-def _has_required_value_fields(template: FieldTemplate) -> bool:
-    return any(field.reader != "whole_text" for field in template.get_fields_by_need(FieldNeed.REQUIRED))
 
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
@@ -417,11 +405,6 @@ def build_feedback(
     """What to mend, the worst first: missing fields, values that are not what the source says, and the other issues."""
     issues: list[EvaluationIssue] = []
     missing: list[str] = []
-    severity: Mapping[FieldNeed, EvaluationSeverity] = {
-        FieldNeed.REQUIRED: "critical",
-        FieldNeed.IMPORTANT: "major",
-        FieldNeed.OPTIONAL: "minor",
-    }
     for scored_field in completeness_scores:
         field = template.get_field(scored_field.field)
         if field is None:
@@ -433,7 +416,7 @@ def build_feedback(
         need_word = field.need.value.capitalize()
         issues.append(
             EvaluationIssue(
-                severity[field.need],
+                _MISSING_SEVERITIES[field.need],
                 scored_field.field,
                 f'{need_word} field "{scored_field.field}" is missing',
                 f"Look for {scored_field.field} information in the document",
@@ -539,10 +522,6 @@ def _find_contradicting_value(
     return None
 
 
-def _is_different_value(other_value: str, value: str) -> bool:
-    return other_value != value
-
-
 def _is_different_text(other_text: str, value: str) -> bool:
     """Not the same text, cut elsewhere."""
     return other_text not in value and value not in other_text
@@ -558,11 +537,11 @@ def _is_opposite_result(other_value: str, value: str) -> bool:
 
 #: By format of fields that have one value, or one of each name: whether two readings of it cannot both be right.
 _CONFLICT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
-    "grade": _is_different_value,
-    "msi": _is_different_value,
-    "tmb": _is_different_value,
+    "grade": operator.ne,
+    "msi": operator.ne,
+    "tmb": operator.ne,
     "marker": _is_opposite_result,
-    "lab": _is_different_value,
+    "lab": operator.ne,
 }
 
 
@@ -583,25 +562,6 @@ class ExtractionEvaluator:
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
         self._window_characters = window_characters
-
-    def check_completeness(self, attempt: ClinicalAttempt) -> tuple[float, tuple[FieldScore, ...]]:
-        """See :func:`score_completeness`."""
-        return score_completeness(
-            attempt.template,
-            attempt.fields,
-            attempt.report_facts.mentioned_fields,
-            attempt.report_facts.readings_by_field,
-        )
-
-    def check_clinical_validity(self, attempt: ClinicalAttempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
-        """See :func:`score_clinical_validity`."""
-        return score_clinical_validity(attempt.fields)
-
-    def check_consistency(self, attempt: ClinicalAttempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
-        """See :func:`score_consistency`."""
-        return score_consistency(
-            attempt.fields, find_absent_fields(attempt.template, attempt.fields, attempt.report_facts.mentioned_fields)
-        )
 
     def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
         """What a judge is asked: one question, or as many as windows of the report with values in them."""
@@ -632,7 +592,10 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        completeness, completeness_scores = self.check_completeness(attempt)
+        facts = attempt.report_facts
+        completeness, completeness_scores = score_completeness(
+            attempt.template, attempt.fields, facts.mentioned_fields, facts.readings_by_field
+        )
         accuracy, accuracy_scores = score_accuracy(
             attempt.template,
             attempt.fields,
@@ -640,8 +603,10 @@ class ExtractionEvaluator:
             () if failed_answer else opinions,
             find_contradictions(attempt),
         )
-        consistency, consistency_issues = self.check_consistency(attempt)
-        validity, validity_issues = self.check_clinical_validity(attempt)
+        consistency, consistency_issues = score_consistency(
+            attempt.fields, find_absent_fields(attempt.template, attempt.fields, facts.mentioned_fields)
+        )
+        validity, validity_issues = score_clinical_validity(attempt.fields)
         dimension_scores = {
             "completeness": completeness,
             "accuracy": accuracy,
@@ -653,14 +618,7 @@ class ExtractionEvaluator:
             if failed_answer
             else round(sum(DIMENSION_WEIGHTS[name] * score for name, score in dimension_scores.items()), 4)
         )
-        score = EvaluationScore(
-            overall,
-            completeness,
-            None if failed_answer else accuracy,
-            consistency,
-            validity,
-            (*completeness_scores, *accuracy_scores),
-        )
+        score = EvaluationScore(overall, completeness, None if failed_answer else accuracy, consistency, validity)
         feedback = build_feedback(
             attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
         )

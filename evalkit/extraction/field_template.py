@@ -23,20 +23,19 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import AfterValidator, model_validator
 from pydantic import Field as Checked
 
+from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
-from evalkit.extraction.formats import FieldFormat, describe_format_error, normalise_value
+from evalkit.extraction.formats import FieldFormat, get_format_error, normalise_value
 from evalkit.store import hash_canonical_json
+from evalkit.store.toml_records import build_template_error, parse_toml_record
 
 TemplateKind = Literal["clinical", "tax"]
 
@@ -51,10 +50,6 @@ class FieldNeed(StrEnum):
     """Another box of the form: extracted where it is there, outside the score."""
 
 
-class _FrozenModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 def _validate_regex(pattern: str) -> str:
     try:
         re.compile(pattern)
@@ -66,7 +61,7 @@ def _validate_regex(pattern: str) -> str:
 _RegexText = Annotated[str, AfterValidator(_validate_regex)]
 
 
-class TemplateField(_FrozenModel):
+class TemplateField(StrictRecord):
     """One field."""
 
     name: str = Checked(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
@@ -109,14 +104,11 @@ class TemplateField(_FrozenModel):
 
     def describe_invalid_text(self, text: str) -> str:
         """What to say about a text that is not in the field's format."""
-        return (
-            f"Value {describe_format_error(text, self.format)}"
-            if self.format == "pattern"
-            else describe_format_error(text, self.format)
-        )
+        problem = f'"{text}" {get_format_error(self.format)}'
+        return f"Value {problem}" if self.format == "pattern" else problem
 
 
-class FieldTemplate(_FrozenModel):
+class FieldTemplate(StrictRecord):
     """The fields of one kind of report or form."""
 
     name: str
@@ -182,71 +174,16 @@ def compute_templates_version() -> str:
     )[:12]
 
 
-def parse_field_template(text: str, filename: str) -> FieldTemplate:
-    """The template of a TOML text. UsageError that names the file and the line."""
-    try:
-        toml_table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # says the line itself
-        raise _build_template_error(filename, str(error)) from error
-    try:
-        return FieldTemplate.model_validate(toml_table)
-    except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False)[0]
-        error_path = first_error["loc"]
-        entry_path = " → ".join(_describe_path_part(part, toml_table) for part in error_path)
-        line_place = f"line {_find_line_number(text, error_path)}"
-        raise _build_template_error(
-            f"{filename}, {line_place}", ": ".join(filter(None, (entry_path, first_error["msg"])))
-        ) from error
-
-
-def _build_template_error(place: str, message: str) -> UsageError:
-    return UsageError(f"template {place}: {message}", code="TEMPLATE", remedy="Correct that line.")
-
-
-def _describe_path_part(part: int | str, toml_table: dict[str, Any]) -> str:
-    """A part of an entry's path; fields by their names, which are easier to find than their numbers."""
-    if not isinstance(part, int):
-        return str(part)
-    rows = toml_table.get("field")
-    row = rows[part] if isinstance(rows, list) and part < len(rows) else None
-    return str(row["name"]) if isinstance(row, dict) and "name" in row else str(part + 1)
-
-
-def _find_line_number(text: str, error_path: tuple[int | str, ...]) -> int:
-    """The line (from 1) of the entry: its own where it is written, else that of its table."""
-    lines = text.splitlines()
-    field_number = (
-        error_path[1] if len(error_path) > 1 and error_path[0] == "field" and isinstance(error_path[1], int) else None
-    )
-    headers = [line_index for line_index, line in enumerate(lines) if line.strip().startswith("[[field]]")]
-    if field_number is None:
-        start, end = 0, headers[0] if headers else len(lines)
-    else:
-        start, end = headers[field_number], (*headers, len(lines))[field_number + 1]
-    key = next((part for part in reversed(error_path) if isinstance(part, str) and part != "field"), "")
-    matching_indices = (
-        line_index for line_index in range(start, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[line_index])
-    )
-    return next(matching_indices, start) + 1 if key else start + 1
-
-
 @cache
 def _load_shipped_templates() -> dict[str, FieldTemplate]:
     templates_by_name: dict[str, FieldTemplate] = {}
-    for folder in ("clinical", "tax"):
-        for file in _iter_toml_files(files("evalkit.extraction") / "templates" / folder):
-            template = parse_field_template(file.read_text("utf-8"), f"{folder}/{file.name}")
-            if template.name in templates_by_name or template.kind != folder:
-                raise _build_template_error(
-                    f"{folder}/{file.name}", f"{template.name} is there twice, or not of kind {folder}"
-                )
-            templates_by_name[template.name] = template
+    for kind in ("clinical", "tax"):
+        folder = files("evalkit.extraction") / "templates" / kind
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".toml"):
+                template = parse_toml_record(file.read_text("utf-8"), f"{kind}/{file.name}", FieldTemplate)
+                if template.name in templates_by_name or template.kind != kind:
+                    message = f"{template.name} is there twice, or not of kind {kind}"
+                    raise build_template_error(f"{kind}/{file.name}", message)
+                templates_by_name[template.name] = template
     return templates_by_name
-
-
-def _iter_toml_files(folder: Traversable) -> Iterator[Traversable]:
-    if folder.is_dir():
-        yield from sorted(
-            (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name
-        )

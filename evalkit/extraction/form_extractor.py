@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
@@ -23,6 +23,7 @@ from evalkit.extraction.form_reader import (
     read_form,
     read_generic_form,
 )
+from evalkit.extraction.form_sheet import FormSheet
 from evalkit.llm.json_schema import flatten_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
@@ -37,11 +38,7 @@ _TYPE_CONFIDENCE_SHARE = 0.4
 _FIRST_TYPE_BONUS = 0.2
 
 
-class _FormAnswerModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class FormField(_FormAnswerModel):
+class FormField(BaseModel, frozen=True):
     """What the extractor says about one field."""
 
     name: str
@@ -59,7 +56,7 @@ class PlacedFormField(FormField):
     is_ambiguous: bool = False
 
 
-class _ModelFormAnswer(_FormAnswerModel):
+class _ModelFormAnswer(BaseModel, frozen=True):
     """What a language model is asked for; the reasoning comes first."""
 
     reasoning: str = ""
@@ -97,8 +94,6 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
     part: FormPart
     attempt_number: int = 1
     feedback: str = ""
-    missing_fields: tuple[str, ...] = ()
-    """The fields that the feedback is about."""
     template_name: str | None = None
     """The template that was asked for by name."""
     role: str = "extractor"
@@ -132,69 +127,32 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
 
     def offline(self) -> FormAnswer:
         """By the places of labels and words; after feedback by other ways of reading, for what was missing."""
-        if self.part.form is None:
-            return self._answer_unknown_form()
-        template_names = self._list_candidate_templates()
-        readings = [self._read_as_template(name) for name in template_names]
-        best_index = max(
-            range(len(template_names)),
-            key=lambda index: (readings[index][1] + (_FIRST_TYPE_BONUS if index == 0 else 0), -index),
-        )
-        return self._build_answer(template_names[best_index], readings[best_index][0], readings[best_index][1])
-
-    def _list_candidate_templates(self) -> list[str]:
-        """The templates that this attempt takes the form for: after feedback, the likely other ones too."""
-        assert self.part.form is not None  # noqa: S101 - offline asks for forms only
-        if self.template_name:
-            return [self.template_name]
         form = self.part.form
-        return [form.template_name, *(form.alternative_templates[:2] if self.attempt_number > 1 else ())]
+        if form is None:
+            return self._answer_unknown_form()
+        template_names = [form.template_name, *(form.alternative_templates[:2] if self.attempt_number > 1 else ())]
+        templates = [
+            get_field_template(name) for name in ([self.template_name] if self.template_name else template_names)
+        ]
+        readings = [self._read_as_template(form.sheet, template) for template in templates]
+        filled_shares = [_measure_filled_share(*pair) for pair in zip(templates, readings, strict=True)]
+        best_index = max(
+            range(len(templates)),
+            key=lambda index: (filled_shares[index] + (_FIRST_TYPE_BONUS if index == 0 else 0), -index),
+        )
+        return _build_answer(form, templates[best_index], readings[best_index], filled_shares[best_index])
 
-    def _read_as_template(self, template_name: str) -> tuple[dict[str, FormReading], float]:
-        """The fields found, and the share of the required ones among them."""
-        assert self.part.form is not None  # noqa: S101 - offline asks for forms only
-        template = get_field_template(template_name)
-        sheet = self.part.form.sheet
+    def _read_as_template(self, sheet: FormSheet, template: FieldTemplate) -> dict[str, FormReading]:
+        """The fields found; after feedback, what was read at first stays, and what was missing is read in other ways."""
         readings = read_form(sheet, template, is_loose=False)
-        if self.attempt_number > 1:
-            # What was read at first stays: another way of reading is for what was missing.
-            wanted_names = [field.name for field in template.fields if _is_unreliable(readings.get(field.name))]
-            if self.attempt_number > 2:
-                required_names = {field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)}
-                wanted_names = [field_name for field_name in wanted_names if field_name in required_names]
-            second_readings = read_form(
-                sheet, template, is_loose=True, depth_factor=1.6 if self.attempt_number > 2 else 1.0
-            )
-            readings = _merge_readings(
-                readings,
-                {field_name: reading for field_name, reading in second_readings.items() if field_name in wanted_names},
-                second_readings,
-                template,
-            )
-        required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
-        valid_count = sum(field.name in readings and readings[field.name].entry.is_valid for field in required_fields)
-        return readings, valid_count / len(required_fields) if required_fields else 0.0
-
-    def _build_answer(self, template_name: str, readings: Mapping[str, FormReading], filled_share: float) -> FormAnswer:
-        assert self.part.form is not None  # noqa: S101 - offline asks for forms only
-        form, template = self.part.form, get_field_template(template_name)
-        required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
-        confidences = [readings[field.name].confidence if field.name in readings else 0.0 for field in required_fields]
-        type_confidence = form.confidence if template_name == form.template_name else 0.8
-        confidence = type_confidence * (
-            _TYPE_CONFIDENCE_SHARE + (1 - _TYPE_CONFIDENCE_SHARE) * sum(confidences) / max(len(confidences), 1)
-        )
-        if not set(readings) - PRINTED_FIELDS:
-            confidence = min(confidence, 0.3)
-        return FormAnswer(
-            reasoning=f"Title and labels of {template.display_name}; {filled_share:.0%} of its required fields are filled in.",
-            likely_type=template.document_type,
-            alternative_types=tuple(
-                other for other in (form.template_name, *form.alternative_templates) if other != template_name
-            ),
-            overall_confidence=round(confidence, 3),
-            fields=tuple(_iter_form_fields(readings, form.sheet.page.page_num)),
-        )
+        if self.attempt_number == 1:
+            return readings
+        is_last_attempt = self.attempt_number > 2
+        wanted_fields = template.get_fields_by_need(FieldNeed.REQUIRED) if is_last_attempt else template.fields
+        wanted_names = [field.name for field in wanted_fields if _is_unreliable(readings.get(field.name))]
+        second_readings = read_form(sheet, template, is_loose=True, depth_factor=1.6 if is_last_attempt else 1.0)
+        missed_readings = {name: reading for name, reading in second_readings.items() if name in wanted_names}
+        return _merge_readings(readings, missed_readings, second_readings, template)
 
     def _answer_unknown_form(self) -> FormAnswer:
         """A document that no template but the generic one fits."""
@@ -220,6 +178,35 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         )
 
 
+def _measure_filled_share(template: FieldTemplate, readings: Mapping[str, FormReading]) -> float:
+    """The share of the required fields that were read."""
+    required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
+    valid_count = sum(field.name in readings and readings[field.name].entry.is_valid for field in required_fields)
+    return valid_count / len(required_fields) if required_fields else 0.0
+
+
+def _build_answer(
+    form: DetectedForm, template: FieldTemplate, readings: Mapping[str, FormReading], filled_share: float
+) -> FormAnswer:
+    required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
+    confidences = [readings[field.name].confidence if field.name in readings else 0.0 for field in required_fields]
+    type_confidence = form.confidence if template.name == form.template_name else 0.8
+    confidence = type_confidence * (
+        _TYPE_CONFIDENCE_SHARE + (1 - _TYPE_CONFIDENCE_SHARE) * sum(confidences) / max(len(confidences), 1)
+    )
+    if not set(readings) - PRINTED_FIELDS:
+        confidence = min(confidence, 0.3)
+    return FormAnswer(
+        reasoning=f"Title and labels of {template.display_name}; {filled_share:.0%} of its required fields are filled in.",
+        likely_type=template.document_type,
+        alternative_types=tuple(
+            other for other in (form.template_name, *form.alternative_templates) if other != template.name
+        ),
+        overall_confidence=round(confidence, 3),
+        fields=tuple(_iter_form_fields(readings, form.sheet.page.page_num)),
+    )
+
+
 def _merge_readings(
     first_readings: Mapping[str, FormReading],
     missed_readings: Mapping[str, FormReading],
@@ -227,7 +214,7 @@ def _merge_readings(
     template: FieldTemplate,
 ) -> dict[str, FormReading]:
     """The first reading with what the second one found more; a text that had run into that is read anew."""
-    merged = dict(first_readings)
+    merged, formats = dict(first_readings), {field.name: field.format for field in template.fields}
     for name, reading in missed_readings.items():
         word_indices = {word.index for word in reading.entry.words}
         other_names = [
@@ -235,7 +222,6 @@ def _merge_readings(
             for other_name, other_reading in merged.items()
             if word_indices & {word.index for word in other_reading.entry.words}
         ]
-        formats = {field.name: field.format for field in template.fields}
         if (not reading.entry.is_valid and name in first_readings) or any(
             formats[other_name] != "text" for other_name in other_names
         ):

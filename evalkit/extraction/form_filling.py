@@ -6,8 +6,9 @@ them at once. The best attempt's fields are kept also where none passed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
@@ -28,16 +29,14 @@ from evalkit.extraction.grader import (
     FormAttempt,
     FormGrade,
     FormIssue,
-    GraderAnswer,
     GraderQuestion,
     grade_form,
-    list_missing_fields,
     lower_grade,
 )
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding import QuoteLocator
-from evalkit.issue import Issue, IssueSeverity, number_issues
-from evalkit.llm.model import Answer, Model
+from evalkit.issue import Issue, IssueSeverity
+from evalkit.llm.model import Model
 
 ACCEPTED_BY_GRADER = "Accepted by the grader"
 ATTEMPTS_EXHAUSTED = "Maximum attempts reached"
@@ -67,10 +66,7 @@ def split_into_form_parts(
                 for form_number, form in enumerate(forms, 1)
             ]
         elif parts and _is_continuation(parts[-1], page, bundle):
-            last_part = parts[-1]
-            parts[-1] = FormPart(
-                last_part.start_page, page.page_num, last_part.form, last_part.form_number, last_part.form_count
-            )
+            parts[-1] = replace(parts[-1], end_page=page.page_num)
         else:
             parts.append(FormPart(page.page_num, page.page_num, None))
     return [_apply_template(part, bundle, template_name) for part in parts] if template_name else parts
@@ -111,22 +107,10 @@ def _is_continuation(part: FormPart, page: Page, bundle: DocumentBundle) -> bool
 
 
 def _apply_template(part: FormPart, bundle: DocumentBundle, template_name: str) -> FormPart:
-    form = part.form or DetectedForm(FormSheet.from_page(bundle.page(part.start_page)), template_name, 0.0)
-    return FormPart(
-        part.start_page,
-        part.end_page,
-        None if template_name == GENERIC_FORM else form,
-        part.form_number,
-        part.form_count,
-    )
-
-
-@dataclass(frozen=True)
-class FilledForm:
-    """One form, filled in as far as it could be, and what was asked for it."""
-
-    extraction: Extraction
-    answers: tuple[Answer[FormAnswer] | Answer[GraderAnswer], ...] = ()
+    if template_name == GENERIC_FORM:
+        return replace(part, form=None)
+    sheet = FormSheet.from_page(bundle.page(part.start_page))
+    return replace(part, form=part.form or DetectedForm(sheet, template_name, 0.0))
 
 
 class FormFiller:
@@ -138,65 +122,43 @@ class FormFiller:
         self._tax_year = tax_year
         self._template_name = template_name
 
-    async def fill(self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None) -> tuple[FilledForm, ...]:
+    async def fill(self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None) -> tuple[Extraction, ...]:
         """Every form of the document, or on these ``page_numbers``. StoreError where an answer could not be kept."""
         locator = QuoteLocator(bundle)
-        filled_forms: list[FilledForm] = []
-        first_number = 1
-        for part in split_into_form_parts(bundle, self._template_name, page_numbers):
-            filled_form = await self._fill_part(bundle, locator, part)
-            issues = _number_issues(filled_form.extraction.issues, first_number)
-            first_number += len(issues)
-            filled_forms.append(
-                FilledForm(filled_form.extraction.model_copy(update={"issues": issues}), filled_form.answers)
-            )
-        return tuple(filled_forms)
+        parts = split_into_form_parts(bundle, self._template_name, page_numbers)
+        return tuple([await self._fill_part(bundle, locator, part) for part in parts])
 
-    async def _fill_part(self, bundle: DocumentBundle, locator: QuoteLocator, part: FormPart) -> FilledForm:
+    async def _fill_part(self, bundle: DocumentBundle, locator: QuoteLocator, part: FormPart) -> Extraction:
         page_numbers = range(part.start_page, part.end_page + 1)
-        if not any(bundle.page(attempt_number).status.is_readable for attempt_number in page_numbers):
-            return FilledForm(_build_failed_extraction(part, UNREADABLE_PAGE, [_build_reader_issue(part)]))
+        if not any(bundle.page(page_number).status.is_readable for page_number in page_numbers):
+            return _build_failed_extraction(part, UNREADABLE_PAGE, _build_reader_issue(part), [])
         graded_attempts: list[_GradedAttempt] = []
-        answers: list[Answer[FormAnswer] | Answer[GraderAnswer]] = []
-        feedback, missing = "", tuple[str, ...]()
+        feedback = ""
         for attempt_number in range(1, MAX_ATTEMPTS + 1):
-            question = FormQuestion(bundle, part, attempt_number, feedback, missing, self._template_name)
+            question = FormQuestion(bundle, part, attempt_number, feedback, self._template_name)
             answer = await self._model.ask(question)
-            answers.append(answer)
             if answer.value is None:
-                return FilledForm(
-                    _build_failed_extraction(
-                        part, NOT_EXTRACTED, [_build_agent_failure("extractor", answer.failure)], graded_attempts
-                    ),
-                    tuple(answers),
-                )
+                issue = _build_agent_failure("extractor", answer.failure)
+                return _build_failed_extraction(part, NOT_EXTRACTED, issue, graded_attempts)
             attempt, grounding_issues = _ground_answer(
                 answer.value, attempt_number, bundle, locator, part, self._template_name
             )
             form_grade = _fail_ungrounded_form(grade_form(attempt, self._tax_year), grounding_issues)
+            graded_attempts.append(_GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning))
             if form_grade.passed:
                 grader_answer = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
-                answers.append(grader_answer)
                 if grader_answer.value is None:
-                    graded_attempts.append(
-                        _GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning)
-                    )
-                    return FilledForm(
-                        _build_failed_extraction(
-                            part, NOT_GRADED, [_build_agent_failure("grader", grader_answer.failure)], graded_attempts
-                        ),
-                        tuple(answers),
-                    )
+                    issue = _build_agent_failure("grader", grader_answer.failure)
+                    return _build_failed_extraction(part, NOT_GRADED, issue, graded_attempts)
                 form_grade = lower_grade(form_grade, grader_answer.value, attempt.template.threshold)
-            graded_attempts.append(_GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning))
+                graded_attempts[-1] = graded_attempts[-1]._replace(grade=form_grade)
             if form_grade.passed or form_grade.is_final:
                 break
-            feedback, missing = form_grade.feedback, list_missing_fields(attempt.template, form_grade.field_results)
-        return FilledForm(_build_extraction(part, graded_attempts), tuple(answers))
+            feedback = form_grade.feedback
+        return _build_extraction(part, graded_attempts)
 
 
-@dataclass(frozen=True)
-class _GradedAttempt:
+class _GradedAttempt(NamedTuple):
     attempt: FormAttempt
     grade: FormGrade
     grounding_issues: tuple[Issue, ...]
@@ -230,13 +192,12 @@ def _ground_answer(
             is_ambiguous=form_field.is_ambiguous,
             rows=form_field.rows,
         )
-        grounded = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
-        value = grounded.field_value
+        value, issue = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
         if value.value is not None and field.normalise(value.value) is None:
             # Something stands there, and what it means cannot be told.
             value = value.model_copy(update={"status": FieldStatus.AMBIGUOUS, "value": None})
         fields[field.name] = value
-        issues += [grounded.issue] if grounded.issue else []
+        issues += [issue] if issue else []
     text = "\n".join(bundle.page(page_number).text for page_number in page_numbers)
     document_type = answer.likely_type if not template_name else template.document_type
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)
@@ -274,7 +235,7 @@ def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issu
         return form_grade
     issue_lines = "\n".join(f"- {issue.message}" for issue in grounding_issues)
     feedback = f"{form_grade.feedback}\nNot on the page:\n{issue_lines}".strip()
-    return FormGrade(**{**vars(form_grade), "passed": False, "feedback": feedback})
+    return replace(form_grade, passed=False, feedback=feedback)
 
 
 def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt]) -> Extraction:
@@ -354,7 +315,7 @@ def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[Iteration
 
 
 def _build_failed_extraction(
-    part: FormPart, stopped_reason: str, issues: Iterable[Issue], graded_attempts: Sequence[_GradedAttempt] = ()
+    part: FormPart, stopped_reason: str, issue: Issue, graded_attempts: Sequence[_GradedAttempt]
 ) -> Extraction:
     """Broken is not failed: no score, and a person sees it; the fields of the attempts before are kept."""
     template_name = part.form.template_name if part.form else GENERIC_FORM
@@ -370,7 +331,7 @@ def _build_failed_extraction(
         stopped_reason=stopped_reason,
         iterations=len(graded_attempts),
         history=_build_history(graded_attempts),
-        issues=tuple(issues),
+        issues=(issue,),
         decision="ESCALATE_TO_SME",
         fields=dict(last.attempt.fields)
         if last
@@ -398,13 +359,3 @@ def _build_reader_issue(part: FormPart) -> Issue:
         page=part.start_page,
         suggested_fix="Read it on the screen, or scan it again",
     )
-
-
-def _number_issues(issues: Sequence[Issue], first_number: int) -> tuple[Issue, ...]:
-    """With ids that run on through the document."""
-
-    def iter_numbered() -> Iterator[Issue]:
-        for number, issue in enumerate(issues, first_number):
-            yield from number_issues(issue.agent, [issue], number)
-
-    return tuple(iter_numbered())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -100,7 +100,12 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) 
     for form_box in list_form_boxes(template):
         for rank, text in enumerate(form_box.label_texts):
             matches = _find_text_matches(sheet, text, form_box, is_loose=is_loose)
-            labels += [_apply_rank_penalty(label, rank) for label in matches if label.match_score >= min_score]
+            # Of labels of one length the template's first one goes before.
+            labels += [
+                replace(label, match_score=label.match_score - 0.001 * rank)
+                for label in matches
+                if label.match_score >= min_score
+            ]
         if form_box.number and (not form_box.label_texts or "" in form_box.label_texts):
             labels += _match_bare_numbers(sheet, form_box)
     labels += [
@@ -138,22 +143,18 @@ def _count_aligned_edges(word: FormWord, number_edges: Sequence[float]) -> int:
     return sum(abs(word.x0 - edge) < 0.6 * word.height for edge in number_edges)
 
 
-def _apply_rank_penalty(label: FormLabel, rank: int) -> FormLabel:
-    """Of labels of one length the template's first one goes before."""
-    return FormLabel(
-        label.box, label.words, label.match_score - 0.001 * rank, label.letter_count, label.has_box_number, label.text
-    )
-
-
 def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
     """The best labels that share no word: numbered ones first, long ones before short ones."""
     taken_indices: set[int] = set()
     disjoint_labels: list[FormLabel] = []
-
-    def rank_label(label: FormLabel) -> tuple[float, float]:
-        return (label.match_score * label.letter_count + (6 if label.has_box_number else 0), label.match_score)
-
-    for label in sorted(labels, key=rank_label, reverse=True):
+    for label in sorted(
+        labels,
+        key=lambda label: (
+            label.match_score * label.letter_count + (6 if label.has_box_number else 0),
+            label.match_score,
+        ),
+        reverse=True,
+    ):
         word_indices = {word.index for word in label.words}
         if not word_indices & taken_indices:
             disjoint_labels.append(label)
@@ -289,14 +290,9 @@ def _follow_label(
 
 def _match_misread_word(word_key: str, text_key: str, position: int) -> int:
     """As ``_count_matching_letters``, of a short word within a long label of which one letter was misread: "of" for "or"."""
-    is_candidate = (
-        2 <= len(word_key) <= 4 and len(text_key) >= _LONG_LABEL_LETTERS and position + len(word_key) < len(text_key)
-    )
-    return (
-        len(word_key)
-        if is_candidate and Levenshtein.distance(word_key, text_key[position : position + len(word_key)]) == 1
-        else 0
-    )
+    end = position + len(word_key)
+    is_candidate = 2 <= len(word_key) <= 4 and len(text_key) >= _LONG_LABEL_LETTERS and end < len(text_key)
+    return len(word_key) if is_candidate and Levenshtein.distance(word_key, text_key[position:end]) == 1 else 0
 
 
 def _skip_lost_word(word: FormWord, text_key: str, position: int) -> int:

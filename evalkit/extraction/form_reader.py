@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from evalkit.documents.bundle import Page
 from evalkit.extraction.box_entries import FormEntry, locate_entry_area, read_entry
-from evalkit.extraction.field_template import FieldNeed, FieldTemplate, list_field_templates
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.form_labels import (
     FormLabel,
     collect_printed_words,
@@ -129,10 +129,8 @@ def read_form(
     if year_reading:
         readings["tax_year"] = year_reading
     readings = _resolve_overlaps(readings)
-    if (is_loose or sheet.is_recognised) and (
-        left_over_readings := _read_left_over_amount(sheet, template, readings, taken_indices)
-    ):
-        readings |= left_over_readings
+    if is_loose or sheet.is_recognised:
+        readings |= _read_left_over_amount(sheet, template, readings, taken_indices)
     return readings
 
 
@@ -267,14 +265,12 @@ def _count_matching_boxes(sheet_key: str, template: FieldTemplate) -> int:
 
 
 def _detect_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> DetectedForm | None:
-    scored = sorted(
-        ((_measure_evidence(sheet, candidate), candidate.name) for candidate in likely_templates), reverse=True
-    )
-    scored = [candidate for candidate in scored if candidate[0] >= _MIN_EVIDENCE]
+    scored = [(_measure_evidence(sheet, candidate), candidate.name) for candidate in likely_templates]
+    scored = sorted((candidate for candidate in scored if candidate[0] >= _MIN_EVIDENCE), reverse=True)
     if not scored:
         return None
-    alternative_names = tuple(name for _, name in scored[1:])
-    return DetectedForm(sheet, scored[0][1], scored[0][0], alternative_names)
+    (evidence, template_name), *others = scored
+    return DetectedForm(sheet, template_name, evidence, tuple(name for _, name in others))
 
 
 def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
@@ -405,7 +401,7 @@ def _drop_copies(forms: list[DetectedForm]) -> list[DetectedForm]:
     seen_entries: set[tuple[str, ...]] = set()
     for form in forms:
         if len(forms) > 1:
-            readings = read_form(form.sheet, _get_tax_template(form.template_name), is_loose=False)
+            readings = read_form(form.sheet, get_field_template(form.template_name), is_loose=False)
             entries = (
                 form.template_name,
                 *sorted(f"{name}={reading.entry.value}" for name, reading in readings.items()),
@@ -415,10 +411,6 @@ def _drop_copies(forms: list[DetectedForm]) -> list[DetectedForm]:
             seen_entries.add(entries)
         distinct_forms.append(form)
     return distinct_forms
-
-
-def _get_tax_template(name: str) -> FieldTemplate:
-    return next(template for template in list_field_templates("tax") if template.name == name)
 
 
 # What is entered

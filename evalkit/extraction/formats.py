@@ -1,7 +1,7 @@
-"""How the values of fields are written: pure predicates, and the one normal form of each.
+"""How the values of fields are written: the one normal form of each format, and None for any other text.
 
 Source: specification 003, "Format validators"; wider where real forms are (masks of X, accounting brackets, ISO dates).
-A predicate says whether a text is written as such a value, never whether the value is true.
+A normaliser says whether a text is written as such a value, never whether the value is true.
 """
 
 from __future__ import annotations
@@ -61,106 +61,6 @@ _MIN_DIGITS = 3
 _TICK_MARKS = frozenset(("x", "✓", "✔", "☑", "☒", "■", "yes", "on", "true", "1"))
 
 
-def is_ssn(text: str) -> bool:
-    """A social security number, with or without dashes, or masked but for its last four digits.
-
-    >>> is_ssn("554-03-0876"), is_ssn("554030876"), is_ssn("***-**-0876"), is_ssn("XXX-XX-0876")
-    (True, True, True, True)
-    >>> is_ssn("55-4030876"), is_ssn("554-03-087"), is_ssn("***-**-****")
-    (False, False, False)
-    """
-    return _normalise_ssn(text) is not None
-
-
-def is_ein(text: str) -> bool:
-    """An employer identification number.
-
-    >>> is_ein("63-0065650"), is_ein("746552769")
-    (True, True)
-    >>> is_ein("554-03-0876"), is_ein("63-006565")
-    (False, False)
-    """
-    return _normalise_ein(text) is not None
-
-
-def is_tin(text: str) -> bool:
-    """Either of the two.
-
-    >>> is_tin("63-0065650"), is_tin("554-03-0876"), is_tin("12-34")
-    (True, True, False)
-    """
-    return is_ein(text) or is_ssn(text)
-
-
-def is_currency(text: str) -> bool:
-    """An amount of dollars; brackets, or a minus on either side, mean that it is negative.
-
-    >>> [is_currency(text) for text in ("$1,234.56", "1234.5", "1,234", "-171.00", "(500.00)", "$ 32", "$-12")]
-    [True, True, True, True, True, True, True]
-    >>> [is_currency(text) for text in ("$-", "$", "-", "1,23", "1.234", "none", "1 234", "12.3.4")]
-    [False, False, False, False, False, False, False, False]
-    """
-    return _normalise_currency(text) is not None
-
-
-def is_date(text: str) -> bool:
-    """A day of the calendar: ISO, American, or with the month's name.
-
-    >>> [is_date(text) for text in ("2025-02-01", "2/1/2025", "02/01/25", "Feb 1, 2025", "1 February 2025")]
-    [True, True, True, True, True]
-    >>> [is_date(text) for text in ("2025-02-30", "13/13/2025", "2025", "Febr 1, 2025", "soon")]
-    [False, False, False, False, False]
-    """
-    return _normalise_date(text) is not None
-
-
-def is_percentage(text: str) -> bool:
-    """A number of hundredths, with or without its sign.
-
-    >>> is_percentage("12.5%"), is_percentage("40"), is_percentage("12.5.1%"), is_percentage("%")
-    (True, True, False, False)
-    """
-    return _normalise_percentage(text) is not None
-
-
-def is_number(text: str) -> bool:
-    """A plain number.
-
-    >>> is_number("1,204"), is_number("-3.5"), is_number("3 mm"), is_number("")
-    (True, True, False, False)
-    """
-    return _normalise_number(text) is not None
-
-
-def is_measurement(text: str) -> bool:
-    """A size with its unit, in one to three directions.
-
-    >>> is_measurement("1.2 cm"), is_measurement("3 x 2 x 1.5 mm"), is_measurement("1.2"), is_measurement("cm")
-    (True, True, False, False)
-    >>> normalise_value("6 mm", "measurement"), normalise_value("2.5 CM", "measurement"), normalise_value("3 mm x 2 cm", "measurement")
-    ('6 mm', '2.5 cm', '3 mm x 2 cm')
-    """
-    return _normalise_measurement(text) is not None
-
-
-def is_checkbox(text: str) -> bool:
-    """The mark of a box that is ticked.
-
-    >>> is_checkbox("X"), is_checkbox("☒"), is_checkbox("no")
-    (True, True, False)
-    """
-    return _normalise_checkbox(text) is not None
-
-
-def is_in_format(text: str, value_format: FieldFormat, pattern: str | None = None) -> bool:
-    r"""Whether the text is written in that format.
-
-    >>> is_in_format("2020", "pattern", r"20\d{2}"), is_in_format("$-", "currency"), is_in_format("Lee & Co.", "text")
-    (True, False, True)
-    """
-    return normalise_value(text, value_format, pattern) is not None
-
-
 def normalise_value(text: str, value_format: FieldFormat, pattern: str | None = None) -> str | None:
     r"""The one way in which a value of that format is kept; None where it is not written in the format.
 
@@ -198,18 +98,9 @@ def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
         return re.sub(r"\s+", "", digits)
     amount = re.sub(r"\s*([.,])\s*", r"\1", re.sub(r"[^\d.,()$\s-]", "", digits)).strip(" .,")
     cents_match = re.fullmatch(r"(.*\d)[.,](\d\d)", amount)
-    if cents_match and not is_currency(amount):
+    if cents_match and normalise_currency(amount) is None:
         return f"{re.sub(r'[.,](?=[0-9])', '', cents_match[1])}.{cents_match[2]}"
     return amount
-
-
-def describe_format_error(text: str, value_format: FieldFormat) -> str:
-    """What to tell about a text that is not in the format, in the specification's words.
-
-    >>> describe_format_error("$-", "currency")
-    '"$-" is not a valid currency amount'
-    """
-    return f'"{text}" {get_format_error(value_format)}'
 
 
 def get_format_error(value_format: FieldFormat) -> str:
@@ -244,11 +135,14 @@ def _clean_text(text: str) -> str:
     return " ".join(cleaned.translate(dict.fromkeys(map(ord, invisible_characters))).split())
 
 
-def _normalise_text(text: str) -> str | None:
-    return _clean_text(text) or None
-
-
 def _normalise_ssn(text: str) -> str | None:
+    """A social security number, with or without dashes, or masked but for its last four digits.
+
+    >>> [_normalise_ssn(text) for text in ("554-03-0876", "554030876", "***-**-0876", "XXX-XX-0876")]
+    ['554-03-0876', '554-03-0876', '***-**-0876', '***-**-0876']
+    >>> [_normalise_ssn(text) for text in ("55-4030876", "554-03-087", "***-**-****")]
+    [None, None, None]
+    """
     digits = "".join(text.split())
     if _SSN.fullmatch(digits):
         bare = digits.replace("-", "")
@@ -257,20 +151,34 @@ def _normalise_ssn(text: str) -> str | None:
 
 
 def _normalise_ein(text: str) -> str | None:
+    """An employer identification number.
+
+    >>> [_normalise_ein(text) for text in ("63-0065650", "746552769", "554-03-0876", "63-006565")]
+    ['63-0065650', '74-6552769', None, None]
+    """
     digits = "".join(text.split())
-    if not _EIN.fullmatch(digits):
-        return None
     bare = digits.replace("-", "")
-    return f"{bare[:2]}-{bare[2:]}"
+    return f"{bare[:2]}-{bare[2:]}" if _EIN.fullmatch(digits) else None
 
 
 def _normalise_tin(text: str) -> str | None:
-    bare = "".join(text.split())
+    """Either of the two.
+
+    >>> [_normalise_tin(text) for text in ("63-0065650", "554-03-0876", "12-34")]
+    ['63-0065650', '554-03-0876', None]
+    """
     # Nine digits without a dash are either; what a payer has is an EIN.
-    return _normalise_ein(bare) or _normalise_ssn(bare)
+    return _normalise_ein(text) or _normalise_ssn(text)
 
 
-def _normalise_currency(text: str) -> str | None:
+def normalise_currency(text: str) -> str | None:
+    """An amount of dollars; brackets, or a minus on either side, mean that it is negative.
+
+    >>> [normalise_currency(text) for text in ("$1,234.56", "1234.5", "1,234", "-171.00", "(500.00)", "$ 32", "$-12")]
+    ['1234.56', '1234.50', '1234.00', '-171.00', '-500.00', '32.00', '-12.00']
+    >>> {normalise_currency(text) for text in ("$-", "$", "-", "1,23", "1.234", "none", "1 234", "12.3.4")}
+    {None}
+    """
     compact = re.sub(r"(?<=[-$(])\s+|\s+(?=[-)])", "", text)
     is_bracketed = compact.startswith("(") and compact.endswith(")")
     match = _CURRENCY.fullmatch(compact[1:-1] if is_bracketed else compact)
@@ -284,15 +192,30 @@ def _normalise_currency(text: str) -> str | None:
 
 
 def _normalise_percentage(text: str) -> str | None:
+    """A number of hundredths, with or without its sign.
+
+    >>> [_normalise_percentage(text) for text in ("12.5%", "40", "12.5.1%", "%")]
+    ['12.5', '40', None, None]
+    """
     match = _PERCENTAGE.fullmatch(re.sub(r"\s+(?=%)", "", text))
     return match[1] if match else None
 
 
 def _normalise_number(text: str) -> str | None:
+    """A plain number.
+
+    >>> [_normalise_number(text) for text in ("1,204", "-3.5", "3 mm", "")]
+    ['1204', '-3.5', None, None]
+    """
     return text.replace(",", "") if _NUMBER.fullmatch(text) and text else None
 
 
 def _normalise_measurement(text: str) -> str | None:
+    """A size with its unit, in one to three directions.
+
+    >>> [_normalise_measurement(text) for text in ("1.2 cm", "3 x 2 x 1.5 mm", "3 mm x 2 cm", "2.5 CM", "1.2", "cm")]
+    ['1.2 cm', '3 x 2 x 1.5 mm', '3 mm x 2 cm', '2.5 cm', None, None]
+    """
     match = _MEASUREMENT.fullmatch(text)
     if match is None:
         return None
@@ -305,6 +228,13 @@ def _normalise_measurement(text: str) -> str | None:
 
 
 def _normalise_date(text: str) -> str | None:
+    """A day of the calendar: ISO, American, or with the month's name.
+
+    >>> {_normalise_date(text) for text in ("2025-02-01", "2/1/2025", "02/01/25", "Feb 1, 2025", "1 February 2025")}
+    {'2025-02-01'}
+    >>> {_normalise_date(text) for text in ("2025-02-30", "13/13/2025", "2025", "Febr 1, 2025", "soon")}
+    {None}
+    """
     for date_pattern in (_ISO_DATE, _AMERICAN_DATE, _MONTH_FIRST_DATE, _DAY_FIRST_DATE):
         if match := date_pattern.fullmatch(text):
             return _to_iso_date(match["y"], match["m"], match["d"])
@@ -322,15 +252,20 @@ def _to_iso_date(year: str, month: str, day: str) -> str | None:
 
 
 def _normalise_checkbox(text: str) -> str | None:
+    """The mark of a box that is ticked.
+
+    >>> [_normalise_checkbox(text) for text in ("X", "☒", "no")]
+    ['X', 'X', None]
+    """
     return "X" if text.lower() in _TICK_MARKS else None
 
 
 _NORMALISERS: Mapping[str, Callable[[str], str | None]] = {
-    "text": _normalise_text,
+    "text": lambda text: _clean_text(text) or None,
     "ssn": _normalise_ssn,
     "ein": _normalise_ein,
     "tin": _normalise_tin,
-    "currency": _normalise_currency,
+    "currency": normalise_currency,
     "date": _normalise_date,
     "percentage": _normalise_percentage,
     "measurement": _normalise_measurement,

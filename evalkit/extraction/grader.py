@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from pydantic import Field as Named
 
 from evalkit.documents.bundle import DocumentBundle
@@ -41,6 +41,8 @@ _MISREAD_WORD = re.compile(r"\bl[b-df-hjkmnp-tvwxz][a-z]{2,}|[A-Za-z][01358][a-z
 #: Social security wages may be above the wages by this factor before it is told.
 _WAGE_TOLERANCE = Decimal("1.1")
 _DRAFT_MARK = re.compile(r"\b(?:DRAFT|SPECIMEN|SAMPLE)\b|(?i:\bdraft as of\b|not for filing)")
+
+_ZERO = re.compile(r"-?0*(?:\.0*)?")
 
 FormIssueSeverity = Literal["ERROR", "WARNING", "INFO"]
 
@@ -71,9 +73,7 @@ class FormIssue:
         """
         return f"[{self.severity}:{self.type}:{self.expected}:{self.actual}] {self.text}"
 
-    def to_issue(
-        self, fields: Mapping[str, FieldValue], document_type: str, origin: Literal["rule", "model"] = "rule"
-    ) -> Issue:
+    def to_issue(self, fields: Mapping[str, FieldValue], document_type: str) -> Issue:
         """For the queue."""
         field_value = fields.get(self.field)
         return Issue.create(
@@ -81,7 +81,6 @@ class FormIssue:
             f"GRADER-{self.type.upper().replace('_', '-')}",
             ISSUE_SEVERITIES[self.severity],
             str(self),
-            origin=origin,
             location=self.field,
             document_type=document_type,
             page=field_value.page if field_value else None,
@@ -91,12 +90,8 @@ class FormIssue:
         )
 
 
-@dataclass(frozen=True)
-class FieldResult:
-    """Whether one field is well filled in."""
-
-    is_valid: bool
-    issue: str | None = None
+FieldProblems = Mapping[str, str | None]
+"""Of each field that is judged, what is wrong with it; None where it is well filled in."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ class FormAttempt:
     is_recognised: bool = False
     """Whether any of them comes from OCR."""
     stray_amount_count: int = 0
-    """Amounts on the form that no field has."""
+    """FormAmounts on the form that no field has."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +124,7 @@ class FormGrade:
     """0..100."""
     document_type: str
     confidence: float
-    field_results: Mapping[str, FieldResult]
+    field_problems: FieldProblems
     failure_reasons: tuple[str, ...]
     feedback: str
     """For the next attempt; empty where there is nothing to mend."""
@@ -143,37 +138,41 @@ class FormGrade:
 def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGrade:
     """The grade by rules alone."""
     template, fields = attempt.template, attempt.fields
-    results = dict(_iter_field_results(template, fields))
-    failure_reasons = list(_iter_failure_reasons(attempt, results))
+    problems = dict(_iter_field_problems(template, fields))
+    failure_reasons = list(_iter_failure_reasons(attempt, problems))
     is_blank_form = is_blank(fields)
     issues = [
-        *_iter_blank_issues(is_blank_form),
         *_iter_year_issues(fields, expected_year),
         *_iter_draft_issues(attempt.page_text, fields),
+        *_iter_doubt_issues(attempt, problems),
     ]
-    issues += _iter_doubt_issues(attempt, results)
     if attempt.stray_amount_count:
         issues.append(
             FormIssue(
                 "WARNING",
                 "incomplete",
-                f"Amounts on the form whose box was not recognised: {attempt.stray_amount_count}",
+                f"FormAmounts on the form whose box was not recognised: {attempt.stray_amount_count}",
             )
         )
+    amounts = _parse_amounts(fields)
     issues += [
-        check.to_form_issue()
+        FormIssue("WARNING", "inconsistent", check.message, field=check.field_name)
         for check in FORM_CHECKS
-        if check.template_name == template.name and check.is_violated(_make_amount_lookup(fields))
+        if check.template_name == template.name and check.is_violated(amounts)
     ]
-    required_ratio = compute_required_ratio(template, results)
+    filled_count, required_count = (
+        _count_filled_fields(template, problems),
+        len(template.get_fields_by_need(FieldNeed.REQUIRED)),
+    )
+    required_ratio = filled_count / required_count if required_count else 1.0
     if is_blank_form:
         failure_reasons.append("Document appears to be a blank template with no filled values")
+        message = "Document appears to be a blank form template. Please upload a completed form with actual data."
+        issues.insert(0, FormIssue("ERROR", "incomplete", message))
     has_error = any(issue.severity == "ERROR" for issue in issues)
     score_parts = {
         "completeness": 40 * required_ratio,
-        "format": 30 * sum(field_result.is_valid for field_result in results.values()) / len(results)
-        if results
-        else 0.0,
+        "format": 30 * list(problems.values()).count(None) / len(problems) if problems else 0.0,
         "confidence": 20 * attempt.confidence,
         "no_errors": 0.0 if has_error else 10.0,
     }
@@ -184,7 +183,7 @@ def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGr
         and not is_blank_form
         and is_sure
         and required_ratio >= _MIN_REQUIRED_SHARE
-        and _count_filled_fields(template, results) >= template.min_required
+        and filled_count >= template.min_required
         and (not failure_reasons or score >= _SUFFICIENT_SCORE)
     )
     return FormGrade(
@@ -192,9 +191,9 @@ def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGr
         score=round(score, 2),
         document_type=GENERIC_FORM if is_blank_form else attempt.document_type,
         confidence=attempt.confidence if passed else min(attempt.confidence, _MAX_FAILED_CONFIDENCE),
-        field_results=results,
+        field_problems=problems,
         failure_reasons=tuple(failure_reasons),
-        feedback=_write_feedback(attempt, results, failure_reasons) if not passed else "",
+        feedback=_write_feedback(attempt, problems, failure_reasons) if not passed else "",
         issues=tuple(issues),
         is_final=is_blank_form or any(issue.type == "wrong_year" for issue in issues),
         scores={name: round(points / 100, 4) for name, points in score_parts.items()},
@@ -204,7 +203,7 @@ def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGr
 # Rules 1 and 2: formats and required fields
 
 
-def _iter_field_results(template: FieldTemplate, fields: Mapping[str, FieldValue]) -> Iterator[tuple[str, FieldResult]]:
+def _iter_field_problems(template: FieldTemplate, fields: Mapping[str, FieldValue]) -> Iterator[tuple[str, str | None]]:
     for field in template.scored_fields:
         value = fields.get(field.name)
         if value is None or value.value is None:
@@ -212,41 +211,35 @@ def _iter_field_results(template: FieldTemplate, fields: Mapping[str, FieldValue
                 problem = f"Required field missing: {field.description}"
                 if value is not None and value.status is FieldStatus.AMBIGUOUS and value.raw:
                     problem = field.describe_invalid_text(value.raw)
-                yield field.name, FieldResult(is_valid=False, issue=problem)
+                yield field.name, problem
         elif field.normalise(value.value) is None:
-            yield field.name, FieldResult(is_valid=False, issue=field.describe_invalid_text(value.value))
+            yield field.name, field.describe_invalid_text(value.value)
         else:
-            yield field.name, FieldResult(is_valid=True)
+            yield field.name, None
 
 
-def _iter_failure_reasons(attempt: FormAttempt, results: Mapping[str, FieldResult]) -> Iterator[str]:
+def _iter_failure_reasons(attempt: FormAttempt, problems: FieldProblems) -> Iterator[str]:
     template = attempt.template
     for field in template.get_fields_by_need(FieldNeed.REQUIRED):
-        result = results[field.name]
-        if result.is_valid:
+        problem = problems[field.name]
+        if problem is None:
             continue
         value = attempt.fields.get(field.name)
         if value is None or value.value is None:
             yield f"Missing {field.description} ({field.location or 'location unknown'})"
         else:
-            yield f"{field.description}: {result.issue}"
-    filled_count = _count_filled_fields(template, results)
+            yield f"{field.description}: {problem}"
+    filled_count = _count_filled_fields(template, problems)
     if filled_count < template.min_required:
         yield f"Only {filled_count}/{template.min_required} minimum required fields found"
     if attempt.confidence < template.threshold:
         yield f"Confidence {attempt.confidence:.0%} below threshold {template.threshold:.0%}"
 
 
-def _count_filled_fields(template: FieldTemplate, results: Mapping[str, FieldResult]) -> int:
+def _count_filled_fields(template: FieldTemplate, problems: FieldProblems) -> int:
     """Valid required fields; of a template that requires none, valid fields."""
-    names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)] or list(results)
-    return sum(results[name].is_valid for name in names)
-
-
-def compute_required_ratio(template: FieldTemplate, results: Mapping[str, FieldResult]) -> float:
-    """The share of the required fields that is valid; 1 where none is required."""
-    required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
-    return _count_filled_fields(template, results) / len(required_fields) if required_fields else 1.0
+    names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)] or list(problems)
+    return sum(problems[name] is None for name in names)
 
 
 # Rules 3 and 4: blank forms, drafts, the year
@@ -257,20 +250,7 @@ def is_blank(fields: Mapping[str, FieldValue]) -> bool:
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
     ]
-    return all(_is_zero(value.value) for value in entered_values)
-
-
-def _is_zero(value: str | None) -> bool:
-    return value is not None and re.fullmatch(r"-?0*(?:\.0*)?", value) is not None
-
-
-def _iter_blank_issues(is_blank_form: bool) -> Iterator[FormIssue]:
-    if is_blank_form:
-        yield FormIssue(
-            "ERROR",
-            "incomplete",
-            "Document appears to be a blank form template. Please upload a completed form with actual data.",
-        )
+    return all(value.value is not None and _ZERO.fullmatch(value.value) for value in entered_values)
 
 
 def _iter_draft_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[FormIssue]:
@@ -301,13 +281,13 @@ def _iter_year_issues(fields: Mapping[str, FieldValue], expected_year: int | Non
         )
 
 
-def _iter_doubt_issues(attempt: FormAttempt, results: Mapping[str, FieldResult]) -> Iterator[FormIssue]:
+def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterator[FormIssue]:
     """Entries that somebody has to look at, also on a form that passes.
 
     On a recognised page what is missing may have been lost by the engine, and what it was unsure of may be wrong.
     """
     for field in attempt.template.fields:
-        value, result = attempt.fields.get(field.name), results.get(field.name)
+        value = attempt.fields.get(field.name)
         if value is None:
             continue
         if value.status is FieldStatus.AMBIGUOUS:
@@ -319,7 +299,7 @@ def _iter_doubt_issues(attempt: FormAttempt, results: Mapping[str, FieldResult])
             )
         elif value.is_found and (doubt := _describe_doubt(attempt, field, value)):
             yield FormIssue("WARNING", "uncertain", f"{field.description}: {doubt}", field=field.name)
-        elif attempt.is_recognised and field.need is FieldNeed.REQUIRED and result is not None and not result.is_valid:
+        elif attempt.is_recognised and field.need is FieldNeed.REQUIRED and problems.get(field.name):
             yield FormIssue(
                 "WARNING", "missing_field", f"{field.description} was not recognised", field.name, field=field.name
             )
@@ -341,7 +321,8 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
 
 # Rule 5: do the values make sense together?
 
-AmountLookup = Callable[[str], Decimal | None]
+FormAmounts = Mapping[str, Decimal]
+"""Of the fields that have one, by name."""
 
 
 @dataclass(frozen=True)
@@ -350,123 +331,90 @@ class FormCheck:
 
     template_name: str
     field_name: str
-    is_violated: Callable[[AmountLookup], bool]
+    is_violated: Callable[[FormAmounts], bool]
     message: str
 
-    def to_form_issue(self) -> FormIssue:
-        """It, told."""
-        return FormIssue("WARNING", "inconsistent", self.message, field=self.field_name)
+
+def _is_exceeded(amounts: FormAmounts, part_field: str, whole_field: str, factor: Decimal = Decimal(1)) -> bool:
+    return {part_field, whole_field} <= amounts.keys() and amounts[part_field] > amounts[whole_field] * factor
 
 
-def _make_exceeds_check(
-    part_field: str, whole_field: str, factor: Decimal = Decimal(1)
-) -> Callable[[AmountLookup], bool]:
-    def is_violated(get_amount: AmountLookup) -> bool:
-        part_amount, whole_amount = get_amount(part_field), get_amount(whole_field)
-        return part_amount is not None and whole_amount is not None and part_amount > whole_amount * factor
-
-    return is_violated
-
-
-def _make_sum_check(whole_field: str, *part_fields: str) -> Callable[[AmountLookup], bool]:
+def _is_sum_wrong(amounts: FormAmounts, whole_field: str, *part_fields: str) -> bool:
     """To a dollar; where one of them is not there, nothing can be told."""
-
-    def is_violated(get_amount: AmountLookup) -> bool:
-        whole_amount, part_amounts = (
-            get_amount(whole_field),
-            [amount for amount in map(get_amount, part_fields) if amount is not None],
-        )
-        return (
-            whole_amount is not None
-            and len(part_amounts) == len(part_fields)
-            and abs(whole_amount - sum(part_amounts)) > 1
-        )
-
-    return is_violated
+    return {whole_field, *part_fields} <= amounts.keys() and abs(
+        amounts[whole_field] - sum(amounts[name] for name in part_fields)
+    ) > 1
 
 
-def _make_rate_check(tax_field: str, *base_fields: str, rates: Sequence[str]) -> Callable[[AmountLookup], bool]:
+def _is_rate_wrong(amounts: FormAmounts, tax_field: str, *base_fields: str, rates: Sequence[str]) -> bool:
     """The tax is none of these rates of the bases, to a dollar or two thousandths of it."""
-
-    def is_violated(get_amount: AmountLookup) -> bool:
-        tax_amount = get_amount(tax_field)
-        base_amounts = [base_amount for base_amount in map(get_amount, base_fields) if base_amount is not None]
-        if tax_amount is None or not base_amounts:
-            return False
-        return all(
-            abs(tax_amount - sum(base_amounts) * Decimal(rate)) > max(Decimal(1), tax_amount / 500) for rate in rates
-        )
-
-    return is_violated
+    bases = [amounts[name] for name in base_fields if name in amounts]
+    if tax_field not in amounts or not bases:
+        return False
+    tax = amounts[tax_field]
+    return all(abs(tax - sum(bases) * Decimal(rate)) > max(Decimal(1), tax / 500) for rate in rates)
 
 
-def _is_medicare_tax_wrong(get_amount: AmountLookup) -> bool:
+def _is_medicare_tax_wrong(amounts: FormAmounts) -> bool:
     """1.45 %, and 0.9 % more of what is above 200,000."""
-    paid_tax, wages = get_amount("medicare_tax_withheld"), get_amount("medicare_wages")
+    paid_tax, wages = amounts.get("medicare_tax_withheld"), amounts.get("medicare_wages")
     if paid_tax is None or wages is None:
         return False
     standard_tax = wages * Decimal("0.0145")
     full_tax = standard_tax + max(Decimal(0), wages - 200_000) * Decimal("0.009")
-    return (
-        not min(standard_tax, full_tax) - 1 - standard_tax / 500
-        <= paid_tax
-        <= max(standard_tax, full_tax) + 1 + standard_tax / 500
-    )
+    tolerance = 1 + standard_tax / 500
+    return not min(standard_tax, full_tax) - tolerance <= paid_tax <= max(standard_tax, full_tax) + tolerance
 
 
 #: What rounding to dollars may add.
 _ROUNDING_TOLERANCE = Decimal("1.001")
 #: The employee's share was 4.2 % in 2011 and 2012.
 FORM_CHECKS = (
-    FormCheck("W-2", "ss_wages", _make_exceeds_check("ss_wages", "wages_tips", _WAGE_TOLERANCE),
+    FormCheck("W-2", "ss_wages", lambda amounts: _is_exceeded(amounts, "ss_wages", "wages_tips", _WAGE_TOLERANCE),
           "Social security wages exceed total wages - please verify"),
-    FormCheck("W-2", "federal_tax_withheld", _make_exceeds_check("federal_tax_withheld", "wages_tips"),
+    FormCheck("W-2", "federal_tax_withheld", lambda amounts: _is_exceeded(amounts, "federal_tax_withheld", "wages_tips"),
           "Federal income tax withheld exceeds total wages - please verify"),
     FormCheck("W-2", "ss_tax_withheld",
-          _make_rate_check("ss_tax_withheld", "ss_wages", "box_7", rates=("0.062", "0.042")),
+          lambda amounts: _is_rate_wrong(amounts, "ss_tax_withheld", "ss_wages", "box_7", rates=("0.062", "0.042")),
           "Social security tax is not 6.2% of social security wages and tips - please verify"),
     FormCheck("W-2", "medicare_tax_withheld", _is_medicare_tax_wrong,
           "Medicare tax is not 1.45% of Medicare wages - please verify"),
-    FormCheck("1099-DIV", "qualified_dividends", _make_exceeds_check("qualified_dividends", "total_dividends"),
+    FormCheck("1099-DIV", "qualified_dividends", lambda amounts: _is_exceeded(amounts, "qualified_dividends", "total_dividends"),
           "Qualified dividends exceed total ordinary dividends - please verify"),
-    FormCheck("W-2", "ss_wages", _make_exceeds_check("ss_wages", "medicare_wages", _ROUNDING_TOLERANCE),
+    FormCheck("W-2", "ss_wages", lambda amounts: _is_exceeded(amounts, "ss_wages", "medicare_wages", _ROUNDING_TOLERANCE),
           "Social security wages exceed Medicare wages, which have no limit - please verify"),
-    FormCheck("1099-DIV", "box_2b", _make_exceeds_check("box_2b", "box_2a"),
+    FormCheck("1099-DIV", "box_2b", lambda amounts: _is_exceeded(amounts, "box_2b", "box_2a"),
           "Unrecaptured section 1250 gain exceeds the capital gain that it is part of - please verify"),
-    FormCheck("1099-DIV", "box_2d", _make_exceeds_check("box_2d", "box_2a"),
+    FormCheck("1099-DIV", "box_2d", lambda amounts: _is_exceeded(amounts, "box_2d", "box_2a"),
           "Collectibles gain exceeds the capital gain that it is part of - please verify"),
-    FormCheck("1099-INT", "box_9", _make_exceeds_check("box_9", "box_8"),
+    FormCheck("1099-INT", "box_9", lambda amounts: _is_exceeded(amounts, "box_9", "box_8"),
           "Private activity bond interest exceeds the tax-exempt interest that it is part of - please verify"),
-    FormCheck("K-1", "box_6b", _make_exceeds_check("box_6b", "box_6a"),
+    FormCheck("K-1", "box_6b", lambda amounts: _is_exceeded(amounts, "box_6b", "box_6a"),
           "Qualified dividends exceed ordinary dividends - please verify"),
-    FormCheck("K-1", "box_4c", _make_sum_check("box_4c", "box_4a", "box_4b"),
+    FormCheck("K-1", "box_4c", lambda amounts: _is_sum_wrong(amounts, "box_4c", "box_4a", "box_4b"),
           "Total guaranteed payments are not those for services and for capital together - please verify"),
-    FormCheck("1099-NEC", "federal_tax_withheld", _make_exceeds_check("federal_tax_withheld", "nonemployee_compensation"),
+    FormCheck("1099-NEC", "federal_tax_withheld", lambda amounts: _is_exceeded(amounts, "federal_tax_withheld", "nonemployee_compensation"),
           "Federal income tax withheld exceeds the compensation - please verify"),
 )  # fmt: skip
 
 
-def _make_amount_lookup(fields: Mapping[str, FieldValue]) -> AmountLookup:
-    def get_amount(name: str) -> Decimal | None:
-        value = fields.get(name)
-        text = value.value if value else None
-        return Decimal(text) if text and re.fullmatch(r"-?\d+(?:\.\d+)?", text) else None
-
-    return get_amount
+def _parse_amounts(fields: Mapping[str, FieldValue]) -> FormAmounts:
+    texts = {name: value.value for name, value in fields.items() if value.value}
+    return {name: Decimal(text) for name, text in texts.items() if re.fullmatch(r"-?\d+(?:\.\d+)?", text)}
 
 
 # Feedback
 
 
-def _write_feedback(attempt: FormAttempt, results: Mapping[str, FieldResult], failure_reasons: Sequence[str]) -> str:
+def _write_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reasons: Sequence[str]) -> str:
     """What the next attempt is told: the second one the other types, the third one the critical fields."""
     lines = ["Issues found:", *(f"- {reason}" for reason in failure_reasons), ""] if failure_reasons else []
     lines += [
-        f"- {field.location or field.name}: {result.issue}"
+        f"- {field.location or field.name}: {problems[field.name]}"
         for field in attempt.template.scored_fields
-        if (result := results.get(field.name)) and not result.is_valid and field.need is not FieldNeed.REQUIRED
+        if problems.get(field.name) and field.need is not FieldNeed.REQUIRED
     ]
-    missing = list_missing_fields(attempt.template, results)
+    missing = list_missing_fields(attempt.template, problems)
     if missing:
         lines.append("Please look more carefully for:")
         lines += [
@@ -477,7 +425,7 @@ def _write_feedback(attempt: FormAttempt, results: Mapping[str, FieldResult], fa
         ]
     if attempt.stray_amount_count:
         lines.append(
-            f"Amounts on the form that no field has: {attempt.stray_amount_count}. Find the boxes that they stand in."
+            f"FormAmounts on the form that no field has: {attempt.stray_amount_count}. Find the boxes that they stand in."
         )
     if attempt.attempt_number == 1:
         other_types = ", ".join(attempt.alternative_types) or "none named"
@@ -490,20 +438,16 @@ def _write_feedback(attempt: FormAttempt, results: Mapping[str, FieldResult], fa
     return "\n".join(lines)
 
 
-def list_missing_fields(template: FieldTemplate, results: Mapping[str, FieldResult]) -> tuple[str, ...]:
+def list_missing_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
     """The required fields that are not validly filled in."""
-    return tuple(
-        field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if not results[field.name].is_valid
-    )
+    return tuple(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name])
 
 
 # The model's part
 
 
-class GraderIssue(BaseModel):
+class GraderIssue(BaseModel, frozen=True):
     """A finding in a model's words."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     severity: str
     type: str = "model"
@@ -512,10 +456,8 @@ class GraderIssue(BaseModel):
     text: str = ""
 
 
-class GraderAnswer(BaseModel):
+class GraderAnswer(BaseModel, frozen=True, populate_by_name=True):
     """What a model says about an extraction that passed the rules."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     reasoning: str = ""
     passed: bool = Named(alias="pass")

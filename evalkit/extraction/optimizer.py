@@ -9,11 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue
+from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue, EvaluationSeverity
 from evalkit.llm.prompts import fence_json
 
 THRESHOLD_MET = "Quality threshold met"
 MAX_ITERATIONS_REACHED = "Max iterations reached"
+_ISSUE_TITLES: Mapping[EvaluationSeverity, str] = {
+    "critical": "CRITICAL ISSUES (must fix):",
+    "major": "MAJOR ISSUES (should fix):",
+    "minor": "MINOR ISSUES:",
+}
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,10 @@ class ExtractionOptimizer:
         parts = [
             f"--- FEEDBACK FROM QUALITY EVALUATION (Iteration {iteration}) ---\n"
             f"Current Score: {score} (Target: {target * 100:.3g}%)",
-            _render_list("CRITICAL ISSUES (must fix):", map(_render_issue, _select_issues(feedback, "critical"))),
-            _render_list("MAJOR ISSUES (should fix):", map(_render_issue, _select_issues(feedback, "major"))),
-            _render_list("MINOR ISSUES:", map(_render_issue, _select_issues(feedback, "minor"))),
+            *(
+                _render_list(title, [_render_issue(issue) for issue in feedback.issues if issue.severity == severity])
+                for severity, title in _ISSUE_TITLES.items()
+            ),
             _render_list("MISSING FIELDS:", feedback.missing_fields),
             _render_list("SUGGESTIONS:", feedback.suggestions),
         ]
@@ -138,10 +144,6 @@ class ExtractionOptimizer:
                 False, f"Improvement ({improvement * 100:.1f}%) below minimum ({config.min_improvement * 100:.1f}%)"
             )
         return ContinuationDecision(True, "Continue optimization")
-
-
-def _select_issues(feedback: EvaluationFeedback, severity: str) -> list[EvaluationIssue]:
-    return [issue for issue in feedback.issues if issue.severity == severity]
 
 
 def _render_issue(issue: EvaluationIssue) -> str:

@@ -20,8 +20,8 @@ from evalkit.extraction.clinical_extractor import ClinicalExtractor, RetryContex
 from evalkit.extraction.clinical_rules import get_base_field_name, get_found_values
 from evalkit.extraction.evaluator import (
     ClinicalAttempt,
-    Evaluation,
     EvaluationFeedback,
+    EvaluationIssue,
     EvaluationScore,
     EvaluationSeverity,
     ExtractionEvaluator,
@@ -85,11 +85,6 @@ class ReliabilityLoopResult:
         return self.best.score.overall if self.best else None
 
     @property
-    def final_data(self) -> dict[str, FieldValue]:
-        """The best attempt's fields."""
-        return self.best.attempt.fields if self.best else {}
-
-    @property
     def iterations(self) -> int:
         """How many attempts were made."""
         return len(self.history)
@@ -102,12 +97,15 @@ class ReliabilityLoopResult:
         with a value that its extractor was not sure of.
         """
         best = self.best
-        if best is None or not self.met_threshold or self.failure:
-            return "ESCALATE_TO_SME"
-        if has_no_required_fields(best.attempt) or list_unsure_fields(best.attempt):
-            return "ESCALATE_TO_SME"
-        is_clean = all(issue.severity == "minor" for issue in best.feedback.issues)
-        return "AUTO_ACCEPT" if is_clean else "ESCALATE_TO_SME"
+        is_accepted = (
+            best is not None
+            and self.met_threshold
+            and not self.failure
+            and not has_no_required_fields(best.attempt)
+            and not list_unsure_fields(best.attempt)
+            and all(issue.severity == "minor" for issue in best.feedback.issues)
+        )
+        return "AUTO_ACCEPT" if is_accepted else "ESCALATE_TO_SME"
 
 
 def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
@@ -140,7 +138,6 @@ class ReliabilityLoop:
         *,
         extractor: ClinicalExtractor | None = None,
         evaluator: ExtractionEvaluator | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``config``: the profile ``batch`` without one. ``model`` answers both roles where no other does."""
         self.config = config or LOOP_PROFILES["batch"]
@@ -148,7 +145,6 @@ class ReliabilityLoop:
         self._extractor = extractor or ClinicalExtractor(default_model)
         self._evaluator = evaluator or ExtractionEvaluator(default_model)
         self._optimizer = ExtractionOptimizer()
-        self._clock = clock
 
     async def execute(
         self,
@@ -158,7 +154,7 @@ class ReliabilityLoop:
         on_progress: ProgressCallback | None = None,
     ) -> ReliabilityLoopResult:
         """Fill in the template from these pages, which are readable."""
-        started_at = self._clock()
+        started_at = time.monotonic()
         deadline = asyncio.get_running_loop().time() + self.config.timeout_seconds
         report = ClinicalReport([bundle.page(iteration_number) for iteration_number in page_numbers])
         report_facts = collect_report_facts(template, report)
@@ -178,9 +174,11 @@ class ReliabilityLoop:
             if attempt is None or evaluation is None:
                 reason = TIMED_OUT
                 break
-            previous_score = history[-1].score.overall if history else None
-            history.append(_build_iteration(iteration_number, attempt, evaluation, previous_score))
-            current_score = evaluation.score.overall
+            previous_score, current_score = history[-1].score.overall if history else None, evaluation.score.overall
+            improvement = None
+            if previous_score is not None and current_score is not None:
+                improvement = round(current_score - previous_score, 4)
+            history.append(LoopIteration(iteration_number, attempt, evaluation.score, evaluation.feedback, improvement))
             _log_iteration(bundle, history[-1])
             if on_progress:
                 on_progress(iteration_number, current_score)
@@ -194,7 +192,7 @@ class ReliabilityLoop:
             retry = RetryContext(evaluation.feedback, attempt.fields, iteration_number, self.config.quality_threshold)
         best = _select_best_iteration(history)
         met_threshold = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
-        seconds = self._clock() - started_at
+        seconds = time.monotonic() - started_at
         return ReliabilityLoopResult(best, tuple(history), met_threshold, reason, seconds, failure)
 
 
@@ -215,14 +213,6 @@ async def _await_until(deadline: float, call: Awaitable[CallResult]) -> CallResu
             return await call
     except TimeoutError:
         return None
-
-
-def _build_iteration(
-    iteration_number: int, attempt: ClinicalAttempt, evaluation: Evaluation, previous_score: float | None
-) -> LoopIteration:
-    current_score = evaluation.score.overall
-    improvement = None if previous_score is None or current_score is None else round(current_score - previous_score, 4)
-    return LoopIteration(iteration_number, attempt, evaluation.score, evaluation.feedback, improvement)
 
 
 def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | None:
@@ -292,16 +282,15 @@ def build_extraction(
     loop_issues = [result.failure] if result.failure else []
     if not result.met_threshold:
         loop_issues.append(_build_threshold_issue(result, template))
-    if result.best and has_no_required_fields(result.best.attempt):
-        loop_issues.append(_build_no_fields_issue(template))
     if result.best:
+        if has_no_required_fields(result.best.attempt):
+            loop_issues.append(_build_no_fields_issue(template))
         loop_issues += [
             _build_unsure_issue(name, result.best.attempt.fields[name], template)
             for name in list_unsure_fields(result.best.attempt)
         ]
     issues = _number_issues([*page_issues, *loop_issues, *open_issues, *repaired_issues])
     issue_ids = {_make_issue_key(issue): issue.issue_id for issue in issues}
-    fields = _complete_fields(template, result.best)
     score = result.final_score
     return Extraction(
         template=template.name,
@@ -316,7 +305,7 @@ def build_extraction(
         history=tuple(_build_iteration_record(iteration, template, issue_ids) for iteration in result.history),
         issues=tuple(issues),
         decision="ESCALATE_TO_SME" if page_issues else result.decision,
-        fields=fields,
+        fields=_complete_fields(template, result.best),
     )
 
 
@@ -372,30 +361,20 @@ def _list_issues(iteration: LoopIteration, template: FieldTemplate) -> list[Issu
     evaluation_issues = [issue for issue in iteration.feedback.issues if issue.field not in ungrounded_names]
     return [
         *iteration.attempt.grounding_issues,
-        *(
-            _build_issue(issue.severity, issue.field, issue.description, issue.suggested_fix, iteration, template)
-            for issue in evaluation_issues
-        ),
+        *(_build_issue(issue, iteration, template) for issue in evaluation_issues),
     ]
 
 
-def _build_issue(
-    severity: EvaluationSeverity,
-    field_name: str,
-    description: str,
-    suggested_fix: str,
-    iteration: LoopIteration,
-    template: FieldTemplate,
-) -> Issue:
-    value = iteration.attempt.fields.get(field_name)
-    is_missing = not get_found_values(iteration.attempt.fields, get_base_field_name(field_name))
+def _build_issue(issue: EvaluationIssue, iteration: LoopIteration, template: FieldTemplate) -> Issue:
+    value = iteration.attempt.fields.get(issue.field)
+    is_missing = not get_found_values(iteration.attempt.fields, get_base_field_name(issue.field))
     return Issue.create(
         "evaluator",
         "EXTRACTION-MISSING" if is_missing else "EXTRACTION-VALUE",
-        _ISSUE_SEVERITIES[severity],
-        description,
-        location=field_name,
-        suggested_fix=suggested_fix,
+        _ISSUE_SEVERITIES[issue.severity],
+        issue.description,
+        location=issue.field,
+        suggested_fix=issue.suggested_fix,
         document_type=template.document_type,
         page=value.page if value else None,
         quote=value.quote if value else None,

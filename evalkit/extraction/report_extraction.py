@@ -11,14 +11,14 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.quality import MIN_READABLE_SCORE
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.extraction.field_template import FieldTemplate, get_field_template, list_field_templates
-from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.reliability_loop import (
-    ProgressCallback,
     ReliabilityLoop,
     ReliabilityLoopResult,
     build_extraction,
@@ -30,7 +30,6 @@ log = logging.getLogger(__name__)
 MAX_CONCURRENT_LOOPS = 4
 """Loops of one document under way: each has a deadline, which is not for waiting until the others have asked."""
 UNREADABLE_MESSAGE = "Document quality too low for extraction"
-_BETTER_SCAN_ADVICE = "Upload a clearer scan; Use PDF instead of photo"
 
 
 @dataclass(frozen=True)
@@ -46,71 +45,55 @@ class ReportPages:
     """Instead of what the type and the text say."""
 
 
-@dataclass(frozen=True)
-class ExtractedReport:
-    """One report's fields, and what was answered for them."""
-
-    extraction: Extraction
-    result: ReliabilityLoopResult
-
-
 async def extract_reports(
-    bundle: DocumentBundle,
-    reports: Sequence[ReportPages],
-    loop: ReliabilityLoop,
-    on_progress: ProgressCallback | None = None,
-) -> tuple[ExtractedReport, ...]:
+    bundle: DocumentBundle, reports: Sequence[ReportPages], loop: ReliabilityLoop
+) -> list[Extraction]:
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
-    ordered = sorted(reports, key=lambda report: report.start_page)
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
 
-    async def run_loop(report: ReportPages) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+    async def extract_in_turn(report: ReportPages) -> Extraction:
         async with semaphore:
-            return await _extract_report(bundle, report, loop, on_progress)
+            return await _extract_report(bundle, report, loop)
 
-    results = await asyncio.gather(*map(run_loop, ordered))
-    return tuple(
-        ExtractedReport(
-            build_extraction(
-                result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
-            ),
-            result,
-        )
-        for report, (template, result, page_issues) in zip(ordered, results, strict=True)
-    )
+    return await asyncio.gather(*map(extract_in_turn, sorted(reports, key=lambda report: report.start_page)))
 
 
-async def _extract_report(
-    bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop, on_progress: ProgressCallback | None
-) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+async def _extract_report(bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop) -> Extraction:
     pages = list(bundle.iter_pages(report.start_page, report.end_page))
     readable = [page for page in pages if is_readable_page(page)]
+    unreadable = [page for page in pages if not is_readable_page(page)]
     template = (
         get_field_template(report.template_name)
         if report.template_name
         else choose_clinical_template(report.document_type, readable)
     )
-    page_issues = _list_unreadable_issues([page for page in pages if not is_readable_page(page)], report)
-    if not any(page.text.strip() for page in readable):
+    problems = list(dict.fromkeys(problem for page in unreadable for problem in page.problems))
+    reason = "; ".join(problems[:3]) or "no text could be read on it"
+    page_issues = [_build_unreadable_issue(unreadable, report, reason)] if unreadable else []
+    if any(page.text.strip() for page in readable):
+        result = await loop.execute(bundle, [page.page_num for page in readable], template)
+        _log_alerts(bundle, result)
+    else:
         result = ReliabilityLoopResult(None, (), False, UNREADABLE_MESSAGE, 0.0)
-        return template, result, page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
-    page_numbers = [page.page_num for page in readable]
-    result = await loop.execute(bundle, page_numbers, template, on_progress)
-    _log_alerts(bundle, result)
-    return template, result, page_issues
+        page_issues = page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
+    return build_extraction(
+        result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
+    )
 
 
 def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
-    """What of this report is beyond the thresholds of specification 002, section 8.1; the rate is of many reports."""
-    for metric in compute_loop_metrics([result]):
-        if metric.alert_count and metric.name != "marc.threshold_met_rate":
+    """Log what of this report is beyond the thresholds of specification 002, section 8.1."""
+    for metric in LOOP_METRICS:
+        values = metric.measure(result)
+        if any(map(metric.is_alert, values)):
             alert = {
                 "event": "marc_alert",
                 "documentId": bundle.sha256[:12],
                 "metric": metric.name,
                 "because": metric.alert_message,
+                "value": round(fmean(values), 4),
             }
-            log.warning("%s", json.dumps(alert | {"value": round(metric.value, 4)}))
+            log.warning("%s", json.dumps(alert))
 
 
 def is_readable_page(page: Page) -> bool:
@@ -135,13 +118,6 @@ def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> Field
     return best if len(candidates) == 1 or sign_counts[best.name] >= 2 else default_template
 
 
-def _list_unreadable_issues(pages: Sequence[Page], report: ReportPages) -> list[Issue]:
-    if not pages:
-        return []
-    problems = list(dict.fromkeys(problem for page in pages for problem in page.problems))
-    return [_build_unreadable_issue(pages, report, "; ".join(problems[:3]) or "no text could be read on it")]
-
-
 def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: str) -> Issue:
     numbers = ", ".join(str(page.page_num) for page in pages[:20])
     return Issue.create(
@@ -150,7 +126,7 @@ def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: 
         IssueSeverity.BLOCKER,
         f"{UNREADABLE_MESSAGE} (page {numbers}): {reason}",
         location=f"pages {report.start_page}-{report.end_page}",
-        suggested_fix=_BETTER_SCAN_ADVICE,
+        suggested_fix="Upload a clearer scan; Use PDF instead of photo",
         document_type=report.document_type,
         page=pages[0].page_num if pages else report.start_page,
     )

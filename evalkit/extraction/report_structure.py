@@ -95,19 +95,13 @@ class ClinicalReport:
         """In reading order; one that is continued on the next page is one part."""
         sections: list[ReportSection] = []
         for line in self.lines:
-            span = line.page, line.start, line.end
             if not line.section or line.kind == "heading":
                 continue
-            if sections and sections[-1].name == line.section:
-                last_span = sections[-1].spans[-1]
-                joined_spans = (
-                    (*sections[-1].spans[:-1], (last_span[0], last_span[1], line.end))
-                    if last_span[0] is line.page
-                    else (*sections[-1].spans, span)
-                )
-                sections[-1] = ReportSection(line.section, joined_spans)
-            else:
-                sections.append(ReportSection(line.section, (span,)))
+            is_continued = bool(sections) and sections[-1].name == line.section
+            spans = list(sections.pop().spans) if is_continued else []
+            is_same_page = bool(spans) and spans[-1][0] is line.page
+            start = spans.pop()[1] if is_same_page else line.start
+            sections.append(ReportSection(line.section, (*spans, (line.page, start, line.end))))
         return tuple(sections)
 
     @cached_property

@@ -14,7 +14,7 @@ from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.search import find_line_boxes
-from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
 from evalkit.grounding.locate import QuoteLocator, find_occurrences
@@ -45,14 +45,6 @@ class FieldClaim:
     """As ``span``, of an entry of several lines, between which the page's text may have others."""
 
 
-@dataclass(frozen=True)
-class GroundedValue:
-    """The value as the page has it, and what is wrong with the claim."""
-
-    field_value: FieldValue
-    issue: Issue | None = None
-
-
 def ground_claim(
     claim: FieldClaim,
     field: TemplateField,
@@ -60,31 +52,27 @@ def ground_claim(
     locator: QuoteLocator,
     page_numbers: Sequence[int],
     agent: Agent,
-) -> GroundedValue:
-    """The claim as far as the document's ``page_numbers`` bear it out.
+) -> tuple[FieldValue, Issue | None]:
+    """The claim as far as the document's ``page_numbers`` bear it out, and what is wrong with it.
 
     A value that is not in the field's format keeps its own words: the judge tells about that, not the proof.
     """
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
-        return GroundedValue(NOT_PRESENT_VALUE.model_copy(update={"status": status, "confidence": claim.confidence}))
-    status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND
-    if lines := _find_entry_lines(claim, field, bundle, page_numbers):
-        return GroundedValue(_build_field_value(field, claim, lines, status))
-    place = next(_iter_places(claim, field, bundle, locator, page_numbers), None)
-    if place is None:
+        return FieldValue(status=status, confidence=claim.confidence), None
+    lines = _find_entry_lines(claim, field, bundle, page_numbers)
+    places = lines or list(islice(_iter_places(claim, field, bundle, locator, page_numbers), 1))
+    if not places:
         return _report_absent_value(claim, field, locator, page_numbers, agent)
-    return GroundedValue(_build_field_value(field, claim, [place], status))
+    return _build_field_value(field, claim, places), None
 
 
-def _build_field_value(
-    field: TemplateField, claim: FieldClaim, places: Sequence[tuple[Page, int, int]], status: FieldStatus
-) -> FieldValue:
+def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence[tuple[Page, int, int]]) -> FieldValue:
     value, (first_page, start, end) = claim.value or "", places[0]
     raw = "\n".join(page.text[start:end] for page, start, end in places)
     normal_value = field.normalise(raw) if field.format not in _PLAIN_FORMATS else None
     return FieldValue(
-        status=status,
+        status=FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND,
         value=normal_value or field.normalise(value) or " ".join(value.split()),
         raw=raw,
         page=first_page.page_num,
@@ -203,7 +191,7 @@ def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised
 
 def _report_absent_value(
     claim: FieldClaim, field: TemplateField, locator: QuoteLocator, page_numbers: Sequence[int], agent: Agent
-) -> GroundedValue:
+) -> tuple[FieldValue, Issue]:
     """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""
     quote = claim.raw or claim.value or ""
     located = locator.locate(quote, _choose_first_page(claim, page_numbers))
@@ -230,7 +218,7 @@ def _report_absent_value(
         boxes=located.boxes,
     )
     status = FieldStatus.AMBIGUOUS if is_doubtful else FieldStatus.NOT_PRESENT
-    return GroundedValue(FieldValue(status=status, page=located.page_number if is_doubtful else None), issue)
+    return FieldValue(status=status, page=located.page_number if is_doubtful else None), issue
 
 
 def _extract_passage(page: Page, start: int, end: int) -> str:

@@ -78,12 +78,11 @@ class FieldExtractor:
         if self.template is None or self.template.kind == "tax":
             pages = None if fixed_template_name else find_form_pages(bundle, include_all=self.tax_year is not None)
             form_filling = FormFiller(model, tax_year=self.tax_year, template_name=fixed_template_name)
-            extractions += [outcome.extraction for outcome in await form_filling.fill(bundle, pages)]
+            extractions += await form_filling.fill(bundle, pages)
             pages_of_forms = range(1, bundle.total_pages + 1) if pages is None else pages
         if len(pages_of_forms) < bundle.total_pages:
             reports = await self._find_report_pages(bundle, model, set(pages_of_forms), classification)
-            report_extractions = await extract_reports(bundle, reports, self._create_reliability_loop(model))
-            extractions += [outcome.extraction for outcome in report_extractions]
+            extractions += await extract_reports(bundle, reports, self._create_reliability_loop(model))
         return tuple(
             _renumber_issues(sorted(extractions, key=lambda extraction: (extraction.start_page, extraction.end_page)))
         ), model.summarise_usage()

@@ -36,7 +36,6 @@ from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
     TemplateReviewLoop,
     TemplateReviewResult,
-    run_in_thread,
 )
 from evalkit.store import (
     BUNDLES_FOLDER,
@@ -166,7 +165,7 @@ async def _build_template(bundle: DocumentBundle, pdf: Path, settings: Settings)
     async with ModelSession(settings, for_template_review=True) as model_session:
         builder = model_session.model.get_model("builder")
         pictures = render_pictures(pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
-        return await build_best_template(builder, bundle, page_images=pictures, run_in_thread=run_in_thread)
+        return await build_best_template(builder, bundle, page_images=pictures)
 
 
 def create_review_rules(settings: Settings) -> ReviewLoopConfig:

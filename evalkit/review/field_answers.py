@@ -224,13 +224,13 @@ def _locate_answer(
         range(max(form.start_page, 1), min(form.end_page, bundle.total_pages) + 1),
     )
     claim = FieldClaim(answer.value, page=agent_value.page, is_ambiguous=answer.status is FieldStatus.AMBIGUOUS)
-    verified = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
+    verified_value, issue = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
     if (
-        verified.issue is None
-        and verified.field_value.value == answer.value
+        issue is None
+        and verified_value.value == answer.value
         and _has_single_place(answer.value, field, bundle, page_numbers)
     ):
-        return verified.field_value
+        return verified_value
     # The expert has read it where the reader could not, or it stands in several boxes: it is true all the same, and no
     # place is made up for it.
     return FieldValue(status=answer.status, value=answer.value, confidence=1.0)

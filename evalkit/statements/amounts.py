@@ -38,7 +38,6 @@ class Amount(NamedTuple):
     magnitude: Decimal
     """Never below zero."""
     sign_mark: SignMark | None
-    has_cents: bool
     is_ocr_corrected: bool = False
     """A sign that an engine misread was taken for another."""
 
@@ -62,8 +61,8 @@ def parse_amount(
     separator may be misread, and where amounts stand below one another (``is_in_column``) lost; the amount says so.
 
     >>> parse_amount("$1,234.56", ".")
-    Amount(magnitude=Decimal('1234.56'), sign_mark=None, has_cents=True, is_ocr_corrected=False)
-    >>> parse_amount("(500.00)", ".")[:2], parse_amount("27l97", ".", is_recognised=True, is_in_column=True)[::3]
+    Amount(magnitude=Decimal('1234.56'), sign_mark=None, is_ocr_corrected=False)
+    >>> parse_amount("(500.00)", ".")[:2], parse_amount("27l97", ".", is_recognised=True, is_in_column=True)[::2]
     ((Decimal('500.00'), 'parentheses'), (Decimal('271.97'), True))
     >>> parse_amount("1.234,56-", ",").sign_mark, parse_amount("1 234,56 CR", ",").sign_mark, parse_amount("-171", ".", cents_optional=True).sign_mark
     ('trailing_minus', 'cr', 'minus')
@@ -91,9 +90,7 @@ def _parse_exact_amount(text: str, decimal_separator: DecimalSeparator, *, cents
     if not digits_match or not (digits_match["cents"] or (cents_optional and digits_match["whole"])):
         return None
     whole = re.sub(r"\D", "", digits_match["whole"]) or "0"
-    return Amount(
-        Decimal(f"{whole}.{digits_match['cents'] or '00'}"), _find_sign_mark(match), digits_match["cents"] is not None
-    )
+    return Amount(Decimal(f"{whole}.{digits_match['cents'] or '00'}"), _find_sign_mark(match))
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
+from evalkit.statements.reconciliation import ReconciliationReport, SumCheck, reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_parser import LeftoverText, ParsedStatement, parse_statement_lines
 from evalkit.statements.statement_template import StatementTemplate
@@ -39,10 +39,14 @@ class AppliedTemplate:
         return cls(template, lines_by_page, statement, reconcile_statement(template, statement))
 
     @property
+    def sum_checks(self) -> list[SumCheck]:
+        """The checks of sums; rows that the bank repeats are none."""
+        return [check for check in self.reconciliation.checks if check.name != "repeated_rows"]
+
+    @property
     def has_all_sums_met(self) -> bool:
-        """Whether there are sums, and all of them are met; rows that the bank repeats are no sum."""
-        sum_results = [check.is_met for check in self.reconciliation.checks if check.name != "repeated_rows"]
-        return bool(sum_results) and all(sum_results)
+        """Whether there are sums, and all of them are met."""
+        return bool(self.sum_checks) and all(check.is_met for check in self.sum_checks)
 
     def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
         """What was left over for one of these reasons."""

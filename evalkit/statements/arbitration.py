@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
@@ -41,11 +42,7 @@ _SEVERITY_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "hig
 _MAX_SENTENCE_LENGTH = 500
 
 
-class _ArbitrationModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Resolution(_ArbitrationModel):
+class Resolution(LazyStrictRecord):
     """One disagreement, settled."""
 
     issue_id: str
@@ -55,7 +52,7 @@ class Resolution(_ArbitrationModel):
     reasoning: str = ""
 
 
-class ArbitrationReport(_ArbitrationModel):
+class ArbitrationReport(LazyStrictRecord):
     """All disagreements of two reports."""
 
     arbitration_id: str
@@ -79,10 +76,8 @@ class ArbitrationReport(_ArbitrationModel):
         return self.model_dump(mode="json")
 
 
-class SaidResolution(BaseModel):
+class SaidResolution(BaseModel, frozen=True):
     """What a model that arbitrates says of one disagreement."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     issue_id: str
     reasoning: str = ""
@@ -91,10 +86,8 @@ class SaidResolution(BaseModel):
     confidence: float = Field(ge=0, le=1)
 
 
-class ArbitratorAnswer(BaseModel):
+class ArbitratorAnswer(BaseModel, frozen=True):
     """What a model that arbitrates says; the reasoning comes first."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
     resolutions: tuple[SaidResolution, ...] = Field(max_length=200)
@@ -106,18 +99,16 @@ def find_disputed_issues(
     layout_report: ReviewerReport, semantic_report: ReviewerReport
 ) -> list[tuple[TemplateIssue, WinningReviewer]]:
     """The issues that only one of the two found, with who did."""
-    disputed_issues: list[tuple[TemplateIssue, WinningReviewer]] = []
     sides: tuple[tuple[ReviewerReport, ReviewerReport, WinningReviewer], ...] = (
         (layout_report, semantic_report, "layout_geometry"),
         (semantic_report, layout_report, "semantic_financial"),
     )
-    for own_report, other_report, reviewer in sides:
-        disputed_issues += [
-            (issue, reviewer)
-            for issue in own_report.issues
-            if not any(are_duplicates(issue, other_issue) for other_issue in other_report.issues)
-        ]
-    return disputed_issues
+    return [
+        (issue, reviewer)
+        for own_report, other_report, reviewer in sides
+        for issue in own_report.issues
+        if not any(are_duplicates(issue, other_issue) for other_issue in other_report.issues)
+    ]
 
 
 def has_critical_issue(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
@@ -233,25 +224,16 @@ def _resolve_disputed_issue(
 def _resolve_by_rules(issue: TemplateIssue, reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
     """What the rules alone say."""
     expert = EXPERT_BY_CATEGORY[issue.category]
+    decision: tuple[WinningReviewer, FinalSeverity, float, str]
     if is_measured:
-        winner, severity, confidence, reasoning = reviewer, issue.severity, 1.0, "it was measured"
+        decision = reviewer, issue.severity, 1.0, "it was measured"
     elif expert == reviewer:
-        winner, severity, confidence, reasoning = (
-            reviewer,
-            issue.severity,
-            issue.confidence,
-            "the reviewer of this field found it",
-        )
+        decision = reviewer, issue.severity, issue.confidence, "the reviewer of this field found it"
     elif expert == "neither":
-        winner, severity, confidence, reasoning = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
+        decision = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
     else:
-        return Resolution(
-            issue_id=issue.issue_id,
-            winning_reviewer=expert,
-            final_severity="dismissed",
-            confidence=1 - issue.confidence / 2,
-            reasoning="the reviewer of this field did not find it",
-        )
+        decision = expert, "dismissed", 1 - issue.confidence / 2, "the reviewer of this field did not find it"
+    winner, severity, confidence, reasoning = decision
     return Resolution(
         issue_id=issue.issue_id,
         winning_reviewer=winner,

@@ -8,8 +8,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
+from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,10 +48,8 @@ LinePattern = Annotated[str, AfterValidator(validate_pattern)]
 """A regular expression, of which small and capital letters are the same."""
 
 
-class BankVocabulary(BaseModel):
+class BankVocabulary(StrictRecord):
     """Patterns by what they name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     columns: dict[str, LinePattern]
     """A column's name in a template → what its title says."""

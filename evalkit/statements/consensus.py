@@ -1,4 +1,4 @@
-"""What two reports say together: pass criteria, consensus, issues that are one, and how many are shown.
+"""What two reports say together: pass criteria, consensus, when two issues are one, and how many are shown.
 
 Specification 004, "Pass Criteria", "Consensus Rules", "Issue Deduplication", "Issue Category Caps"; ruling 18 of the
 contract: caps limit what is shown, not what is counted.
@@ -78,53 +78,6 @@ def are_duplicates(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
     if location and other_location and location != other_location:
         return False
     return fuzz.token_set_ratio(issue.message, other_issue.message) / 100 > _MIN_MESSAGE_SIMILARITY
-
-
-class MergedIssue(NamedTuple):
-    """An issue, and who reported it."""
-
-    issue: TemplateIssue
-    reported_by: tuple[str, ...]
-
-
-def merge_issues(reports: Sequence[tuple[str, Sequence[TemplateIssue]]]) -> list[MergedIssue]:
-    """The issues of all reviewers, each fault once, in the order in which they were first told.
-
-    Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
-    reviewer's issues are told in like words, and are as many faults: only equal words are one there.
-    """
-    merged_issues: list[MergedIssue] = []
-    for reviewer, issues in reports:
-        for issue in issues:
-            position = next(
-                (
-                    position
-                    for position, merged_issue in enumerate(merged_issues)
-                    if _is_same_fault(merged_issue, issue, reviewer)
-                ),
-                None,
-            )
-            if position is None:
-                merged_issues.append(MergedIssue(issue, (reviewer,)))
-            else:
-                merged_issues[position] = _merge_into_issue(merged_issues[position], issue, reviewer)
-    return merged_issues
-
-
-def _is_same_fault(merged_issue: MergedIssue, issue: TemplateIssue, reviewer: str) -> bool:
-    is_other_reviewer = reviewer not in merged_issue.reported_by
-    return are_duplicates(merged_issue.issue, issue) and (
-        is_other_reviewer or merged_issue.issue.message == issue.message
-    )
-
-
-def _merge_into_issue(merged_issue: MergedIssue, issue: TemplateIssue, reviewer: str) -> MergedIssue:
-    fixes = dict.fromkeys(filter(None, (merged_issue.issue.suggested_fix, issue.suggested_fix)))
-    worst_issue = max(merged_issue.issue, issue, key=lambda candidate: SeverityRank[candidate.severity])
-    combined_issue = merged_issue.issue.model_copy(
-        update={"severity": worst_issue.severity, "suggested_fix": "; ".join(fixes)}
-    )
-    return MergedIssue(combined_issue, tuple(dict.fromkeys((*merged_issue.reported_by, reviewer))))
 
 
 def cap_issues(

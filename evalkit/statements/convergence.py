@@ -53,18 +53,15 @@ class ConvergenceBand(NamedTuple):
     when: Callable[[float, float], bool]
     """Of the score, and of that below which it is diverging."""
     status: ConvergenceStatus
-    action: str
 
 
 CONVERGENCE_BANDS = (
-    #    score                       status        action
-    ConvergenceBand(lambda score, diverging_below: score > 0.5, "converging", "continue"),
-    ConvergenceBand(lambda score, diverging_below: score >= 0.0, "slow", "continue with a warning"),
-    ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled", "one more attempt"),
-    ConvergenceBand(lambda score, diverging_below: True, "diverging", "escalate to a person"),
+    #    score                                                                    status
+    ConvergenceBand(lambda score, diverging_below: score > 0.5, "converging"),
+    ConvergenceBand(lambda score, diverging_below: score >= 0.0, "slow"),
+    ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled"),
+    ConvergenceBand(lambda score, diverging_below: True, "diverging"),
 )
-_FIRST_ATTEMPT_BAND = ConvergenceBand(lambda score, diverging_below: True, "first", "continue")
-
 #: So many attempts may follow the first one. Diverging is listed with 1 by the specification, and escalates at once.
 MAX_RETRIES_BY_SCENARIO: Mapping[RetryScenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
 
@@ -87,17 +84,11 @@ def measure_convergence(
     )
 
 
-def select_band(state: ConvergenceState, diverging_below: float = DIVERGING_BELOW) -> ConvergenceBand:
-    """The first band that holds; none on the first attempt."""
-    return (
-        _FIRST_ATTEMPT_BAND
-        if state.attempt == 1
-        else next(
-            convergence_band
-            for convergence_band in CONVERGENCE_BANDS
-            if convergence_band.when(state.convergence_score, diverging_below)
-        )
-    )
+def select_convergence_status(state: ConvergenceState, diverging_below: float = DIVERGING_BELOW) -> ConvergenceStatus:
+    """That of the first band that holds; none holds on the first attempt."""
+    if state.attempt == 1:
+        return "first"
+    return next(band.status for band in CONVERGENCE_BANDS if band.when(state.convergence_score, diverging_below))
 
 
 class EscalationSituation(NamedTuple):

@@ -144,17 +144,13 @@ def _find_date_matches(text: str, date_format: str) -> Iterator[tuple[re.Match[s
 
 
 def _build_partial_date(parts: dict[str, str | None]) -> PartialDate | None:
-    month_name = parts.get("b")
-    month = _parse_month(month_name) if month_name else int(parts.get("m") or 0)
+    month_name = (parts.get("b") or "").casefold()
+    named_month = _MONTH_BY_NAME.get(month_name[:4]) or _MONTH_BY_NAME.get(month_name[:3])
+    month = named_month or int(parts.get("m") or 0)
     short_year = parts.get("y")
     year = int(parts["Y"] or 0) if parts.get("Y") else _CURRENT_CENTURY + int(short_year) if short_year else None
     day = PartialDate(year, month, int(parts["d"] or 0))
     return day if month >= 1 and day.resolve_in_year(year or _CURRENT_CENTURY) else None  # 2000 has a 29 February
-
-
-def _parse_month(month_name: str) -> int:
-    folded_name = month_name.casefold()
-    return _MONTH_BY_NAME.get(folded_name[:4], 0) or _MONTH_BY_NAME.get(folded_name[:3], 0)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import parse_amount
@@ -11,7 +12,8 @@ from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
 from evalkit.statements.dates import has_year, parse_partial_date
 from evalkit.statements.layout_survey import find_period_labels, survey_layout
-from evalkit.statements.reconciliation import SumCheck
+from evalkit.statements.reviewer_report import TemplateIssueCategory
+from evalkit.statements.statement_parser import LeftoverReason
 from evalkit.statements.statement_template import ColumnName, StatementTemplate
 from evalkit.statements.statement_template import Reconciliation as Printed
 from evalkit.statements.table_row import TableRow
@@ -32,45 +34,56 @@ _CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
 _MIN_KNOWN_TITLES = 3
 
 
-def _find_unreadable_dates(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    if leftovers := applied_template.select_leftovers("its date cannot be read"):
-        yield TemplateFinding(
-            "high", "date_format", f"the dates of {len(leftovers)} rows cannot be read", leftovers[0].page, "dates"
-        )
-    if leftovers := applied_template.select_leftovers("its year is not known"):
-        yield TemplateFinding(
-            "high", "date_format", f"the year of {len(leftovers)} rows cannot be told", leftovers[0].page, "dates"
-        )
+class _LeftoverRule(NamedTuple):
+    """What rows that were left over for a reason say of the template."""
+
+    reason: LeftoverReason
+    category: TemplateIssueCategory
+    message: str
+    location: str
 
 
-def _find_incomplete_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
-    reasons = ("it has an amount and no date", "it has a date and no amount", "it does not say what it was")
-    for reason in reasons:
-        if leftovers := applied_template.select_leftovers(reason):
-            yield TemplateFinding(
-                "high", "column_mapping", f"{len(leftovers)} rows are not read: {reason}", leftovers[0].page, "columns"
-            )
-    if leftovers := applied_template.select_leftovers("no heading says which way the money went"):
-        yield TemplateFinding(
-            "high", "sign_logic", f"the signs of {len(leftovers)} rows are not known", leftovers[0].page, "amounts"
-        )
+_LEFTOVER_RULES = (
+    _LeftoverRule("its date cannot be read", "date_format", "the dates of {count} rows cannot be read", "dates"),
+    _LeftoverRule("its year is not known", "date_format", "the year of {count} rows cannot be told", "dates"),
+    _LeftoverRule(
+        "it has an amount and no date",
+        "column_mapping",
+        "{count} rows are not read: it has an amount and no date",
+        "columns",
+    ),
+    _LeftoverRule(
+        "it has a date and no amount",
+        "column_mapping",
+        "{count} rows are not read: it has a date and no amount",
+        "columns",
+    ),
+    _LeftoverRule(
+        "it does not say what it was",
+        "column_mapping",
+        "{count} rows are not read: it does not say what it was",
+        "columns",
+    ),
+    _LeftoverRule(
+        "no heading says which way the money went", "sign_logic", "the signs of {count} rows are not known", "amounts"
+    ),
+)
+
+
+def _find_unread_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for rule in _LEFTOVER_RULES:
+        if leftovers := applied_template.select_leftovers(rule.reason):
+            message = rule.message.format(count=len(leftovers))
+            yield TemplateFinding("high", rule.category, message, leftovers[0].page, rule.location)
 
 
 def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
     yield from _find_unused_sums(applied_template)
-    unmet_checks = [check for check in _select_sum_checks(applied_template) if not check.is_met]
-    if unmet_checks:
-        explanation = next(
-            (
-                finding
-                for finding, other_template in _generate_alternatives(applied_template.template)
-                if _has_met_sums_with(applied_template, other_template)
-            ),
-            None,
-        )
-        if explanation:
-            yield explanation
+    unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
+    for finding, other_template in _generate_alternatives(applied_template.template) if unmet_checks else ():
+        if applied_template.apply_other_template(other_template).has_all_sums_met:
+            yield finding
             return
     for check in unmet_checks:
         message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
@@ -79,12 +92,12 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
 
 def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Sums that are printed and not used: what the template reads is held against them all the same."""
-    own_checks, layout = _select_sum_checks(applied_template), survey_layout(applied_template.lines_by_page)
+    own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
     sum_labels = derive_sum_labels(layout) if layout else Printed()
     applied_with_all_sums = applied_template.apply_other_template(
         applied_template.template.model_copy(update={"reconciliation": sum_labels})
     )
-    printed_checks = _select_sum_checks(applied_with_all_sums)
+    printed_checks = applied_with_all_sums.sum_checks
     lost_row_count = len(applied_with_all_sums.statement.transactions) - len(applied_template.statement.transactions)
     unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
         check.account for check in own_checks
@@ -106,15 +119,6 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
                 yield TemplateFinding(
                     "high", "reconciliation_strategy", message, check.page, "reconciliation", suggested_fix
                 )
-
-
-def _select_sum_checks(applied_template: AppliedTemplate) -> list[SumCheck]:
-    """The checks of sums; rows that the bank repeats are none."""
-    return [check for check in applied_template.reconciliation.checks if check.name != "repeated_rows"]
-
-
-def _has_met_sums_with(applied_template: AppliedTemplate, other_template: StatementTemplate) -> bool:
-    return applied_template.apply_other_template(other_template).has_all_sums_met
 
 
 def _generate_alternatives(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
@@ -245,11 +249,10 @@ def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFi
 
 
 def _find_repeated_page_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    message = "rows of earlier pages are repeated"
     for check in applied_template.reconciliation.checks:
         if check.name == "repeated_rows":
-            yield TemplateFinding(
-                "medium", "reconciliation_strategy", "rows of earlier pages are repeated", check.page, "rows"
-            )
+            yield TemplateFinding("medium", "reconciliation_strategy", message, check.page, "rows")
 
 
 def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -300,18 +303,13 @@ def _exchange_columns(
 
 
 FINANCIAL_CHECKS = (
-    *(
-        _find_unreadable_dates,
-        _find_incomplete_rows,
-        _find_unmet_sums,
-        _find_repeated_page_rows,
-        _find_ocr_corrected_amounts,
-    ),
-    *(
-        _find_extra_blanks,
-        _find_unplaced_amounts,
-        _find_missed_check_numbers,
-        _find_unused_date_formats,
-        _find_guessed_year,
-    ),
+    _find_unread_rows,
+    _find_unmet_sums,
+    _find_repeated_page_rows,
+    _find_ocr_corrected_amounts,
+    _find_extra_blanks,
+    _find_unplaced_amounts,
+    _find_missed_check_numbers,
+    _find_unused_date_formats,
+    _find_guessed_year,
 )

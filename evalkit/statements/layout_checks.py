@@ -65,18 +65,21 @@ def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[Templat
 
 def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
     """Whether the rows have words in the column that stand outside of the region's sides."""
-    for page_number, lines in enumerate(applied_template.lines_by_page, 1):
-        for box in applied_template.template.find_region_boxes(page_number, len(applied_template.lines_by_page)):
-            if (box[0], box[2]) != (left_edge, right_edge):
-                continue
-            for line in lines:
-                is_row = box[1] <= line.level_y <= box[3] and TableRow(applied_template.template, line).day is not None
-                if is_row and any(
-                    column.x[0] <= word.middle_x < column.x[1] and not left_edge <= word.middle_x <= right_edge
-                    for word in line.words
-                ):
-                    return True
-    return False
+    template, lines_by_page = applied_template.template, applied_template.lines_by_page
+    row_lines = (
+        line
+        for page_number, lines in enumerate(lines_by_page, 1)
+        for box in template.find_region_boxes(page_number, len(lines_by_page))
+        for line in lines
+        if (box[0], box[2]) == (left_edge, right_edge)
+        and box[1] <= line.level_y <= box[3]
+        and TableRow(template, line).day is not None
+    )
+    return any(
+        column.x[0] <= word.middle_x < column.x[1] and not left_edge <= word.middle_x <= right_edge
+        for line in row_lines
+        for word in line.words
+    )
 
 
 def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:

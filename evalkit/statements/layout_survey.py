@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from evalkit.statements.amounts import Amount, DecimalSeparator, SignMark, parse_amount
+from evalkit.statements.amounts import DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
 from evalkit.statements.dates import DATE_FORMATS, find_partial_dates, has_year, parse_partial_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, find_labelled_texts
@@ -41,12 +41,11 @@ class PlacedText:
 
     line: TextLine
     words: tuple[PageWord, ...]
-    amount: Amount | None = None
 
     @property
     def text(self) -> str:
         """As it is written."""
-        return _join_words(self.words)
+        return " ".join(word.text for word in self.words)
 
     @property
     def x0(self) -> float:
@@ -88,12 +87,22 @@ class LayoutSurvey:
     """The lines with the columns' titles, on all pages."""
     labelled_amounts: tuple[tuple[TextLine, LabelledAmount], ...]
     """Labelled sums."""
-    sign_marks: frozenset[SignMark] = field(default=frozenset())
-    """Of all amounts of rows."""
 
     def is_row_start(self, line: TextLine) -> bool:
         """Whether a row begins in the line."""
-        return id(line) in {id(placed_text.line) for placed_text in self.date_column.placed_texts}
+        return any(placed_text.line is line for placed_text in self.date_column.placed_texts)
+
+    def is_header(self, line: TextLine) -> bool:
+        """Whether the line has titles of columns."""
+        return any(header_line is line for header_line in self.header_lines)
+
+    def is_sum(self, line: TextLine) -> bool:
+        """Whether the line has a labelled sum."""
+        return any(sum_line is line for sum_line, _ in self.labelled_amounts)
+
+    def find_row_positions(self, lines: Sequence[TextLine]) -> list[int]:
+        """The places of the lines that begin a row."""
+        return [position for position, line in enumerate(lines) if self.is_row_start(line)]
 
 
 def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
@@ -154,38 +163,24 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
                 lines_by_page, row_dates, header_lines, decimal_separator, cents_optional=cents_optional
             )
         ),
-        sign_marks=frozenset(
-            candidate.amount.sign_mark
-            for column in amount_columns
-            for candidate in column.placed_texts
-            if candidate.amount and candidate.amount.sign_mark
-        ),
     )
 
 
 def find_line_dates(line: TextLine) -> Iterator[PlacedText]:
     """The dates that begin a cell of the line."""
     for cell in line.cells:
-        start = 0
-        while start < len(cell.words):
-            date_words = next(
-                (
-                    cell.words[start : start + size]
-                    for size in range(min(_MAX_DATE_WORDS, len(cell.words) - start), 0, -1)
-                    if parse_partial_date(
-                        _join_words(cell.words[start : start + size]), DATE_FORMATS, is_recognised=line.is_recognised
-                    )
-                ),
-                None,
-            )
-            if date_words is None:
+        words = cell.words
+        while words:
+            candidates = (PlacedText(line, words[:size]) for size in range(min(_MAX_DATE_WORDS, len(words)), 0, -1))
+            placed_date = next((candidate for candidate in candidates if _is_date(candidate)), None)
+            if placed_date is None:
                 break
-            yield PlacedText(line, date_words)
-            start += len(date_words)  # two dates may stand close together
+            yield placed_date
+            words = words[len(placed_date.words) :]  # two dates may stand close together
 
 
-def _join_words(words: Sequence[PageWord]) -> str:
-    return " ".join(word.text for word in words)
+def _is_date(candidate: PlacedText) -> bool:
+    return bool(parse_partial_date(candidate.text, DATE_FORMATS, is_recognised=candidate.line.is_recognised))
 
 
 def find_line_amounts(
@@ -197,15 +192,14 @@ def find_line_amounts(
         end = len(cell.words)
         while end:
             for start in range(max(end - _MAX_AMOUNT_WORDS, 0), end):
-                words = cell.words[start:end]
-                amount = parse_amount(
-                    _join_words(words),
+                placed_text = PlacedText(line, cell.words[start:end])
+                if parse_amount(
+                    placed_text.text,
                     decimal_separator,
                     cents_optional=cents_optional,
                     is_recognised=line.is_recognised,
-                )
-                if amount:
-                    placed_amounts.append(PlacedText(line, words, amount))
+                ):
+                    placed_amounts.append(placed_text)
                     end = start
                     break
             else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
@@ -16,18 +16,10 @@ from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
 from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml
 from evalkit.statements.template_builder import BuildResult, RetryInput, build_draft_template
 from evalkit.statements.template_questions import BuilderQuestion, PageImage, QuestionContext
+from evalkit.statements.worker_thread import run_in_thread
 
-T = TypeVar("T")
 #: Characters of a proposal that are read: no template is longer.
 _MAX_PROPOSAL_LENGTH = 100_000
-
-
-class ThreadRunner(Protocol):
-    """Runs what takes long beside the event loop."""
-
-    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
-        """What ``work`` gives."""
-        ...
 
 
 class ProposalResult(NamedTuple):
@@ -44,16 +36,14 @@ async def build_best_template(
     bundle: DocumentBundle,
     *,
     page_images: Sequence[PageImage] = (),
-    template_id: str | None = None,
     retry: RetryInput | None = None,
     timeout_seconds: float | None = None,
-    run_in_thread: ThreadRunner,
 ) -> ProposalResult:
     """The measured template of a statement, or a model's better one. Errors as of ``build``; StoreError.
 
     A model that does not answer, or answers with something that is no template or reads less, changes nothing.
     """
-    measured_build = await run_in_thread(lambda: build_draft_template(bundle, template_id=template_id, retry=retry))
+    measured_build = await run_in_thread(lambda: build_draft_template(bundle, retry=retry))
     if model.name == EmbeddedModel.name:
         return ProposalResult(measured_build, Usage())
     applied_template = await run_in_thread(lambda: AppliedTemplate.create(measured_build.template, bundle))

@@ -5,15 +5,17 @@ Specification 004, "Retry Flow", "Cost Tracking", "Escalation Context".
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.arbitration import ArbitrationReport, Resolution
-from evalkit.statements.consensus import Consensus
+from evalkit.statements.consensus import Consensus, are_duplicates
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, TemplateIssue
+from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, SeverityRank, TemplateIssue
 
 SCHEMA_VERSION = 1
 
@@ -21,11 +23,7 @@ SCHEMA_VERSION = 1
 TEMPLATE_CASE_SUFFIX = ".statement_template"
 
 
-class _ReviewCycleModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class ToldIssue(_ReviewCycleModel):
+class ToldIssue(LazyStrictRecord):
     """An issue of the last cycle, each fault once."""
 
     issue: TemplateIssue
@@ -35,7 +33,40 @@ class ToldIssue(_ReviewCycleModel):
     """What the arbitrator said of it, where only one reviewer had found it."""
 
 
-class ConvergencePoint(_ReviewCycleModel):
+def merge_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ToldIssue]:
+    """Merge the issues of all reviewers, each fault once, in the order in which they were first reported.
+
+    Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
+    reviewer's issues are told in like words, and are as many faults: only equal words are one there.
+    """
+    merged_issues: list[ToldIssue] = []
+    for reviewer, issues in reports:
+        for issue in issues:
+            for position, known_issue in enumerate(merged_issues):
+                if _is_same_fault(known_issue, issue, reviewer):
+                    merged_issues[position] = _merge_into_issue(known_issue, issue, reviewer)
+                    break
+            else:
+                merged_issues.append(ToldIssue(issue=issue, reported_by=(reviewer,)))
+    return merged_issues
+
+
+def _is_same_fault(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
+    is_other_reviewer = reviewer not in known_issue.reported_by
+    return are_duplicates(known_issue.issue, issue) and (
+        is_other_reviewer or known_issue.issue.message == issue.message
+    )
+
+
+def _merge_into_issue(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> ToldIssue:
+    fixes = dict.fromkeys(filter(None, (known_issue.issue.suggested_fix, issue.suggested_fix)))
+    worst_issue = max(known_issue.issue, issue, key=lambda candidate: SeverityRank[candidate.severity])
+    changes = {"severity": worst_issue.severity, "suggested_fix": "; ".join(fixes)}
+    reporters = tuple(dict.fromkeys((*known_issue.reported_by, reviewer)))
+    return ToldIssue(issue=known_issue.issue.model_copy(update=changes), reported_by=reporters)
+
+
+class ConvergencePoint(LazyStrictRecord):
     """One attempt in the history of a template."""
 
     attempt: int = Field(ge=1)
@@ -43,7 +74,7 @@ class ConvergencePoint(_ReviewCycleModel):
     score: float = Field(ge=-1, le=1)
 
 
-class PersistentIssue(_ReviewCycleModel):
+class PersistentIssue(LazyStrictRecord):
     """A fault that was there in more than one attempt."""
 
     issue_id: str
@@ -51,7 +82,7 @@ class PersistentIssue(_ReviewCycleModel):
     suggested_fixes_tried: tuple[str, ...]
 
 
-class Escalation(_ReviewCycleModel):
+class Escalation(LazyStrictRecord):
     """Why a person decides, and all that was said before."""
 
     escalation_reason: EscalationReason
@@ -64,7 +95,7 @@ class Escalation(_ReviewCycleModel):
     """One sentence for the person."""
 
 
-class TemplateCase(_ReviewCycleModel):
+class TemplateCase(LazyStrictRecord):
     """What a person is asked about a template."""
 
     template_id: str
@@ -75,7 +106,7 @@ class TemplateCase(_ReviewCycleModel):
     escalation: Escalation
 
 
-class Cost(_ReviewCycleModel):
+class Cost(LazyStrictRecord):
     """What reviewing a template cost, builders included."""
 
     review_cycle_id: str
@@ -87,7 +118,7 @@ class Cost(_ReviewCycleModel):
     final_outcome: Literal["approved", "rejected", "escalated"]
 
 
-class Cycle(_ReviewCycleModel):
+class Cycle(LazyStrictRecord):
     """One attempt at one template, reviewed: ``template_reviews/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION

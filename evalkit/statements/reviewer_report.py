@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from evalkit.core.records import LazyStrictRecord
 
 TemplateIssueCategory = Literal[
     "bbox_accuracy", "column_mapping", "sign_logic", "date_format", "multiline_handling", "reconciliation_strategy", "provenance", "other",
@@ -23,13 +25,7 @@ class SeverityRank(IntEnum):
     critical = 3
 
 
-class _ReviewerReportModel(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", defer_build=True, populate_by_name=True, serialize_by_alias=True
-    )
-
-
-class IssueEvidence(_ReviewerReportModel):
+class IssueEvidence(LazyStrictRecord):
     """What was expected, what was found, and where."""
 
     expected: str = ""
@@ -38,7 +34,7 @@ class IssueEvidence(_ReviewerReportModel):
     """The part of the template: ``column debit``, ``region first``."""
 
 
-class TemplateIssue(_ReviewerReportModel):
+class TemplateIssue(LazyStrictRecord):
     """One fault that a reviewer finds in a template."""
 
     issue_id: str
@@ -60,7 +56,7 @@ class TemplateIssue(_ReviewerReportModel):
         return self.model_dump(mode="json")
 
 
-class ReviewerReport(_ReviewerReportModel):
+class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
     """One reviewer's answer."""
 
     reviewer_id: str

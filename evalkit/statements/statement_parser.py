@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from decimal import Decimal
 from itertools import zip_longest
 from typing import Literal
@@ -24,7 +23,7 @@ from evalkit.statements.printed_sums import (
     find_labelled_texts,
     parse_trailing_amount,
 )
-from evalkit.statements.statement_template import ColumnName, Direction, StatementTemplate
+from evalkit.statements.statement_template import ColumnName, Dates, Direction, StatementTemplate
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import PageWord, TextLine, compute_bounding_box, group_words_into_lines
 
@@ -124,7 +123,7 @@ def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> Pars
 
 def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
     """As ``parse_statement``, of pages whose words are in lines already."""
-    period = find_statement_period(template, lines_by_page)
+    period = find_statement_period(template.dates, template.reconciliation.closing, lines_by_page)
     parser = _StatementParser(template, period)
     for page_number, lines in enumerate(lines_by_page, 1):
         boxes = template.find_region_boxes(page_number, len(lines_by_page))
@@ -135,22 +134,22 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
 
 
 def find_statement_period(
-    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]
+    dates: Dates, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
 ) -> StatementPeriod | None:
-    """What the statement says it is about; None where no page does."""
-    date_formats = template.dates.period_formats or template.dates.formats
-    if not template.dates.period:
-        return _find_unlabelled_period(template, lines_by_page, date_formats)
+    """What the statement says it is about; None where no page does. ``closing_labels``: of closing balances."""
+    date_formats = dates.period_formats or dates.formats
+    if not dates.period:
+        return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
     for lines in lines_by_page:
         for line, line_below in zip_longest(lines, lines[1:]):
-            for _, text in find_labelled_texts(line, line_below, template.dates.period):
+            for _, text in find_labelled_texts(line, line_below, dates.period):
                 if period := build_period(list(find_partial_dates(text, date_formats))):
                     return period
     return None
 
 
 def _find_unlabelled_period(
-    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
+    closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
 ) -> StatementPeriod | None:
     """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
     first_page_lines = lines_by_page[0] if lines_by_page else ()
@@ -162,7 +161,7 @@ def _find_unlabelled_period(
         line
         for lines in lines_by_page
         for line in lines
-        if any(match_at_start(pattern, cell.text) for pattern in template.reconciliation.closing for cell in line.cells)
+        if any(match_at_start(pattern, cell.text) for pattern in closing_labels for cell in line.cells)
     )
     for candidate_lines in (closing_balance_lines, first_page_lines):
         known_dates = [
@@ -271,8 +270,10 @@ class _StatementParser:
         if self._is_inside_region:
             if not any(rule(row) for rule in self._line_rules):
                 self._add_leftover(row.line, "it belongs to no transaction")
-        elif not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS]) and self._looks_like_transaction(
-            row
+        elif (
+            not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS])
+            and row.day is not None
+            and row.has_money_movement
         ):
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
@@ -333,9 +334,7 @@ class _StatementParser:
                 row.line, self._lines_below, self._sum_patterns, amount_rules.decimal, cents_optional=amount_rules.whole
             )
         )
-        for labelled_amount in labelled_amounts:
-            self._add_printed_sum(labelled_amount, row.line)
-        return bool(labelled_amounts)
+        return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_column_totals(self, row: TableRow) -> bool:
         """Whether the totals of the debits and of the credits stand below them."""
@@ -349,9 +348,7 @@ class _StatementParser:
             for column_name, kind in column_kinds
             if column_name in row.amounts_by_column
         ]
-        for labelled_amount in labelled_amounts:
-            self._add_printed_sum(labelled_amount, row.line)
-        return bool(labelled_amounts)
+        return self._add_printed_sums(labelled_amounts, row.line)
 
     def _consume_balance_row(self, row: TableRow) -> bool:
         """Whether a row with a date only tells a balance: "1 May Opening balance 1,200.00"."""
@@ -367,8 +364,7 @@ class _StatementParser:
         )
         if kind is None or amount is None:
             return False
-        self._add_printed_sum(LabelledAmount(kind, text, amount, row.line.box), row.line)
-        return True
+        return self._add_printed_sums([LabelledAmount(kind, text, amount, row.line.box)], row.line)
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
@@ -378,7 +374,7 @@ class _StatementParser:
         ):
             return False
         if balance := row.amounts_by_column.get("balance"):
-            self._add_printed_sum(LabelledAmount("carried", row.line.text, balance, row.line.box), row.line)
+            self._add_printed_sums([LabelledAmount("carried", row.line.text, balance, row.line.box)], row.line)
         return True
 
     def _consume_transaction(self, row: TableRow) -> bool:
@@ -401,10 +397,9 @@ class _StatementParser:
             assert self._last_day is not None  # noqa: S101 - one of the two is
             open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
         open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
-        open_transaction.check_number, open_transaction.is_ocr_corrected = (
-            row.get_column_text("check_number") or open_transaction.check_number,
-            row.is_ocr_corrected,
-        )
+        check_number = " ".join(word.text for word in row.words_by_column.get("check_number", ()))
+        open_transaction.check_number = check_number or open_transaction.check_number
+        open_transaction.is_ocr_corrected = row.is_ocr_corrected
         open_transaction.append_line(row.line, row.description_words)
         if unplaced_words := row.words_by_column.get(None):
             self._add_leftover(
@@ -428,9 +423,6 @@ class _StatementParser:
         open_transaction.append_line(row.line, row.description_words)
         return True
 
-    def _looks_like_transaction(self, row: TableRow) -> bool:
-        return row.day is not None and row.has_money_movement
-
     def _has_trailing_amount(self, line: TextLine) -> bool:
         return any(
             parse_trailing_amount(cell, self._template.amounts.decimal, cents_optional=False) for cell in line.cells
@@ -442,16 +434,15 @@ class _StatementParser:
         open_transaction, self._open_transaction = self._open_transaction, None
         if open_transaction is None:
             return
-        resolved_date: date | None = resolve_date(open_transaction.day, self._period)
-        reason: LeftoverReason | None = None
+        resolved_date = resolve_date(open_transaction.day, self._period)
         if open_transaction.amount is None:
-            reason = "it has a date and no amount"
-        elif not open_transaction.description_lines and self._template.find_column("description"):
-            reason = "it does not say what it was"
-        elif resolved_date is None:
-            reason = "its year is not known"
-        if reason or open_transaction.amount is None or resolved_date is None:
-            self._leftovers.append(_build_leftover(open_transaction.first_line, reason or "its year is not known"))
+            self._add_leftover(open_transaction.first_line, "it has a date and no amount")
+            return
+        if not open_transaction.description_lines and self._template.find_column("description"):
+            self._add_leftover(open_transaction.first_line, "it does not say what it was")
+            return
+        if resolved_date is None:
+            self._add_leftover(open_transaction.first_line, "its year is not known")
             return
         self._transactions.append(
             Transaction(
@@ -472,9 +463,13 @@ class _StatementParser:
         self._leftovers.append(_build_leftover(line, reason))
         return True
 
+    def _add_printed_sums(self, labelled_amounts: Sequence[LabelledAmount], line: TextLine) -> bool:
+        for labelled_amount in labelled_amounts:
+            self._add_printed_sum(labelled_amount, line)
+        return bool(labelled_amounts)
+
     def _add_printed_sum(self, labelled_amount: LabelledAmount, line: TextLine) -> None:
         self._close_transaction()
-        kind: SumKind
         is_part = False
         is_debt_balance = self._template.amounts.balance == "owed"
         if labelled_amount.kind.startswith("total "):

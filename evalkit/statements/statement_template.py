@@ -7,20 +7,19 @@ below.
 from __future__ import annotations
 
 import json
-import re
-import tomllib
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box
-from evalkit.errors import UsageError
 from evalkit.statements.amounts import DecimalSeparator, SignMark
 from evalkit.statements.bank_vocabulary import LinePattern
 from evalkit.statements.dates import validate_date_format
+from evalkit.store.toml_records import parse_toml_record
 
 SCHEMA_VERSION = 1
 
@@ -49,12 +48,6 @@ class Status(StrEnum):
     """Both reviewers passed it, or a person approved it."""
 
 
-class _TemplateModel(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", defer_build=True, populate_by_name=True, serialize_by_alias=True
-    )
-
-
 def _validate_box(box: Box) -> Box:
     x0, y0, x1, y1 = box
     if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
@@ -68,7 +61,7 @@ def _validate_column_range(x_range: tuple[float, float]) -> tuple[float, float]:
     return x_range
 
 
-class Identity(_TemplateModel):
+class Identity(LazyStrictRecord):
     """Whose statements these are."""
 
     bank: str = Field(min_length=1)
@@ -78,14 +71,14 @@ class Identity(_TemplateModel):
     """Words that the first page prints."""
 
 
-class Region(_TemplateModel):
+class Region(LazyStrictRecord):
     """Where transactions stand on pages of a kind; several of one kind are read in their order."""
 
     pages: PageKind = "any"
     box: Annotated[Box, AfterValidator(_validate_box)]
 
 
-class Column(_TemplateModel):
+class Column(LazyStrictRecord):
     """A column of the table."""
 
     name: ColumnName
@@ -95,7 +88,7 @@ class Column(_TemplateModel):
     """What stands above it."""
 
 
-class Dates(_TemplateModel):
+class Dates(LazyStrictRecord):
     """How dates are written, and where the year is taken from where they have none."""
 
     formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = Field(min_length=1)
@@ -107,7 +100,7 @@ class Dates(_TemplateModel):
     """How the period's dates are written."""
 
 
-class Amounts(_TemplateModel):
+class Amounts(LazyStrictRecord):
     """How amounts are written, and which marks say which way the money went."""
 
     decimal: DecimalSeparator = "."
@@ -127,14 +120,14 @@ class Amounts(_TemplateModel):
         return self
 
 
-class Section(_TemplateModel):
+class Section(LazyStrictRecord):
     """A heading that says which way the money below it went."""
 
     heading: LinePattern
     direction: Direction
 
 
-class Rows(_TemplateModel):
+class Rows(LazyStrictRecord):
     """How transactions follow one another."""
 
     continuation: Literal["below", "none"] = "below"
@@ -155,7 +148,7 @@ class Rows(_TemplateModel):
     """Lines from which on the page has no more of them, until a header or a heading follows."""
 
 
-class Total(_TemplateModel):
+class Total(LazyStrictRecord):
     """A sum that the statement prints."""
 
     label: LinePattern
@@ -165,7 +158,7 @@ class Total(_TemplateModel):
     """It is a part of them: all parts together are the sum."""
 
 
-class Reconciliation(_TemplateModel):
+class Reconciliation(LazyStrictRecord):
     """What the statement prints that its transactions must meet."""
 
     opening: tuple[LinePattern, ...] = ()
@@ -173,7 +166,7 @@ class Reconciliation(_TemplateModel):
     total: tuple[Total, ...] = ()
 
 
-class StatementTemplate(_TemplateModel):
+class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
     """How one bank's statements of one kind are read."""
 
     schema_version: int = SCHEMA_VERSION
@@ -228,47 +221,12 @@ class StatementTemplate(_TemplateModel):
 
 def parse_template_toml(text: str, file_name: str) -> StatementTemplate:
     """The template of a TOML text. UsageError that names the file and the line."""
-    try:
-        parsed = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # says the line itself
-        raise _build_template_error(file_name, str(error)) from error
-    try:
-        return StatementTemplate.model_validate(parsed)
-    except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False)[0]
-        entry_name = " → ".join(str(part + 1) if isinstance(part, int) else part for part in first_error["loc"])
-        problem = ": ".join(filter(None, (entry_name, first_error["msg"].removeprefix("Value error, "))))
-        raise _build_template_error(
-            f"{file_name}, line {_find_entry_line(text, first_error['loc'])}", problem
-        ) from error
+    return parse_toml_record(text, file_name, StatementTemplate)
 
 
 def render_template_toml(template: StatementTemplate) -> str:
     """The template as TOML, with a sentence above each part; ``parse_template_toml`` reads the same template from it."""
     return str(_load_toml_layout().render(template.model_dump(mode="json")))
-
-
-def _build_template_error(location: str, problem: str) -> UsageError:
-    return UsageError(f"template {location}: {problem}", code="TEMPLATE", remedy="Correct that line.")
-
-
-def _find_entry_line(text: str, entry_path: tuple[int | str, ...]) -> int:
-    """The line (from 1) where the entry is written, else the nearest table around it, else the first."""
-    best_match, line_number, table_counts, table_path = (0, 1), 1, dict[str, int](), tuple[int | str, ...]()
-    for line_number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*(\[\[?)\s*([\w.]+)", line):
-            table_path = tuple(header[2].split("."))
-            if header[1] == "[[":
-                table_path = (*table_path, table_counts.setdefault(header[2], 0))
-                table_counts[header[2]] += 1
-            line_path = table_path
-        elif key := re.match(r"\s*([\w-]+)\s*=", line):
-            line_path = (*table_path, key[1])
-        else:
-            continue
-        if entry_path[: len(line_path)] == line_path and len(line_path) > best_match[0]:
-            best_match = len(line_path), line_number
-    return best_match[1]
 
 
 @cache

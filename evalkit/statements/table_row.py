@@ -34,10 +34,6 @@ class TableRow:
             words_by_column[column_name] = (*words_by_column.get(column_name, ()), word)
         return words_by_column
 
-    def get_column_text(self, column_name: ColumnName) -> str:
-        """What stands in the column."""
-        return " ".join(word.text for word in self.words_by_column.get(column_name, ()))
-
     @cached_property
     def date_and_rest(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
         """The date at the beginning of its cell, and the words behind it."""
@@ -110,13 +106,11 @@ class TableRow:
     @cached_property
     def description_words(self) -> tuple[PageWord, ...]:
         """The words that say what it was, those too that reach over into the columns beside theirs."""
-        overflow_words: tuple[PageWord, ...] = ()
-        for column_name, trailing_amount in self._cell_end_amounts.items():
-            overflow_words += (
-                self.words_by_column[column_name][: trailing_amount[1]]
-                if trailing_amount
-                else self.words_by_column[column_name]
-            )
+        overflow_words = [
+            word
+            for column_name, trailing_amount in self._cell_end_amounts.items()
+            for word in self.words_by_column[column_name][: trailing_amount[1] if trailing_amount else None]
+        ]
         words = (*self.date_and_rest[1], *self.words_by_column.get("description", ()), *overflow_words)
         return tuple(sorted(words, key=lambda word: word.box[0]))
 

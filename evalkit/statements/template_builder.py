@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product, takewhile
+from itertools import islice, pairwise, product, takewhile
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.errors import DocumentError
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
@@ -49,11 +50,7 @@ from evalkit.statements.statement_template import Reconciliation as Printed
 from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 
-class _RetryModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-
-class ConsolidatedIssue(_RetryModel):
+class ConsolidatedIssue(LazyStrictRecord):
     """An issue of either reviewer or of both."""
 
     issue_id: str
@@ -64,7 +61,7 @@ class ConsolidatedIssue(_RetryModel):
     reported_by: tuple[str, ...] = ()
 
 
-class RetryInput(_RetryModel):
+class RetryInput(LazyStrictRecord):
     """What a builder is told when its template was rejected: specification 004, "Retry Input"."""
 
     retry_attempt: int = Field(ge=2)
@@ -179,8 +176,8 @@ def build_draft_template(
         )
     writer = _TemplateWriter(layout, template_id, retry)
     best_scored: tuple[float, BuildResult] | None = None
-    hypotheses_tried = 0
-    for hypothesis in _generate_hypotheses(layout, retry):
+    hypotheses = list(_generate_hypotheses(layout, retry))
+    for hypothesis in hypotheses:
         template = writer.build_template(hypothesis)
         statement = parse_statement_lines(template, lines_by_page)
         reconciliation = reconcile_statement(template, statement)
@@ -189,13 +186,10 @@ def build_draft_template(
             + hypothesis.prior_score
             + writer.score_answered_complaints(template)
         )
-        hypotheses_tried += 1
         if best_scored is None or score > best_scored[0]:
-            best_scored = score, BuildResult(template, statement, reconciliation, hypotheses_tried)
+            best_scored = score, BuildResult(template, statement, reconciliation, len(hypotheses))
     assert best_scored is not None  # noqa: S101 - there is at least one meaning
-    return BuildResult(
-        best_scored[1].template, best_scored[1].statement, best_scored[1].reconciliation, hypotheses_tried
-    )
+    return best_scored[1]
 
 
 def _score_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:
@@ -275,15 +269,12 @@ def _read_title_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set
     for line in layout.header_lines:
         for cell in line.cells:
             if amount_column.overlaps(cell.box[0], cell.box[2]):
-                name = next(
-                    (
-                        name
-                        for name, pattern in load_bank_vocabulary().columns.items()
-                        if match_at_start(pattern, cell.text)
-                    ),
-                    None,
+                matching_names = (
+                    name
+                    for name, pattern in load_bank_vocabulary().columns.items()
+                    if match_at_start(pattern, cell.text)
                 )
-                title_names |= {name} if name else set()
+                title_names.update(islice(matching_names, 1))
     return title_names & {"amount", "debit", "credit", "balance"}
 
 
@@ -326,7 +317,7 @@ def _generate_date_hypotheses(
     highest_count = max(match_counts.values())
     best_formats = [date_format for date_format in DATE_FORMATS if match_counts[date_format] == highest_count]
     period = find_statement_period(
-        _build_period_template(labels, period_formats, tuple(best_formats)), layout.lines_by_page
+        Dates(formats=tuple(best_formats), period=labels, period_formats=period_formats), (), layout.lines_by_page
     )
     is_day_first_usual = layout.decimal_separator == ","
     judged_formats = []
@@ -349,62 +340,36 @@ def _generate_date_hypotheses(
             (date_format.index("%d") < date_format.find("%m")) == is_day_first_usual if "%m" in date_format else True
         )
         outside_period_count = sum(
-            period is not None and not _is_within_period(day, period.start, period.end) for day in row_dates
+            period is not None and not (period.start or day) <= day <= period.end for day in row_dates
         )
         disorder = unresolved_count + min(descending_steps, ascending_steps) + outside_period_count
         judged_formats.append(
             (
                 (date_format, *other_formats),
-                "newest_first" if descending_steps > 2 * ascending_steps else "oldest_first",
                 disorder - 0.5 * is_usual_order,
                 descending_steps,
                 ascending_steps,
             )
         )
-    least_disorder = min(judged_format[2] for judged_format in judged_formats)
-    for date_formats, row_order, disorder, descending_steps, ascending_steps in judged_formats:
-        if disorder == least_disorder:
-            yield date_formats, row_order, 0.0  # type: ignore[misc]  # a literal of the two
-            if not (descending_steps and ascending_steps):
-                return
-            alternative: Literal["oldest_first", "newest_first"] = (
-                "oldest_first" if row_order == "newest_first" else "newest_first"
-            )
-            yield date_formats, alternative, -0.2
-            return
-
-
-def _is_within_period(day: Any, start: Any, end: Any) -> bool:
-    return bool((start is None or day >= start) and day <= end)
-
-
-def _build_period_template(
-    labels: tuple[str, ...], period_formats: tuple[str, ...], date_formats: tuple[str, ...]
-) -> StatementTemplate:
-    """A template that knows no more than where the period is printed."""
-    return StatementTemplate(
-        template_id="period",
-        identity=Identity(bank="-"),
-        regions=(Region(box=(0, 0, 1, 1)),),
-        columns=(Column(name="date", x=(0, 0.5)), Column(name="amount", x=(0.5, 1))),
-        dates=Dates(formats=date_formats, period=labels, period_formats=period_formats),
-    )
+    date_formats, _, descending_steps, ascending_steps = min(judged_formats, key=lambda judged: judged[1])
+    is_descending = descending_steps > 2 * ascending_steps
+    yield date_formats, "newest_first" if is_descending else "oldest_first", 0.0
+    if descending_steps and ascending_steps:
+        yield date_formats, "oldest_first" if is_descending else "newest_first", -0.2
 
 
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
     """Whether amounts stand in lines between rows that have no date of their own."""
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     for lines in layout.lines_by_page:
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():
-            if not layout.is_row_start(line) and id(line) not in sum_line_ids:
-                right_edges = [word.box[2] for word in line.words[-1:]]
-                if any(
-                    amount_column.x0 <= right_edge <= amount_column.x1 + _NARROW_MARGIN
-                    for right_edge in right_edges
-                    for amount_column in layout.amount_columns
-                ):
-                    return True
+            right_edge = line.words[-1].box[2]
+            ends_below_amounts = any(
+                amount_column.x0 <= right_edge <= amount_column.x1 + _NARROW_MARGIN
+                for amount_column in layout.amount_columns
+            )
+            if ends_below_amounts and not layout.is_row_start(line) and not layout.is_sum(line):
+                return True
     return False
 
 
@@ -461,14 +426,12 @@ class _TemplateWriter:
 
     def score_answered_complaints(self, template: StatementTemplate) -> float:
         """How much of what the reviewers complained about is another than before; never as much as a sum."""
-        if self._prior_template is None or not self._complaints:
-            return 0.0
         complained_aspects = [
             (_ASPECT_BY_CATEGORY[category], weight)
             for category, weight in self._complaints.items()
             if category in _ASPECT_BY_CATEGORY
         ]
-        if not complained_aspects:
+        if self._prior_template is None or not complained_aspects:
             return 0.0
         changed_weight = sum(
             weight
@@ -622,11 +585,10 @@ def derive_sum_labels(layout: LayoutSurvey) -> Printed:
 
 def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
     """The labels of lines with a total below each column."""
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     for lines in layout.lines_by_page:
         for line in lines:
             if (
-                id(line) in sum_line_ids
+                layout.is_sum(line)
                 or layout.is_row_start(line)
                 or not match_at_start(load_bank_vocabulary().subtotal, line.text)
             ):
@@ -654,33 +616,26 @@ def _make_label_pattern(kind: str, text: str) -> str:
 
 def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
     """The lines from the page's first row to the one below its last; none where it has no rows."""
-    row_positions = _find_row_positions(layout, lines)
+    row_positions = layout.find_row_positions(lines)
     return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 
 
 def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
     """Headings above or between rows that say which way the money went."""
-    header_line_ids = {id(line) for line in layout.header_lines}
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     section_by_heading: dict[str, Section] = {}
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
         (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
     )  # fmt: skip
     for lines in layout.lines_by_page:
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
-            if (
-                id(line) in header_line_ids
-                or id(line) in sum_line_ids
-                or layout.is_row_start(line)
-                or len(line.cells) > 1
-            ):
+            if layout.is_header(line) or layout.is_sum(line) or layout.is_row_start(line) or len(line.cells) > 1:
                 continue
             for pattern, direction in heading_patterns:
                 if (
                     match_at_start(pattern, line.text)
                     and not line.text[-1:].isdigit()
-                    and _is_left_aligned(layout, line)
+                    and line.box[0] < layout.date_column.x1  # begins where the dates do: no description's second line
                 ):
                     section_by_heading.setdefault(
                         line.text, Section(heading=make_literal_pattern(line.text), direction=direction)
@@ -689,20 +644,14 @@ def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
     return tuple(section_by_heading.values())
 
 
-def _is_left_aligned(layout: LayoutSurvey, line: TextLine) -> bool:
-    """Whether the line begins where the dates do: a heading, and no description's second line."""
-    return line.box[0] < layout.date_column.x1
-
-
 def _find_account_headings(layout: LayoutSurvey) -> tuple[str, ...]:
     """Headings of accounts, where there are several with rows below each."""
-    header_line_ids = {id(line) for line in layout.header_lines}
     current_heading, row_counts = "", dict[str, int]()
     for lines in layout.lines_by_page:
         for line in lines:
             if layout.is_row_start(line):
                 row_counts[current_heading] = row_counts.get(current_heading, 0) + 1
-            elif id(line) not in header_line_ids and _is_account_heading(line):
+            elif not layout.is_header(line) and _is_account_heading(line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in row_counts if heading]
     return tuple(dict.fromkeys(make_literal_pattern(heading) for heading in headings)) if len(headings) > 1 else ()
@@ -710,9 +659,8 @@ def _find_account_headings(layout: LayoutSurvey) -> tuple[str, ...]:
 
 def _is_account_heading(line: TextLine) -> bool:
     """Whether the line is a heading: short, with a number and no amount."""
-    is_short = len(line.words) <= _MAX_HEADING_WORDS
     return (
-        is_short
+        len(line.words) <= _MAX_HEADING_WORDS
         and bool(match_at_start(load_bank_vocabulary().account, line.text))
         and not re.search(r"\d[.,]\d\d\b", line.text)
     )
@@ -724,15 +672,14 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
     The next month's statement has more rows or fewer: what ends the table is its ``ends``, not the region.
     """
     box_by_page: dict[int, Box] = {}
-    header_line_ids = {id(line) for line in layout.header_lines}
     for page_number, lines in enumerate(layout.lines_by_page, 1):
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         if not row_positions:
             continue
         first_row_position = row_positions[0]
-        header_line = next((line for line in reversed(lines[:first_row_position]) if id(line) in header_line_ids), None)
+        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header(line)), None)
         top = (
-            _compute_midpoint(header_line, lines[first_row_position])
+            (header_line.box[3] + lines[first_row_position].box[1]) / 2
             if header_line
             else max(lines[first_row_position].box[1] - lines[first_row_position].height / 2, 0.0)
         )
@@ -755,29 +702,23 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
     return box_by_page
 
 
-def _find_row_positions(layout: LayoutSurvey, lines: Sequence[TextLine]) -> list[int]:
-    """The places of the lines that begin a row."""
-    return [position for position, line in enumerate(lines) if layout.is_row_start(line)]
-
-
 def _find_table_ends(layout: LayoutSurvey) -> tuple[str, ...]:
     """The lines that follow a table: behind the last row of a page, before a further header, and on pages without rows."""
-    header_line_ids = {id(line) for line in layout.header_lines}
     end_patterns: dict[str, None] = {}
     has_begun = False
     for lines in layout.lines_by_page:
-        row_positions = _find_row_positions(layout, lines)
+        row_positions = layout.find_row_positions(lines)
         if not row_positions and has_begun and lines:
             end_patterns[make_literal_pattern(lines[0].text)] = None
         has_begun = has_begun or bool(row_positions)
         for row_position, next_position in pairwise((*row_positions, len(lines))):
             lines_between = lines[row_position + 1 : next_position]
-            if next_position < len(lines) and not any(id(line) in header_line_ids for line in lines_between):
+            if next_position < len(lines) and not any(layout.is_header(line) for line in lines_between):
                 continue
             lines_after_table = lines[
                 _find_last_table_line(layout, lines[:next_position], row_position) + 1 : next_position
             ]
-            foreign_line = next((line for line in lines_after_table if id(line) not in header_line_ids), None)
+            foreign_line = next((line for line in lines_after_table if not layout.is_header(line)), None)
             if foreign_line and foreign_line.box[1] <= _FOOTER_TOP and not _has_own_rule(layout, foreign_line):
                 end_patterns[make_literal_pattern(foreign_line.text)] = None
     return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
@@ -788,23 +729,18 @@ def _has_own_rule(layout: LayoutSurvey, line: TextLine) -> bool:
     vocabulary = load_bank_vocabulary()
     patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
     return (
-        any(line is other for other, _ in layout.labelled_amounts)
+        layout.is_sum(line)
         or any(match_at_start(pattern, line.text) for pattern in patterns)
         or _is_account_heading(line)
     )
 
 
-def _compute_midpoint(line_above: TextLine, line_below: TextLine) -> float:
-    return (line_above.box[3] + line_below.box[1]) / 2
-
-
 def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_row_position: int) -> int:
     """The place of the last line that belongs to the table: behind its last row lines go on, sums are printed."""
-    sum_line_ids = {id(line) for line, _ in layout.labelled_amounts}
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
-        is_known_line = id(line) in sum_line_ids or any(
+        is_known_line = layout.is_sum(line) or any(
             match_at_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
         ends_in_amounts = line.words[-1].box[2] > first_amount_x and not layout.is_row_start(line)
@@ -826,7 +762,6 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
 
 def _find_repeated_lines(layout: LayoutSurvey) -> Iterator[str]:
     """Lines beside the rows that several pages have, but for their numbers."""
-    excluded_line_ids = {id(line) for line in layout.header_lines} | {id(line) for line, _ in layout.labelled_amounts}
     pattern_counts: Counter[str] = Counter()
     for lines in layout.lines_by_page:
         table_line_ids = {id(line) for line in _select_table_lines(layout, lines)}
@@ -835,7 +770,7 @@ def _find_repeated_lines(layout: LayoutSurvey) -> Iterator[str]:
                 {
                     make_literal_pattern(line.text)
                     for line in lines
-                    if id(line) not in table_line_ids | excluded_line_ids
+                    if not (id(line) in table_line_ids or layout.is_header(line) or layout.is_sum(line))
                 }
             )
     return (pattern for pattern, count in pattern_counts.items() if count > 1 and re.search(r"[^\W\d_]{2}", pattern))

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
-from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.reviewer_report import (
     IssueEvidence,
     ReviewerReport,
@@ -27,7 +26,7 @@ from evalkit.statements.reviewer_report import (
     TemplateIssueSeverity,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer
-from evalkit.statements.statement_parser import ParsedStatement, Transaction
+from evalkit.statements.statement_parser import Transaction
 from evalkit.statements.statement_template import render_template_toml
 
 #: So many rows, sums and left-over lines of a statement are put into a prompt: a sample, whose size is told.
@@ -48,10 +47,8 @@ class PageImage(NamedTuple):
     png: bytes
 
 
-class SaidIssue(BaseModel):
+class SaidIssue(BaseModel, frozen=True):
     """An issue in a model's words."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     message: str
     category: TemplateIssueCategory
@@ -64,10 +61,8 @@ class SaidIssue(BaseModel):
     confidence: float = Field(1.0, ge=0, le=1)
 
 
-class ReviewerAnswer(BaseModel):
+class ReviewerAnswer(BaseModel, frozen=True):
     """What a model says about a template; the reasoning comes first. Whether it passes, the pass criteria say."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
     issues: tuple[SaidIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
@@ -76,10 +71,8 @@ class ReviewerAnswer(BaseModel):
     overall_quality_score: float = Field(1.0, ge=0, le=1)
 
 
-class BuilderAnswer(BaseModel):
+class BuilderAnswer(BaseModel, frozen=True):
     """The template that a model proposes."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
     template: str | None
@@ -106,20 +99,27 @@ class QuestionContext:
     def pages_without_image(self) -> tuple[int, ...]:
         """The pages of which there is no picture."""
         shown_pages = {page_image.page_number for page_image in self.page_images}
-        return tuple(
-            page_number
-            for page_number in range(1, len(self.applied_template.lines_by_page) + 1)
-            if page_number not in shown_pages
-        )
-
-    @property
-    def png_images(self) -> tuple[bytes, ...]:
-        """The pictures alone."""
-        return tuple(page_image.png for page_image in self.page_images)
+        page_numbers = range(1, len(self.applied_template.lines_by_page) + 1)
+        return tuple(page_number for page_number in page_numbers if page_number not in shown_pages)
 
     def build_extraction_sample(self) -> dict[str, Any]:
         """What the template read, as far as it is shown."""
-        return sample_extraction(self.applied_template.statement, self.applied_template.reconciliation)
+        statement, reconciliation = self.applied_template.statement, self.applied_template.reconciliation
+        transactions = statement.transactions
+        if len(transactions) > _MAX_FIRST_ROWS + _MAX_LAST_ROWS:
+            transactions = (*transactions[:_MAX_FIRST_ROWS], *transactions[-_MAX_LAST_ROWS:])
+        return {
+            "transactions_read": len(statement.transactions),
+            "transactions": [_dump_transaction(transaction) for transaction in transactions],
+            "reconciliation": {
+                "is_met": reconciliation.is_met,
+                "checks": [check.model_dump(mode="json") for check in reconciliation.checks[:_MAX_CHECKS]],
+            },
+            "left_over": [leftover.model_dump(mode="json") for leftover in statement.left_over[:_MAX_LEFTOVERS]],
+            "rows_outside_of_all_regions": [
+                leftover.model_dump(mode="json") for leftover in statement.outside[:_MAX_LEFTOVERS]
+            ],
+        }
 
     def render_inputs(self, **extra_inputs: Any) -> str:
         """The template with ``extra_inputs``, between marks that it cannot forge."""
@@ -142,7 +142,7 @@ class _TemplateQuestion(Question[AnswerT]):
     images: tuple[bytes, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "images", self.context.png_images)
+        object.__setattr__(self, "images", tuple(page_image.png for page_image in self.context.page_images))
 
     @property
     def document_sha256(self) -> str:
@@ -301,28 +301,6 @@ def collect_measured_ids(*reports: ReviewerReport) -> frozenset[str]:
     """The ids of those that are not."""
     model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
     return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
-
-
-def sample_extraction(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
-    """What was read, as far as a prompt holds it."""
-    transactions = statement.transactions
-    sampled_transactions = (
-        transactions
-        if len(transactions) <= _MAX_FIRST_ROWS + _MAX_LAST_ROWS
-        else (*transactions[:_MAX_FIRST_ROWS], *transactions[-_MAX_LAST_ROWS:])
-    )
-    return {
-        "transactions_read": len(transactions),
-        "transactions": [_dump_transaction(record) for record in sampled_transactions],
-        "reconciliation": {
-            "is_met": reconciliation.is_met,
-            "checks": [record.model_dump(mode="json") for record in reconciliation.checks[:_MAX_CHECKS]],
-        },
-        "left_over": [record.model_dump(mode="json") for record in statement.left_over[:_MAX_LEFTOVERS]],
-        "rows_outside_of_all_regions": [
-            record.model_dump(mode="json") for record in statement.outside[:_MAX_LEFTOVERS]
-        ],
-    }
 
 
 def _dump_transaction(transaction: Transaction) -> dict[str, Any]:

@@ -7,12 +7,10 @@ Specification 004, contract ruling 18. What follows from what stands in the tabl
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError
@@ -32,7 +30,6 @@ from evalkit.statements.consensus import (
     are_duplicates,
     cap_issues,
     decide_consensus,
-    merge_issues,
 )
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
@@ -42,7 +39,7 @@ from evalkit.statements.convergence import (
     RetryScenario,
     decide_escalation,
     measure_convergence,
-    select_band,
+    select_convergence_status,
 )
 from evalkit.statements.llm_proposal import build_best_template
 from evalkit.statements.review_cycles import (
@@ -53,10 +50,12 @@ from evalkit.statements.review_cycles import (
     PersistentIssue,
     TemplateCase,
     ToldIssue,
+    merge_issues,
 )
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
     ReviewerRole,
+    SeverityRank,
     TemplateIssue,
     TemplateIssueCategory,
     TemplateIssueSeverity,
@@ -74,9 +73,8 @@ from evalkit.statements.template_questions import (
     collect_measured_ids,
     select_model_issues,
 )
+from evalkit.statements.worker_thread import run_in_thread
 from evalkit.store import hash_canonical_json
-
-T = TypeVar("T")
 
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
 #: Who looks where ``[vllm_review] enabled`` is false: whether sums meet is what a person sees last.
@@ -117,11 +115,6 @@ class TemplateReviewResult:
     cost: Cost
     case: TemplateCase | None
     """What a person is asked; None where it was approved."""
-
-    @property
-    def is_approved(self) -> bool:
-        """Whether nobody has to be asked."""
-        return self.case is None
 
 
 class TemplateReviewLoop:
@@ -192,9 +185,8 @@ class TemplateReviewLoop:
                 if context is not None and not attempt.failure_by_role and len(roles) > 1:
                     await self._run_arbitration(attempt, context, history)
         except TimeoutError:
-            attempt.record_timeout(
-                (*roles, "arbitrator") if attempt.has_all_reports(roles) else roles, self._config.cycle_seconds
-            )
+            has_all_reports = attempt.report_by_role.keys() >= set(roles)
+            attempt.record_timeout((*roles, "arbitrator") if has_all_reports else roles, self._config.cycle_seconds)
         attempt.times["ended_at"] = self._clock()
         return self._decide_outcome(attempt, history)
 
@@ -359,7 +351,7 @@ class TemplateReviewLoop:
             [candidate.issue for candidate in reported_issues],
             [candidate.issue for candidate in history.previous_issues],
         )
-        status = select_band(convergence, config.diverging_below).status
+        status = select_convergence_status(convergence, config.diverging_below)
         consensus_rule = (
             decide_consensus(*(candidate.is_passed for candidate in attempt.both_reports))
             if len(attempt.report_by_role) > 1
@@ -423,7 +415,6 @@ class TemplateReviewLoop:
                     page_images=page_images,
                     retry=retry,
                     timeout_seconds=self._config.reviewer_seconds,
-                    run_in_thread=run_in_thread,
                 )
                 return proposal_result.build_result.template, proposal_result.usage
         except StoreError:
@@ -499,10 +490,6 @@ class _ReviewAttempt:
         """Both reports. KeyError where one is missing."""
         return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
 
-    def has_all_reports(self, roles: Iterable[TemplateReviewer]) -> bool:
-        """Whether all of these have reported."""
-        return all(role in self.report_by_role for role in roles)
-
     def record_timeout(self, roles: Sequence[str], seconds: float) -> None:
         """Their time is over, unless they have said something."""
         for role in roles:
@@ -531,7 +518,7 @@ class _ReviewHistory:
         matching_issues = (
             model_issues
             for earlier_template, model_issues in reversed(self._model_issues_by_attempt)
-            if earlier_template == _copy_with_version_of(template, earlier_template)
+            if earlier_template == template.model_copy(update={"version": earlier_template.version})
         )
         return next(matching_issues, {})
 
@@ -567,10 +554,6 @@ class _ReviewHistory:
         return TemplateReviewResult(template, tuple(self.cycles), last_cycle.cost, case)
 
 
-def _copy_with_version_of(template: StatementTemplate, version_source: StatementTemplate) -> StatementTemplate:
-    return template.model_copy(update={"version": version_source.version})
-
-
 def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
     """Each fault once."""
     resolution_by_issue_id = (
@@ -580,14 +563,8 @@ def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
         (role, attempt.report_by_role[role].issues) for role in _BOTH_REVIEWERS if role in attempt.report_by_role
     ]
     return tuple(
-        ToldIssue.model_validate(
-            {
-                "issue": candidate.issue,
-                "reported_by": candidate.reported_by,
-                "resolution": resolution_by_issue_id.get(candidate.issue.issue_id),
-            }
-        )
-        for candidate in merge_issues(issues_by_reviewer)
+        reported.model_copy(update={"resolution": resolution_by_issue_id.get(reported.issue.issue_id)})
+        for reported in merge_issues(issues_by_reviewer)
     )
 
 
@@ -670,36 +647,10 @@ def _recommend_next_step(
     reason: EscalationReason, last_cycle: Cycle, persistent_issues: Sequence[PersistentIssue]
 ) -> str:
     persistent_ids = {reported_issue.issue_id for reported_issue in persistent_issues}
-    severity_order: tuple[TemplateIssueSeverity, ...] = ("low", "medium", "high", "critical")
     worst_issue = max(
         (reported_issue.issue for reported_issue in last_cycle.issues),
-        key=lambda issue: (severity_order.index(issue.severity), issue.issue_id in persistent_ids),
+        key=lambda issue: (SeverityRank[issue.severity], issue.issue_id in persistent_ids),
         default=None,
     )
     category = worst_issue.category if worst_issue else None
     return next(advice_rule.advice for advice_rule in _ADVICE_RULES if advice_rule.when(reason, category))
-
-
-# Beside the event loop
-
-
-async def run_in_thread(work: Callable[[], T]) -> T:
-    """What ``work`` gives, in a thread of its own: one that does not end holds up nobody, not even the process's end."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def notify_loop(callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop has ended: nobody waits for it any more
-            loop.call_soon_threadsafe(lambda: None if future.done() else callback())
-
-    def run_work() -> None:
-        try:
-            value = work()
-        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
-            failure = error
-            notify_loop(lambda: future.set_exception(failure))
-        else:
-            notify_loop(lambda: future.set_result(value))
-
-    threading.Thread(target=run_work, name="reviewer", daemon=True).start()
-    return await future

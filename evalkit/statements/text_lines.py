@@ -102,7 +102,10 @@ class TextLine:
 def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
     """The page's words in lines, from the top; empty where it has none."""
     is_recognised = page.status is PageStatus.OCR
-    boxed_texts = [(page.text[word[0] : word[1]], _convert_to_page_fractions(word[2:])) for word in page.words]
+    boxed_texts = [
+        (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000))
+        for start, end, x0, y0, x1, y1 in page.words
+    ]
     slope = _estimate_slope([box for _, box in boxed_texts]) if is_recognised else 0.0
     noise = _OCR_NOISE_CHARACTERS if is_recognised else ""
     words = [
@@ -131,11 +134,6 @@ def compute_bounding_box(boxes: Iterable[Box]) -> Box:
 
 def _compute_mean_y(words: Sequence[PageWord]) -> float:
     return sum(word.level_y for word in words) / len(words)
-
-
-def _convert_to_page_fractions(box: Sequence[int]) -> Box:
-    x0, y0, x1, y1 = (coordinate / 10_000 for coordinate in box)
-    return x0, y0, x1, y1
 
 
 def _estimate_slope(boxes: Sequence[Box]) -> float:

@@ -28,7 +28,7 @@ from evalkit.extraction.clinical_extractor import ClaimedFields, ClinicalExtract
 from evalkit.extraction.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.field_template import FieldNeed, get_field_template
-from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.loop_metrics import LOOP_METRICS
 from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
 from evalkit.llm.embedded import EmbeddedModel
@@ -157,7 +157,12 @@ class Case(NamedTuple):
 
 def looped(drawn: Drawn, loop: ReliabilityLoop) -> Case:
     result = asyncio.run(loop.execute(drawn.bundle, [1], get_field_template(drawn.kind)))
-    return Case(drawn, result, right(drawn, result.history[0].attempt.fields), right(drawn, result.final_data))
+    return Case(
+        drawn,
+        result,
+        right(drawn, result.history[0].attempt.fields),
+        right(drawn, result.best.attempt.fields if result.best else {}),
+    )
 
 
 def embedded(drawn: Drawn) -> Case:
@@ -244,13 +249,12 @@ def ablation(title: str, cases: Sequence[Case]) -> Table:
     table = Table("", "first attempt", "best of three", "gain", title=f"{title}, n = {len(cases)}, 95 % intervals")
     for row in rows(cases):
         table.add_row(*row)
-    for metric in compute_loop_metrics([case.result for case in cases]):
-        table.add_row(
-            metric.name,
-            "",
-            f"{metric.value:.3f}",
-            f"{metric.alert_count} of {metric.observation_count} beyond" if metric.alert_count else "",
-        )
+    for metric in LOOP_METRICS:
+        values = [value for case in cases for value in metric.measure(case.result)]
+        alert_count = sum(map(metric.is_alert, values))
+        if values:
+            beyond = f"{alert_count} of {len(values)} beyond" if alert_count else ""
+            table.add_row(metric.name, "", f"{statistics.fmean(values):.3f}", beyond)
     return table
 
 

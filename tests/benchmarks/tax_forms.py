@@ -476,7 +476,7 @@ def count(score: Score, truth: dict[str, str], made: Extraction, kind: str, *, s
 
 
 def extractions(bundle: DocumentBundle) -> list[Extraction]:
-    return [one.extraction for one in asyncio.run(FormFiller(EmbeddedModel()).fill(bundle))]
+    return list(asyncio.run(FormFiller(EmbeddedModel()).fill(bundle)))
 
 
 def bundle_of(data: bytes, name: str) -> DocumentBundle:
@@ -591,7 +591,7 @@ class Tried(NamedTuple):
 
 
 def tried(one: Drawing, bundle: DocumentBundle, model: Model) -> Tried:
-    made = asyncio.run(FormFiller(model).fill(bundle))[0].extraction
+    made = asyncio.run(FormFiller(model).fill(bundle))[0]
     return Tried(made, Right.of(one, made.history[0].fields), Right.of(one, made.fields))
 
 

@@ -11,12 +11,11 @@ from extraction.reports import draw, page_of
 from extraction.scripted import Scripted
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.extraction_schema import FieldStatus
+from evalkit.extraction.extraction_schema import Extraction, FieldStatus
 from evalkit.extraction.field_template import FieldNeed, get_field_template, list_field_templates
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.report_extraction import (
     MAX_CONCURRENT_LOOPS,
-    ExtractedReport,
     ReportPages,
     choose_clinical_template,
     extract_reports,
@@ -24,7 +23,7 @@ from evalkit.extraction.report_extraction import (
 from evalkit.llm.model import Answer, AnswerT, Model, Question
 
 
-def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> tuple[ExtractedReport, ...]:
+def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> list[Extraction]:
     return asyncio.run(extract_reports(bundle, reports, ReliabilityLoop(model=model)))
 
 
@@ -82,7 +81,7 @@ def composite() -> DocumentBundle:
 def test_each_report_of_a_composite_document_has_its_own_loop() -> None:
     bundle = composite()
     radiology, pathology = ReportPages(2, 2, "Radiology Report"), ReportPages(1, 1, "Pathology Report")
-    told = [one.extraction for one in extracted(bundle, radiology, pathology)]
+    told = extracted(bundle, radiology, pathology)
     assert [(one.template, one.start_page, one.end_page) for one in told] == [("pathology", 1, 1), ("radiology", 2, 2)]
     for one in told:
         pages = {value.page for value in one.fields.values() if value.is_found}
@@ -115,13 +114,13 @@ def test_many_reports_of_a_document_do_not_wait_within_their_deadlines() -> None
             return Answer(question, question.offline())
 
     told = extracted(document(*pages), *reports, model=Slow())
-    assert [one.extraction.start_page for one in told] == list(range(1, 41))
+    assert [one.start_page for one in told] == list(range(1, 41))
     assert most == MAX_CONCURRENT_LOOPS
 
 
 def test_the_template_can_be_given() -> None:
     (one,) = extracted(composite(), ReportPages(1, 1, "Other", template_name="pathology"))
-    assert one.extraction.template == "pathology"
+    assert one.template == "pathology"
 
 
 def test_a_page_that_nobody_could_read_never_enters() -> None:
@@ -129,9 +128,9 @@ def test_a_page_that_nobody_could_read_never_enters() -> None:
     model = Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"})
     (one,) = extracted(bundle, ReportPages(1, 2, "Pathology Report"), model=model)
     assert all("Grade 3" not in prompt for _, prompt in model.asked)
-    assert one.extraction.met_threshold
-    assert one.extraction.decision == "ESCALATE_TO_SME", "the other page may say something else"
-    assert "READER-NO-TEXT" in {issue.code for issue in one.extraction.issues}
+    assert one.met_threshold
+    assert one.decision == "ESCALATE_TO_SME", "the other page may say something else"
+    assert "READER-NO-TEXT" in {issue.code for issue in one.issues}
 
 
 def test_a_report_that_nobody_could_read_is_not_tried() -> None:
@@ -139,28 +138,28 @@ def test_a_report_that_nobody_could_read_is_not_tried() -> None:
     model = Scripted({"grade": "Grade 3"})
     (one,) = extracted(document(poor), ReportPages(1, 1, "Pathology Report"), model=model)
     assert model.asked == []
-    assert (one.extraction.score, one.extraction.decision) == (None, "ESCALATE_TO_SME")
-    assert one.extraction.stopped_reason == "Document quality too low for extraction"
-    issue = next(issue for issue in one.extraction.issues if issue.code == "READER-NO-TEXT")
+    assert (one.score, one.decision) == (None, "ESCALATE_TO_SME")
+    assert one.stopped_reason == "Document quality too low for extraction"
+    issue = next(issue for issue in one.issues if issue.code == "READER-NO-TEXT")
     assert "the page is very dark" in issue.message
     assert "clearer scan" in issue.suggested_fix
 
 
 def test_a_blank_report_is_for_a_person() -> None:
     (one,) = extracted(document(page(1, "", status="blank")), ReportPages(1, 1, "Radiology Report"))
-    assert one.extraction.decision == "ESCALATE_TO_SME"
+    assert one.decision == "ESCALATE_TO_SME"
 
 
 def test_every_field_of_the_template_is_there_whatever_happened() -> None:
     poor = page(1, "x", status="failed")
     (one,) = extracted(document(poor), ReportPages(1, 1, "Pathology Report"))
-    assert list(one.extraction.fields) == [field.name for field in get_field_template("pathology").fields]
-    assert {value.status for value in one.extraction.fields.values()} == {FieldStatus.AMBIGUOUS}
+    assert list(one.fields) == [field.name for field in get_field_template("pathology").fields]
+    assert {value.status for value in one.fields.values()} == {FieldStatus.AMBIGUOUS}
 
 
 def test_a_note_is_kept_as_its_text() -> None:
     bundle = document(page_of([("heading", "Elmwood Clinic"), ("paragraph", "Chief Complaint: cough.")]))
     (one,) = extracted(bundle, ReportPages(1, 1, "Clinical Note"))
-    assert one.extraction.fields["rawText"].value == "Elmwood Clinic\nChief Complaint: cough."
-    assert one.extraction.decision == "AUTO_ACCEPT"
-    assert all("rawText" not in record.fields for record in one.extraction.history)
+    assert one.fields["rawText"].value == "Elmwood Clinic\nChief Complaint: cough."
+    assert one.decision == "AUTO_ACCEPT"
+    assert all("rawText" not in record.fields for record in one.history)

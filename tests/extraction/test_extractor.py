@@ -269,7 +269,8 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
         assert [call.role for call in server.calls] == ["extractor", "evaluator", "extractor", "evaluator"]
     assert "PRIORITY: Focus extraction on these fields: grade" in server.calls[2].prompt
     assert result.met_threshold
-    assert {name: result.final_data[name].value for name in ("histology", "grade")} == {
+    assert result.best is not None
+    assert {name: result.best.attempt.fields[name].value for name in ("histology", "grade")} == {
         name: drawn.truth[name].value for name in ("histology", "grade")
     }
     assert ledger.get_document_usage(drawn.bundle.sha256).calls == 4

@@ -61,8 +61,7 @@ def read(document: Any) -> DocumentBundle:
 
 
 def fill(read: DocumentBundle, model: Model | None = None, **options: Any) -> list[Extraction]:
-    done = asyncio.run(FormFiller(model or EmbeddedModel(), **options).fill(read))
-    return [one.extraction for one in done]
+    return list(asyncio.run(FormFiller(model or EmbeddedModel(), **options).fill(read)))
 
 
 def w2(seed: int = 1) -> Drawing:
@@ -469,7 +468,7 @@ def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
         async def filled() -> Extraction:
             model = LanguageModel(provider, Ledger(), AimdLimiter(4), time_limit_seconds=30)
             try:
-                return (await FormFiller(model).fill(given))[0].extraction
+                return (await FormFiller(model).fill(given))[0]
             finally:
                 await model.close()
 

@@ -127,7 +127,7 @@ def is_told(name: str, issues: tuple[Issue, ...]) -> bool:
 
 
 def filled(answer: FormAnswer) -> Extraction:
-    return asyncio.run(FormFiller(Says(answer)).fill(FORM))[0].extraction
+    return asyncio.run(FormFiller(Says(answer)).fill(FORM))[0]
 
 
 @settings(max_examples=100, phases=(Phase.explicit, Phase.generate))

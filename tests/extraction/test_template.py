@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalkit.errors import UsageError
-from evalkit.extraction.field_template import FieldNeed, get_field_template, list_field_templates, parse_field_template
+from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
+from evalkit.store.toml_records import parse_toml_record
 
 GOOD = """name = "1098"
 kind = "tax"
@@ -29,7 +30,7 @@ pattern = '20\\d{2}'
 
 
 def test_a_template_is_read() -> None:
-    read = parse_field_template(GOOD, "1098.toml")
+    read = parse_toml_record(GOOD, "1098.toml", FieldTemplate)
     assert [field.name for field in read.fields] == ["interest", "tax_year"]
     assert read.get_fields_by_need(FieldNeed.REQUIRED) == (read.get_field("interest"),)
     assert read.fields[1].normalise("2020") == "2020"
@@ -52,7 +53,7 @@ def test_a_template_is_read() -> None:
 )
 def test_what_is_wrong_is_told_by_its_line(old: str, new: str, told: list[str]) -> None:
     with pytest.raises(UsageError) as refused:
-        parse_field_template(GOOD.replace(old, new, 1), "1098.toml")
+        parse_toml_record(GOOD.replace(old, new, 1), "1098.toml", FieldTemplate)
     for part in ["1098.toml", *told]:
         assert part in str(refused.value), str(refused.value)
 

@@ -6,11 +6,11 @@ import pytest
 from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.extraction_schema import FieldStatus
+from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
-from evalkit.extraction.value_grounding import FieldClaim, GroundedValue, ground_claim
+from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding import QuoteLocator
-from evalkit.issue import IssueSeverity, QuoteVerdict
+from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
 
 WAGES = TemplateField(name="wages", description="Wages", format="currency")
 NAME = TemplateField(name="name", description="Employer")
@@ -19,7 +19,7 @@ SIGNED = TemplateField(name="signed", description="Date", format="date")
 
 def prove(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, pages: tuple[int, ...] = (1,)
-) -> GroundedValue:
+) -> tuple[FieldValue, Issue | None]:
     return ground_claim(claim, field, bundle, QuoteLocator(bundle), pages, "extractor")
 
 
@@ -34,7 +34,7 @@ def prove(
     ],
 )
 def test_any_writing_of_the_value_proves_it(text: str, field: TemplateField, value: str, kept: str, raw: str) -> None:
-    found = prove(FieldClaim(value), field, document(text)).field_value
+    found = prove(FieldClaim(value), field, document(text))[0]
     assert (found.status, found.value, found.raw, found.page) == (FieldStatus.FOUND, kept, raw, 1)
     assert found.quote == text
     assert len(found.boxes) == 1
@@ -42,64 +42,66 @@ def test_any_writing_of_the_value_proves_it(text: str, field: TemplateField, val
 
 @pytest.mark.parametrize("value", ["24,411.00", "24.41", "4,410.00", "24,41"])
 def test_what_is_not_on_the_page_is_not_a_value(value: str) -> None:
-    made = prove(FieldClaim(value, raw=f"Wages {value}"), WAGES, document("Wages 24,410.00 and tips"))
-    assert (made.field_value.status, made.field_value.value) == (FieldStatus.NOT_PRESENT, None)
-    assert made.issue is not None
-    assert (made.issue.code, made.issue.severity) == ("EXTRACTION-NOT-ON-PAGE", IssueSeverity.BLOCKER)
-    assert made.issue.location == "wages"
+    field_value, issue = prove(FieldClaim(value, raw=f"Wages {value}"), WAGES, document("Wages 24,410.00 and tips"))
+    assert (field_value.status, field_value.value) == (FieldStatus.NOT_PRESENT, None)
+    assert issue is not None
+    assert (issue.code, issue.severity) == ("EXTRACTION-NOT-ON-PAGE", IssueSeverity.BLOCKER)
+    assert issue.location == "wages"
 
 
 def test_the_issue_tells_the_typed_difference() -> None:
-    made = prove(FieldClaim("24,411.00", raw="Wages 24,411.00 and tips"), WAGES, document("Wages 24,410.00 and tips"))
-    assert made.issue is not None
-    assert made.issue.verdict is QuoteVerdict.ALTERED
-    assert "24,410.00" in (made.issue.difference or "")
+    _, issue = prove(
+        FieldClaim("24,411.00", raw="Wages 24,411.00 and tips"), WAGES, document("Wages 24,410.00 and tips")
+    )
+    assert issue is not None
+    assert issue.verdict is QuoteVerdict.ALTERED
+    assert "24,410.00" in (issue.difference or "")
 
 
 def test_a_misread_sign_on_a_recognised_page_is_a_doubt() -> None:
     bundle = document(page(1, "Wages 24,410.00 and tips", status="ocr"))
-    made = prove(FieldClaim("24,418.00", raw="Wages 24,418.00 and tips"), WAGES, bundle)
-    assert made.field_value.status is FieldStatus.AMBIGUOUS
-    assert made.field_value.value is None
-    assert made.issue is not None
-    assert made.issue.severity is IssueSeverity.MAJOR
+    field_value, issue = prove(FieldClaim("24,418.00", raw="Wages 24,418.00 and tips"), WAGES, bundle)
+    assert field_value.status is FieldStatus.AMBIGUOUS
+    assert field_value.value is None
+    assert issue is not None
+    assert issue.severity is IssueSeverity.MAJOR
 
 
 def test_the_quoted_passage_says_which_of_two_equal_values_it_is() -> None:
     bundle = document("Wages 24,410.00\nTips 24,410.00")
-    found = prove(FieldClaim("24,410.00", raw="Tips 24,410.00"), WAGES, bundle).field_value
+    found = prove(FieldClaim("24,410.00", raw="Tips 24,410.00"), WAGES, bundle)[0]
     assert found.quote == "Tips 24,410.00"
 
 
 def test_pages_of_another_document_prove_nothing() -> None:
-    made = prove(FieldClaim("24,410.00"), WAGES, document("Nothing here", "Wages 24,410.00"), (1,))
-    assert made.field_value.value is None
-    assert "outside the pages" in (made.issue.message if made.issue else "")
+    field_value, issue = prove(FieldClaim("24,410.00"), WAGES, document("Nothing here", "Wages 24,410.00"), (1,))
+    assert field_value.value is None
+    assert "outside the pages" in (issue.message if issue else "")
 
 
 @pytest.mark.parametrize(("status", "found"), [("ocr", True), ("text", False)])
 def test_letters_are_misread_digits_on_recognised_pages_only(status: str, found: bool) -> None:
     bundle = document(page(1, "Wages 24,4l0.OO and tips", status=status))
-    made = prove(FieldClaim("24,410.00"), WAGES, bundle)
-    assert made.field_value.is_found is found
-    assert made.field_value.value == ("24410.00" if found else None)
+    field_value, _ = prove(FieldClaim("24,410.00"), WAGES, bundle)
+    assert field_value.is_found is found
+    assert field_value.value == ("24410.00" if found else None)
 
 
 def test_the_lines_of_an_address_are_proven_one_by_one() -> None:
     bundle = document("NORTH 312\n24,410.00\n151 N Market Street\n1,513.42\nWooster OH 44691")
     claim = FieldClaim("NORTH 312, 151 N Market Street, Wooster OH 44691")
-    made = prove(claim, NAME, bundle).field_value
-    assert made.raw == "NORTH 312\n151 N Market Street\nWooster OH 44691"
-    assert len(made.boxes) == 3
-    assert prove(FieldClaim("NORTH 312, 151 S Market Street"), NAME, bundle).field_value.value is None
+    field_value, _ = prove(claim, NAME, bundle)
+    assert field_value.raw == "NORTH 312\n151 N Market Street\nWooster OH 44691"
+    assert len(field_value.boxes) == 3
+    assert prove(FieldClaim("NORTH 312, 151 S Market Street"), NAME, bundle)[0].value is None
 
 
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_no_value_is_not_present_and_no_issue(value: str | None) -> None:
-    made = prove(FieldClaim(value), WAGES, document("Wages 24,410.00"))
-    assert (made.field_value.status, made.issue) == (FieldStatus.NOT_PRESENT, None)
+    field_value, issue = prove(FieldClaim(value), WAGES, document("Wages 24,410.00"))
+    assert (field_value.status, issue) == (FieldStatus.NOT_PRESENT, None)
 
 
 def test_a_value_in_the_wrong_format_keeps_its_words() -> None:
-    found = prove(FieldClaim("$-"), WAGES, document("Wages $- and tips")).field_value
+    found = prove(FieldClaim("$-"), WAGES, document("Wages $- and tips"))[0]
     assert (found.status, found.value) == (FieldStatus.FOUND, "$-")

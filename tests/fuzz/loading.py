@@ -24,7 +24,7 @@ from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
 from evalkit.evaluation.template_review_metrics import read_review_cycles
-from evalkit.extraction.field_template import parse_field_template as read_form
+from evalkit.extraction.field_template import FieldTemplate
 from evalkit.pipeline.audit_trail import list_audit_events
 from evalkit.pipeline.audit_verify import verify_integrity
 from evalkit.pipeline.document_discovery import discover_documents
@@ -51,6 +51,7 @@ from evalkit.settings import Settings
 from evalkit.statements.statement_template import parse_template_toml
 from evalkit.store import OutputFolder, StoredDraft
 from evalkit.store.postgresql import read_schema_name
+from evalkit.store.toml_records import parse_toml_record
 
 from .mutation import MARK, damaged_json, damaged_text
 
@@ -151,7 +152,7 @@ KINDS: dict[str, Kind] = {
         "bank.toml", lambda folder: parse_template_toml((folder / "bank.toml").read_bytes().decode(errors="replace"), "bank.toml"), is_json=False
     ),
     "template of a form": Kind(
-        "form.toml", lambda folder: read_form((folder / "form.toml").read_bytes().decode(errors="replace"), "form.toml"), is_json=False
+        "form.toml", lambda folder: parse_toml_record((folder / "form.toml").read_bytes().decode(errors="replace"), "form.toml", FieldTemplate), is_json=False
     ),
     "settings": Kind("evalkit.toml", _settings, is_json=False, shows=" "),
     "traps": Kind("traps.toml", lambda folder: load_traps.__wrapped__(str(folder / "traps.toml")), is_json=False),

@@ -80,8 +80,7 @@ def checked(done: TemplateReviewResult) -> TemplateReviewResult:
         assert (cycle.outcome == "retry") is (cycle is not done.cycles[-1])
     last = done.cycles[-1]
     assert len(done.cycles) <= 1 + max(MAX_RETRIES_BY_SCENARIO.values())
-    assert done.is_approved is (done.template.status is Status.STABLE) is (last.outcome == "approved")
-    assert (done.case is None) is done.is_approved
+    assert (done.case is None) is (done.template.status is Status.STABLE) is (last.outcome == "approved")
     if done.case:
         assert done.case.escalation.escalation_reason == last.escalation_reason
         assert done.case.escalation.attempt_count == len(done.cycles)
@@ -99,7 +98,7 @@ def reasons(done: TemplateReviewResult) -> tuple[str | None, int]:
 
 def test_a_sound_template_is_stable_after_one_attempt() -> None:
     done = checked(embedded(SOUND, BUNDLE))
-    assert done.is_approved
+    assert done.case is None
     assert done.cost.model_dump(include={"attempts", "total_tokens", "estimated_cost_usd", "final_outcome"}) == {
         "attempts": 1, "total_tokens": {"input": 0, "output": 0}, "estimated_cost_usd": Decimal(0),
         "final_outcome": "approved",
@@ -110,7 +109,7 @@ def test_a_sound_template_is_stable_after_one_attempt() -> None:
 @pytest.mark.parametrize(("plant", "consensus"), [(excluded, "rejected"), (wrong_dates, "arbitration")])
 def test_a_fault_is_mended_by_the_builder(plant: Any, consensus: str) -> None:
     done = checked(embedded(broken(BUNDLE, plant), BUNDLE))
-    assert done.is_approved
+    assert done.case is None
     assert [cycle.consensus for cycle in done.cycles] == [consensus, "approved"]
     assert done.template.version == 2
     assert done.cycles[1].convergence["status"] == "converging"
@@ -171,7 +170,7 @@ def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
     template = broken(bundle, met_only)
     assert AppliedTemplate.create(template, bundle).has_all_sums_met
     done = checked(embedded(template, bundle))
-    assert not done.is_approved
+    assert done.case is not None
     assert "the transactions do not make a printed sum that is not used: closing balance" in [
         told.issue.message for told in done.cycles[0].issues
     ]
@@ -192,8 +191,8 @@ def test_as_many_attempts_as_are_set(retries: int, attempts: int) -> None:
 
 def test_pass_criteria_are_set() -> None:
     most = {"critical": 0, "high": 1, "medium": 3, "low": 10}
-    assert not embedded(sound(UNSOUND), UNSOUND).is_approved
-    assert checked(embedded(sound(UNSOUND), UNSOUND, ReviewLoopConfig(max_issues=most))).is_approved
+    assert embedded(sound(UNSOUND), UNSOUND).case is not None
+    assert checked(embedded(sound(UNSOUND), UNSOUND, ReviewLoopConfig(max_issues=most))).case is None
 
 
 def test_a_score_below_the_threshold_is_diverging(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +251,7 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
         {role: (*rows[role], *checks) for role, checks in rule_based_review.CHECKS_BY_REVIEWER.items()},
     )
     done = checked(embedded(SOUND, BUNDLE))
-    assert done.is_approved
+    assert done.case is None
     layout, semantic = (done.cycles[0].times[role] for role in ("layout_geometry", "semantic_financial"))
     assert max(layout["began_at"], semantic["began_at"]) < min(layout["ended_at"], semantic["ended_at"])
 
@@ -345,7 +344,7 @@ def test_two_models_are_asked_side_by_side_with_the_same_inputs_and_neither_know
         return NOTHING
 
     with served({"layout_geometry": met, "semantic_financial": met}) as server:
-        assert checked(reviewed(server, SOUND, BUNDLE)).is_approved
+        assert checked(reviewed(server, SOUND, BUNDLE)).case is None
         calls = {call.role: call for call in server.calls}
     assert set(calls) == {"layout_geometry", "semantic_financial"}
     layout, semantic = calls["layout_geometry"], calls["semantic_financial"]
@@ -378,7 +377,7 @@ def test_models_that_lie_approve_nothing_that_is_measured_as_broken(bundle: Any,
 
     template = broken(bundle, plant)
     alone = embedded(template, bundle, ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)))
-    assert not alone.is_approved
+    assert alone.case is not None
     harmless = said(*(("low", one.issue.category, one.issue.message) for one in alone.cycles[0].issues), page=None)
     for answer in (NOTHING, harmless):
         answers = {"layout_geometry": answer, "semantic_financial": answer, "arbitrator": dismissed}
@@ -388,7 +387,7 @@ def test_models_that_lie_approve_nothing_that_is_measured_as_broken(bundle: Any,
                     server, template, bundle, ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0))
                 )
             )
-        assert not done.is_approved
+        assert done.case is not None
         measured = {one.issue.message for one in alone.cycles[0].issues}
         assert measured <= {one.issue.message for one in done.cycles[0].issues}
 
@@ -405,7 +404,7 @@ def test_a_statement_that_speaks_to_the_machine_stays_within_its_marks(order: st
     with served({}) as server:
         done = checked(reviewed(server, sound(bundle), bundle))
         prompts = [call.prompt for call in server.calls if call.role in (LAYOUT, SEMANTIC)]
-    assert not done.is_approved
+    assert done.case is not None
     for prompt in prompts:
         mark = prompt.split("\n", 1)[0].strip("<>")
         inputs, instructions = prompt.split(f"\n</{mark}>\n", 1)
@@ -513,14 +512,14 @@ def test_a_model_that_tells_more_makes_it_no_milder_by_drowning_it() -> None:
             )
         )
     assert any(one.issue.severity == "critical" for one in done.cycles[0].issues)
-    assert not done.is_approved
+    assert done.case is not None
 
 
 def test_equal_questions_are_paid_once() -> None:
     journal = MemoryJournal()
     with served({}) as server:
         for _ in range(2):
-            assert reviewed(server, SOUND, BUNDLE, journal=journal).is_approved
+            assert reviewed(server, SOUND, BUNDLE, journal=journal).case is None
         assert len(server.calls) == 2
 
 
@@ -536,7 +535,7 @@ def test_the_retry_input_is_the_specifications() -> None:
     with served({}) as server:
         done = checked(reviewed(server, broken(BUNDLE, wrong_dates), BUNDLE))
         (retry,) = retry_of(server)
-    assert done.is_approved
+    assert done.case is None
     assert set(retry) == {
         "retry_attempt", "prior_template", "reviewer_feedback", "consolidated_issues", "convergence_status",
         "max_attempts_remaining",
@@ -581,7 +580,7 @@ def test_a_models_template_is_taken_where_it_reads_as_well() -> None:
     better = embedded(SOUND, BUNDLE).cycles[0].template.replace('statement = ""', 'statement = "Current account"')
     with served({"builder": proposed(better)}) as server:
         done = rebuilt(server)
-    assert done.is_approved
+    assert done.case is None
     assert done.template.identity.statement == "Current account"
     assert (done.template.version, done.template.template_id) == (2, SOUND.template_id)
 
@@ -602,7 +601,7 @@ def test_a_models_template_that_reads_less_changes_nothing(worse: Any) -> None:
     text = embedded(SOUND, BUNDLE).cycles[0].template
     with served({"builder": proposed(worse(text) if callable(worse) else worse)}) as server:
         done = rebuilt(server)
-    assert done.is_approved
+    assert done.case is None
     assert len(AppliedTemplate.create(done.template, BUNDLE).statement.transactions) == 12
     assert done.template == embedded(broken(BUNDLE, wrong_dates), BUNDLE).template
 
@@ -641,7 +640,7 @@ def test_a_builder_that_fails_leaves_the_measured_one(fault: Any) -> None:
         done = checked(
             reviewed(server, broken(BUNDLE, wrong_dates), BUNDLE, ReviewLoopConfig(reviewer_seconds=seconds))
         )
-    assert done.is_approved
+    assert done.case is None
     assert done.template.version == 2
 
 
@@ -750,7 +749,7 @@ def test_every_review_ends_and_approves_nothing_that_stands(
     )
     assert len(done.cycles) <= 1 + retries
     assert all(one.attempt + 1 == other.attempt for one, other in pairwise(done.cycles))
-    if not done.is_approved:
+    if done.case is not None:
         return
     assert is_enabled
     last = done.cycles[-1]
@@ -785,5 +784,5 @@ def test_an_embedded_model_is_not_asked_for_an_opinion() -> None:
     done = asyncio.run(
         TemplateReviewLoop(lambda role: Counting(), clock=now).review_template(broken(BUNDLE, wrong_dates), BUNDLE)
     )
-    assert done.is_approved
+    assert done.case is None
     assert Counting.asked == [LAYOUT, SEMANTIC, "arbitrator", LAYOUT, SEMANTIC]

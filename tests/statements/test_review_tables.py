@@ -26,7 +26,6 @@ from evalkit.statements.consensus import (
     cap_issues,
     decide_consensus,
     is_passing,
-    merge_issues,
 )
 from evalkit.statements.convergence import (
     MAX_RETRIES_BY_SCENARIO,
@@ -37,8 +36,9 @@ from evalkit.statements.convergence import (
     RetryScenario,
     decide_escalation,
     measure_convergence,
-    select_band,
+    select_convergence_status,
 )
+from evalkit.statements.review_cycles import merge_issues
 from evalkit.statements.reviewer_report import (
     IssueEvidence,
     ReviewerReport,
@@ -115,9 +115,9 @@ def test_duplicates(other: dict[str, Any], same: bool) -> None:
 def test_merged_issues_take_the_higher_severity_and_both_fixes() -> None:
     low = ONE.model_copy(update={"severity": "medium", "suggested_fix": "move y1"})
     high = ONE.model_copy(update={"severity": "critical", "suggested_fix": "move the edge"})
-    (found,) = merge_issues([("layout_reviewer", [low]), ("semantic_reviewer", [high])])
+    (found,) = merge_issues([("layout_geometry", [low]), ("semantic_financial", [high])])
     assert (found.issue.severity, found.issue.suggested_fix) == ("critical", "move y1; move the edge")
-    assert found.reported_by == ("layout_reviewer", "semantic_reviewer")
+    assert found.reported_by == ("layout_geometry", "semantic_financial")
 
 
 def test_one_reviewers_like_words_are_as_many_faults() -> None:
@@ -165,12 +165,12 @@ def test_convergence_bands(
 ) -> None:
     state = ConvergenceState(2, total, 0, 0, fixed, new, prior)
     assert state.convergence_score == pytest.approx(score)
-    assert select_band(state).status == status
+    assert select_convergence_status(state) == status
 
 
 def test_the_first_attempt_has_no_score() -> None:
     state = ConvergenceState(1, 8, 1, 2, 0, 8)
-    assert (state.convergence_score, select_band(state).status) == (0.0, "first")
+    assert (state.convergence_score, select_convergence_status(state)) == (0.0, "first")
 
 
 def test_a_state_counts_what_was_fixed_and_what_is_new() -> None:

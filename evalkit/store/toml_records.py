@@ -1,0 +1,65 @@
+"""Read records that people write as TOML, and name the line of what is wrong in them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evalkit.errors import UsageError
+
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+def parse_toml_record(text: str, file_name: str, record_type: type[RecordT]) -> RecordT:
+    """Parse a template of ``record_type``. UsageError that names the file, the line and the entry."""
+    try:
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # says the line itself
+        raise build_template_error(file_name, str(error)) from error
+    try:
+        return record_type.model_validate(table)
+    except ValidationError as error:
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        entry_path = first_error["loc"]
+        problem = ": ".join(
+            filter(None, (_describe_entry(table, entry_path), first_error["msg"].removeprefix("Value error, ")))
+        )
+        raise build_template_error(f"{file_name}, line {_find_entry_line(text, entry_path)}", problem) from error
+
+
+def build_template_error(place: str, problem: str) -> UsageError:
+    """Say what is wrong in a template, and where."""
+    return UsageError(f"template {place}: {problem}", code="TEMPLATE", remedy="Correct that line.")
+
+
+def _describe_entry(table: Any, entry_path: tuple[int | str, ...]) -> str:
+    """Name an entry by its path; rows by their names, which are easier to find than their numbers."""
+    names: list[str] = []
+    for part in entry_path:
+        is_row = isinstance(part, int) and isinstance(table, list) and part < len(table)
+        table = table[part] if is_row else table.get(part) if isinstance(table, dict) else None
+        row_name = table.get("name") if is_row and isinstance(table, dict) else None
+        names.append(str(row_name or (part + 1 if isinstance(part, int) else part)))
+    return " → ".join(names)
+
+
+def _find_entry_line(text: str, entry_path: tuple[int | str, ...]) -> int:
+    """The line (from 1) where the entry is written, else the nearest table around it, else the first."""
+    best_match, line_number, table_counts, table_path = (0, 1), 1, dict[str, int](), tuple[int | str, ...]()
+    for line_number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*(\[\[?)\s*([\w.]+)", line):
+            table_path = tuple(header[2].split("."))
+            if header[1] == "[[":
+                table_path = (*table_path, table_counts.setdefault(header[2], 0))
+                table_counts[header[2]] += 1
+            line_path = table_path
+        elif key := re.match(r"\s*([\w-]+)\s*=", line):
+            line_path = (*table_path, key[1])
+        else:
+            continue
+        if entry_path[: len(line_path)] == line_path and len(line_path) > best_match[0]:
+            best_match = len(line_path), line_number
+    return best_match[1]
