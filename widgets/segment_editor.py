@@ -7,6 +7,7 @@ import traitlets
 
 from evalkit.classification.schema import DocumentType, load_type_definitions
 from widgets.assets import read_widget_script, read_widget_style
+from widgets.panel_traits import PressCounter
 
 
 def _map_type_definitions() -> dict[str, str]:
@@ -16,7 +17,7 @@ def _map_type_definitions() -> dict[str, str]:
     }
 
 
-class SegmentEditor(anywidget.AnyWidget):
+class SegmentEditor(PressCounter, anywidget.AnyWidget):
     """Shows what is being said; says what was pressed (custom messages ``type``, ``split``, ``validate``, …)."""
 
     _esm = read_widget_script("segment_editor")
@@ -41,8 +42,6 @@ class SegmentEditor(anywidget.AnyWidget):
     """issue_id → the expert's note."""
     changes = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
     """What differs from the agent's answer, a sentence each."""
-    answered = traitlets.Int(0).tag(sync=True)
-    """The number of the last press (``nth``) whose answer is on screen."""
     kind = traitlets.Unicode("classification").tag(sync=True)
     """Which task asks: only in a classification are there segments, types or shares to say anything of."""
     unmet = traitlets.Unicode().tag(sync=True)

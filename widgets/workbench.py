@@ -49,7 +49,8 @@ from widgets.field_panel import (
     render_field_case,
     render_field_values,
 )
-from widgets.page_pane import PagePane, list_evidence_pages
+from widgets.page_pane import PageImageSize, PagePane, list_evidence_pages
+from widgets.panel_traits import PressCounter
 from widgets.queue_panel import QueuePanel
 from widgets.segment_editor import SegmentEditor
 from widgets.template_panel import (
@@ -68,6 +69,7 @@ from widgets.template_panel import describe_template_target_place as template_wh
 log = logging.getLogger("evalkit.widgets")
 
 Message = dict[str, Any]
+Handler = Callable[["Workbench", Message], None]
 _SegmentKey = tuple[int, int, DocumentType | None]
 """First and last page of a segment, and its type."""
 
@@ -98,7 +100,7 @@ class Bar(anywidget.AnyWidget):
     can_log_out = traitlets.Bool(default_value=False).tag(sync=True)
 
 
-def report_errors(handler: Callable[[Workbench, Message], None]) -> Callable[[Workbench, Message], None]:
+def report_errors(handler: Handler) -> Handler:
     """Whatever goes wrong behind a press is said in plain words; the trace goes to the log without any value."""
 
     @functools.wraps(handler)
@@ -200,7 +202,7 @@ class Workbench:
     def _on_message(self, widget: anywidget.AnyWidget, message: Message, _: object) -> None:
         """Handle one message of a widget; one that counts its presses hears which of them has been answered."""
         self.dispatch(message)
-        if widget.has_trait("answered") and isinstance(message.get("nth"), int):
+        if isinstance(widget, PressCounter) and isinstance(message.get("nth"), int):
             widget.answered = message["nth"]
 
     @report_errors
@@ -533,18 +535,15 @@ class Workbench:
         if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
-    def send_thumbnails(self, message: Message) -> None:
-        """The ribbon shows pages whose small pictures it does not have."""
-        if self._page_images is not None:
-            self.page_pane.send_images("thumbnail", _parse_page_numbers(message), self._page_images.render_thumbnail)
-
-    def send_previews(self, message: Message) -> None:
-        """Pictures that no press waits for: of the contact sheet, or of the pages beside the one on screen."""
-        if self._page_images is not None:
-            if message.get("kind") == "page":
-                self.page_pane.send_images("page", _parse_page_numbers(message), self._page_images.render_full_size)
-            else:
-                self.page_pane.send_images("preview", _parse_page_numbers(message), self._page_images.render_preview)
+    def send_images(self, image_size: PageImageSize, message: Message) -> None:
+        """Send pictures that no press waits for: of the ribbon, the contact sheet, or the pages beside the one on screen."""
+        if (images := self._page_images) is not None:
+            renderers = {
+                "thumbnail": images.render_thumbnail,
+                "preview": images.render_preview,
+                "page": images.render_full_size,
+            }
+            self.page_pane.send_images(image_size, _parse_page_numbers(message), renderers[image_size])
 
     def find_text(self, message: Message) -> None:
         """Where a text stands in the document."""
@@ -571,7 +570,7 @@ class Workbench:
         if draft != self.draft or self._is_page_unsaved:
             self.save_draft(draft)
 
-    def _find_segment_index(self, message: Message) -> int:
+    def find_segment_index(self, message: Message) -> int:
         """The position of the segment that the page of the press is in, as the segments are now."""
         page = int(message["page"])
         return next(
@@ -580,37 +579,7 @@ class Workbench:
             if segment.start_page <= page <= segment.end_page
         )
 
-    def set_segment_type(self, message: Message) -> None:
-        """The type of a segment."""
-        self.save_draft(self.draft.set_segment_type(self._find_segment_index(message), DocumentType(message["type"])))
-
-    def toggle_boundary(self, message: Message) -> None:
-        """A new document starts on this page, or does not."""
-        self.save_draft(self.draft.toggle_boundary(int(message["page"])))
-
-    def move_segment_start(self, message: Message) -> None:
-        """This segment starts here."""
-        self.save_draft(self.draft.move_segment_start(int(message["segment"]), int(message["page"])))
-
-    def move_segment_end(self, message: Message) -> None:
-        """This segment ends here."""
-        self.save_draft(self.draft.move_segment_end(int(message["segment"]), int(message["page"])))
-
-    def toggle_segment_flag(self, message: Message) -> None:
-        """A flag of a segment, on or off."""
-        self.save_draft(self.draft.toggle_segment_flag(self._find_segment_index(message), message["flag"]))
-
-    def set_segment_note(self, message: Message) -> None:
-        """The expert's words about a segment."""
-        self.save_draft(self.draft.set_segment_note(self._find_segment_index(message), str(message["text"])))
-
-    def set_issue_note(self, message: Message) -> None:
-        """The expert's words about an issue."""
-        self.save_draft(
-            self.draft.set_issue_note(self._require_known_issue_id(message["issue_id"]), str(message["text"]))
-        )
-
-    def _require_known_issue_id(self, issue_id: object) -> str:
+    def require_known_issue_id(self, issue_id: object) -> str:
         """The id of one of the case's issues. UsageError for any other: nothing on screen could take it back."""
         if all(issue.issue_id != issue_id for issue in self.case.packet.issues):
             raise UsageError("this case has no such issue", code="ISSUE-UNKNOWN", remedy="Reload the page.")
@@ -619,7 +588,7 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ fields
 
     @property
-    def _field_case(self) -> FieldReviewCase:
+    def field_case(self) -> FieldReviewCase:
         """The open case. UsageError where it is not about fields."""
         if not isinstance(self.case, FieldReviewCase):
             raise UsageError("this case is not about fields", code="FIELD-UNKNOWN", remedy="Reload the page.")
@@ -627,14 +596,14 @@ class Workbench:
 
     def track_field_edit(self, message: Message) -> None:
         """A value begins to be typed, or is given up."""
-        self._field_case.get_agent_value(str(message["field"]))
+        self.field_case.get_agent_value(str(message["field"]))
         self._unfinished_field_key = str(message["field"]) if message.get("is_open") else ""
         self.field_panel.checked = {}
 
     def check_typed_value(self, message: Message) -> None:
         """Whether what is typed so far is written as the field's values are."""
         field_key, text = str(message["field"]), str(message["text"])
-        case = self._field_case
+        case = self.field_case
         case.get_agent_value(field_key)
         form_index, field_name = split_field_key(field_key)
         text_check = check_field_text(find_template_field(case.agent_forms[form_index], field_name), text)
@@ -653,13 +622,13 @@ class Workbench:
             self._unfinished_field_key = field_key
             return
         self._unfinished_field_key = ""
-        self.save_draft(self._field_case.set_field_answer(self.draft, field_key, text))
+        self.save_draft(self.field_case.set_field_answer(self.draft, field_key, text))
         self.field_panel.checked = {"field": field_key, "text": text, "is_kept": True}
 
     def set_field_status(self, message: Message) -> None:
         """The field is there as the agent read it, is not there, or cannot be told."""
         field_key, status = str(message["field"]), str(message["status"])
-        case = self._field_case
+        case = self.field_case
         agent_value, current_value = case.get_agent_value(field_key), case.get_current_value(self.draft, field_key)
         new_value = None if status == "not_present" else current_value.value or agent_value.value
         self.save_draft(case.set_field_answer(self.draft, field_key, {"status": status, "value": new_value}))
@@ -676,31 +645,15 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ a statement template
 
     @property
-    def _template_case(self) -> TemplateReviewCase:
+    def template_case(self) -> TemplateReviewCase:
         """The open case. UsageError where it is not about a template."""
         if not isinstance(self.case, TemplateReviewCase):
             raise UsageError("this case is not about a template", code="TEMPLATE-UNKNOWN", remedy="Reload the page.")
         return self.case
 
-    def move_edge(self, message: Message) -> None:
-        """An edge of a region or column goes elsewhere; what it reads then is shown at once."""
-        self.save_draft(self._template_case.set_edge(self.draft, str(message["edge"]), float(message["to"])))
-
-    def add_region(self, message: Message) -> None:
-        """A page that the template passes over has rows too."""
-        self.save_draft(self._template_case.add_region(self.draft, int(message["page"])))
-
-    def rename_column(self, message: Message) -> None:
-        """A column is another one than the agent took it for."""
-        self.save_draft(self._template_case.rename_column(self.draft, int(message["column"]), str(message["name"])))
-
-    def apply_template_choice(self, message: Message) -> None:
-        """Signs, balances or dates are read otherwise."""
-        self.save_draft(self._template_case.apply_choice(self.draft, str(message["what"]), str(message["value"])))
-
     def explain_unmet_sums(self, message: Message) -> None:
         """Why the template may be approved although sums are not met."""
-        if not self._template_case.describe_unmet_sums(self.draft):
+        if not self.template_case.describe_unmet_sums(self.draft):
             self.show_notice("All sums are met: there is nothing to explain.")
             return
         self.save_draft(self.draft.set_unmet_sums_reason(str(message["reason"])))
@@ -716,26 +669,15 @@ class Workbench:
             self.page_pane.marks = []
         self._shown_template = applied_template.template
         self.page_pane.frames = render_template_frames(case, draft, page, is_locked=self._is_locked)
-        with self.template_panel.hold_sync():
-            self.template_panel.page = page
-            self.template_panel.place = (
-                template_where(case, self.template_panel.selected, draft) if self.template_panel.selected else ""
-            )
-            self.template_panel.sums = render_sum_checks(applied_template) | {"reason": draft.unmet_sums}
-            self.template_panel.rows, self.template_panel.left = (
-                render_transactions(applied_template, page),
-                render_leftovers(applied_template),
-            )
-            self.template_panel.counted = describe_row_counts(applied_template, page)
-            self.template_panel.has_box = bool(self.page_pane.frames)
-            self.template_panel.template = render_template_choices(case, draft)
-            self.template_panel.seen = list(draft.evidence_seen)
-            self.template_panel.wanted = list(case.find_unseen_requirements(draft).issue_ids)
-            self.template_panel.verdicts = {
-                issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-            }
-            self.template_panel.notes = draft.issue_notes
-            self.template_panel.is_locked = self._is_locked
+        panel = self.template_panel
+        with panel.hold_sync():
+            panel.page, panel.has_box = page, bool(self.page_pane.frames)
+            panel.place = template_where(case, panel.selected, draft) if panel.selected else ""
+            panel.sums = render_sum_checks(applied_template) | {"reason": draft.unmet_sums}
+            panel.rows, panel.left = render_transactions(applied_template, page), render_leftovers(applied_template)
+            panel.counted = describe_row_counts(applied_template, page)
+            panel.template = render_template_choices(case, draft)
+            panel.wanted = list(case.find_unseen_requirements(draft).issue_ids)
 
     @property
     def _is_locked(self) -> bool:
@@ -788,24 +730,6 @@ class Workbench:
                 self.review_session.release_case(self._case.packet.case_id)
             self.bar.notice = f"Reopened: {case_id}"
             self._show_case(case_id)
-
-    def set_dominant_type(self, message: Message) -> None:
-        """The type of the whole document."""
-        self.save_draft(self.draft.set_dominant_type(DocumentType(message["type"])))
-
-    def set_notes(self, message: Message) -> None:
-        """The expert's words."""
-        self.save_draft(self.draft.set_notes(str(message["text"])))
-
-    def set_issue_verdict(self, message: Message) -> None:
-        """An issue is confirmed, dismissed, or neither."""
-        self.save_draft(
-            self.draft.set_issue_verdict(self._require_known_issue_id(message["issue_id"]), message["verdict"], "")
-        )
-
-    def mark_mixture_seen(self, _: Message) -> None:
-        """The shares were opened: validating may vouch for them."""
-        self.save_draft(self.draft.model_copy(update={"mixture_seen": True}))
 
     def set_mixture(self, message: Message) -> None:
         """The shares of the whole document; what they do not add up to 100 is put right in proportion."""
@@ -876,33 +800,22 @@ class Workbench:
 
     def _update_active_panel(self, case: ReviewCase) -> None:
         """What the expert has said and seen so far, beside what it is about."""
-        draft = self.draft
-        if isinstance(case, TemplateReviewCase):
-            self._show_applied_template(case)
-        elif isinstance(case, FieldReviewCase):
-            with self.field_panel.hold_sync():
-                self.field_panel.place = (
-                    describe_field_target_place(case, self.field_panel.selected, draft)
-                    if self.field_panel.selected
-                    else ""
-                )
+        draft, panel = self.draft, self._active_panel
+        with panel.hold_sync():
+            panel.seen = [*draft.fields_seen, *draft.evidence_seen]
+            panel.verdicts = {
+                issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
+            }
+            panel.notes, panel.is_locked = draft.issue_notes, self._is_locked
+            if isinstance(case, TemplateReviewCase):
+                self._show_applied_template(case)
+            elif isinstance(case, FieldReviewCase):
+                selected = self.field_panel.selected
+                self.field_panel.place = describe_field_target_place(case, selected, draft) if selected else ""
                 self.field_panel.values = render_field_values(case, draft)
-                self.field_panel.seen = [*draft.fields_seen, *draft.evidence_seen]
                 self.field_panel.wanted = case.list_unseen_targets(draft)
-                self.field_panel.verdicts = {
-                    issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-                }
-                self.field_panel.notes = draft.issue_notes
-                self.field_panel.is_locked = self._is_locked
-        else:
-            with self.case_panel.hold_sync():
-                self.case_panel.seen = list(draft.evidence_seen)
-                self.case_panel.verdicts = {
-                    issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-                }
-                self.case_panel.notes = draft.issue_notes
+            else:
                 self.case_panel.is_repair_applied = self._is_repair_applied()
-                self.case_panel.is_locked = self._is_locked
 
     def _get_open_issue_id(self) -> str:
         """The issue that a note would be about; empty for none."""
@@ -948,18 +861,6 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ the decision
 
-    def submit_validation(self, _: Message) -> None:
-        """The agent is right, after the offered repairs."""
-        self._submit_review(validate=True)
-
-    def submit_correction(self, _: Message) -> None:
-        """The agent is wrong: what the expert says instead."""
-        self._submit_review()
-
-    def submit_undeterminable(self, message: Message) -> None:
-        """Nobody can tell, for a reason."""
-        self._submit_review(undeterminable=str(message["reason"]))
-
     def defer_case(self, message: Message) -> None:
         """Not now, for a reason: the case waits behind all others."""
         self._require_finished_edit()
@@ -979,7 +880,8 @@ class Workbench:
         )
         self._open_next_or_show_feedback(receipt.seeded_feedback)
 
-    def _submit_review(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+    def submit_review(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+        """Submit what the expert says, or that the agent is right, or that nobody can tell, and why."""
         self._require_finished_edit()
         case_id = self.case.packet.case_id
         receipt = self.review_session.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
@@ -1036,7 +938,12 @@ class Workbench:
         return self._draft
 
 
-_HANDLER_BY_ACTION: dict[str, Callable[[Workbench, Message], None]] = {
+def _save(change: Callable[[Workbench, Message], Draft]) -> Handler:
+    """Handle a press by what it makes of the draft: that is kept, then shown."""
+    return lambda screen, message: screen.save_draft(change(screen, message))
+
+
+_HANDLER_BY_ACTION: dict[str, Handler] = {
     "hello": Workbench.connect_tab,
     "ping": Workbench.keep_claim_alive,
     "leave": Workbench.release_case_on_unload,
@@ -1048,38 +955,70 @@ _HANDLER_BY_ACTION: dict[str, Callable[[Workbench, Message], None]] = {
     "select": Workbench.select_target,
     "page": Workbench.change_page,
     "evidence": Workbench.show_evidence,
-    "thumbnails": Workbench.send_thumbnails,
-    "previews": Workbench.send_previews,
+    "thumbnails": lambda screen, message: screen.send_images("thumbnail", message),
+    "previews": lambda screen, message: screen.send_images(
+        "page" if message.get("kind") == "page" else "preview", message
+    ),
     "find": Workbench.find_text,
     "painted": Workbench.record_painted_page,
-    "type": Workbench.set_segment_type,
-    "split": Workbench.toggle_boundary,
-    "start_at": Workbench.move_segment_start,
-    "end_at": Workbench.move_segment_end,
-    "dominant": Workbench.set_dominant_type,
-    "notes": Workbench.set_notes,
-    "verdict": Workbench.set_issue_verdict,
-    "flag": Workbench.toggle_segment_flag,
-    "segment_note": Workbench.set_segment_note,
-    "issue_note": Workbench.set_issue_note,
+    "type": _save(
+        lambda screen, message: screen.draft.set_segment_type(
+            screen.find_segment_index(message), DocumentType(message["type"])
+        )
+    ),
+    "split": _save(lambda screen, message: screen.draft.toggle_boundary(int(message["page"]))),
+    "start_at": _save(
+        lambda screen, message: screen.draft.move_segment_start(int(message["segment"]), int(message["page"]))
+    ),
+    "end_at": _save(
+        lambda screen, message: screen.draft.move_segment_end(int(message["segment"]), int(message["page"]))
+    ),
+    "dominant": _save(lambda screen, message: screen.draft.set_dominant_type(DocumentType(message["type"]))),
+    "notes": _save(lambda screen, message: screen.draft.set_notes(str(message["text"]))),
+    "verdict": _save(
+        lambda screen, message: screen.draft.set_issue_verdict(
+            screen.require_known_issue_id(message["issue_id"]), message["verdict"], ""
+        )
+    ),
+    "flag": _save(
+        lambda screen, message: screen.draft.toggle_segment_flag(screen.find_segment_index(message), message["flag"])
+    ),
+    "segment_note": _save(
+        lambda screen, message: screen.draft.set_segment_note(screen.find_segment_index(message), str(message["text"]))
+    ),
+    "issue_note": _save(
+        lambda screen, message: screen.draft.set_issue_note(
+            screen.require_known_issue_id(message["issue_id"]), str(message["text"])
+        )
+    ),
     "field_edit": Workbench.track_field_edit,
     "field_check": Workbench.check_typed_value,
     "field_value": Workbench.set_field_value,
     "field_status": Workbench.set_field_status,
-    "edge": Workbench.move_edge,
-    "box": Workbench.add_region,
-    "column": Workbench.rename_column,
-    "choice": Workbench.apply_template_choice,
+    "edge": _save(
+        lambda screen, message: screen.template_case.set_edge(screen.draft, str(message["edge"]), float(message["to"]))
+    ),
+    "box": _save(lambda screen, message: screen.template_case.add_region(screen.draft, int(message["page"]))),
+    "column": _save(
+        lambda screen, message: screen.template_case.rename_column(
+            screen.draft, int(message["column"]), str(message["name"])
+        )
+    ),
+    "choice": _save(
+        lambda screen, message: screen.template_case.apply_choice(
+            screen.draft, str(message["what"]), str(message["value"])
+        )
+    ),
     "unmet_sums": Workbench.explain_unmet_sums,
     "take": Workbench.adopt_opinion,
     "repair": Workbench.toggle_repair_confirmation,
     "undo": Workbench.undo_last_change,
     "retry": Workbench.retry_failed_action,
     "mixture": Workbench.set_mixture,
-    "mixture_seen": Workbench.mark_mixture_seen,
-    "validate": Workbench.submit_validation,
-    "correct": Workbench.submit_correction,
-    "undeterminable": Workbench.submit_undeterminable,
+    "mixture_seen": _save(lambda screen, _: screen.draft.model_copy(update={"mixture_seen": True})),
+    "validate": lambda screen, _: screen.submit_review(validate=True),
+    "correct": lambda screen, _: screen.submit_review(),
+    "undeterminable": lambda screen, message: screen.submit_review(undeterminable=str(message["reason"])),
     "defer": Workbench.defer_case,
     "second": Workbench.request_second_opinion,
 }
