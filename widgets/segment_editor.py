@@ -10,13 +10,6 @@ from widgets.assets import read_widget_script, read_widget_style
 from widgets.panel_traits import PressCounter
 
 
-def _map_type_definitions() -> dict[str, str]:
-    return {
-        document_type.value: load_type_definitions()[document_type.value]["definition"]
-        for document_type in DocumentType
-    }
-
-
 class SegmentEditor(PressCounter, anywidget.AnyWidget):
     """Shows what is being said; says what was pressed (custom messages ``type``, ``split``, ``validate``, …)."""
 
@@ -25,7 +18,12 @@ class SegmentEditor(PressCounter, anywidget.AnyWidget):
 
     token = traitlets.Unicode().tag(sync=True)
     """The case on screen; presses carry it back, so that one meant for another case decides nothing."""
-    definitions = traitlets.Dict(default_value=_map_type_definitions()).tag(sync=True)
+    definitions = traitlets.Dict(
+        default_value={
+            document_type.value: load_type_definitions()[document_type.value]["definition"]
+            for document_type in DocumentType
+        }
+    ).tag(sync=True)
     """What the five types mean, in one sentence each."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{start, end, type, flags, note}`` in order, all pages covered."""
