@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
+    from evalkit.review.roster import Roster
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
     from evalkit.store import OutputFolder
@@ -71,26 +72,7 @@ _MAX_TABLE_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
 
-class ServerConfigExample(StrEnum):
-    """What may stand before the experts' screen."""
-
-    nginx = "nginx"
-    jupyterhub = "jupyterhub"
-
-
-class RoleName(StrEnum):
-    """What a reviewer may do."""
-
-    expert = "expert"
-    adjudicator = "adjudicator"
-    analyst = "analyst"
-
-
-class LogFormat(StrEnum):
-    """How the log is written."""
-
-    text = "text"
-    json = "json"
+RoleName = Literal["expert", "adjudicator", "analyst"]
 
 
 @app.callback()
@@ -98,12 +80,13 @@ def _configure_logging(
     context: typer.Context,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
     log_format: Annotated[
-        LogFormat | None, typer.Option(help="How the log is written: json is one object a line.", show_default="text")
+        Literal["text", "json"] | None,
+        typer.Option(help="How the log is written: json is one object a line.", show_default="text"),
     ] = None,
 ) -> None:
     from evalkit.core.log_events import EventFormatter
 
-    context.obj = chosen_format = log_format.value if log_format else _load_log_format()
+    context.obj = chosen_format = log_format or _load_log_format()
     handler = logging.StreamHandler()
     handler.setFormatter(EventFormatter(chosen_format))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
@@ -496,23 +479,6 @@ def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | Docum
     }
 
 
-class ExportFormat(StrEnum):
-    """How ground truth is written."""
-
-    jsonl = "jsonl"
-    csv = "csv"
-    parquet = "parquet"
-    folder = "folder"
-
-
-class ExportLevel(StrEnum):
-    """What one row of an export is about."""
-
-    document = "document"
-    segment = "segment"
-    page = "page"
-
-
 @app.command()
 def export(
     to: Annotated[
@@ -520,9 +486,10 @@ def export(
         typer.Option("--to", metavar="PATH", help="Write to a file, or a folder.", show_default="standard output"),
     ] = None,
     file_format: Annotated[
-        ExportFormat, typer.Option("--format", help="`folder` is a data card and JSON Lines by part.")
-    ] = ExportFormat.jsonl,
-    level: Annotated[ExportLevel, typer.Option(help="One row for each.")] = ExportLevel.document,
+        Literal["jsonl", "csv", "parquet", "folder"],
+        typer.Option("--format", help="`folder` is a data card and JSON Lines by part."),
+    ] = "jsonl",
+    level: Annotated[Literal["document", "segment", "page"], typer.Option(help="One row for each.")] = "document",
     silver: Annotated[
         bool, typer.Option("--silver", help="Also AUTO_ACCEPTED records, which no expert has seen.")
     ] = False,
@@ -548,8 +515,8 @@ def export(
     row_count = export_ground_truth(
         _require_output(output).root,
         to,
-        file_format=file_format.value,
-        level=level.value,
+        file_format=file_format,
+        level=level,
         silver=silver,
         deidentify=deidentify,
         split=None if split is None else {"train": split, "test": 1 - split},
@@ -558,7 +525,7 @@ def export(
         settings=Settings.load(),
     )
     if to is not None and as_json:
-        _print_json({"rows": row_count, "to": str(to), "format": file_format.value, "level": level.value})
+        _print_json({"rows": row_count, "to": str(to), "format": file_format, "level": level})
     elif to is not None:
         typer.echo(f"{row_count} rows written to {to}", err=True)
 
@@ -573,7 +540,7 @@ def review(
         bool, typer.Option("--jupyterhub", help="As a service that JupyterHub has started, which says who is who.")
     ] = False,
     example: Annotated[
-        ServerConfigExample | None,
+        Literal["nginx", "jupyterhub"] | None,
         typer.Option(help="Print a configuration of nginx or JupyterHub to begin with, and end."),
     ] = None,
     output: OutputOption = None,
@@ -589,7 +556,7 @@ def review(
     from evalkit.settings import Settings
 
     if example:
-        typer.echo(example_of(example.value), nl=False)
+        typer.echo(example_of(example), nl=False)
         return
     settings = Settings.load()
     serve(
@@ -619,9 +586,7 @@ def add(
 
     Example: evalkit reviewers add dr_lee
     """
-    from evalkit.review.roster import Roster
-
-    code = Roster(_require_output(output)).add_reviewer(name, role=role.value if role else None)
+    code = _open_roster(output).add_reviewer(name, role=role)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
@@ -638,10 +603,8 @@ def appoint(
 
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
-    from evalkit.review.roster import Roster
-
-    Roster(_require_output(output)).set_role(name, role.value)
-    typer.echo(f"{name} is an {role.value} now")
+    _open_roster(output).set_role(name, role)
+    typer.echo(f"{name} is an {role} now")
 
 
 @reviewers.command()
@@ -656,9 +619,7 @@ def remove(
 
     Example: evalkit reviewers remove dr_lee
     """
-    from evalkit.review.roster import Roster
-
-    Roster(_require_output(output)).remove_reviewer(name)
+    _open_roster(output).remove_reviewer(name)
     typer.echo(f"{name} is no longer a reviewer here")
 
 
@@ -668,9 +629,7 @@ def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> 
 
     Example: evalkit reviewers list
     """
-    from evalkit.review.roster import Roster
-
-    roles = Roster(_require_output(output)).read_roles()
+    roles = _open_roster(output).read_roles()
     if as_json:
         _print_json(roles)
     elif roles:
@@ -717,19 +676,11 @@ def report(
     raise typer.Exit(1 if study.problems else 0)
 
 
-class SampleBy(StrEnum):
-    """What the drawn documents are spread over."""
-
-    production = "production"
-    type = "type"
-    decision = "decision"
-
-
 @app.command()
 def sample(
     number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many documents.")],
     by: Annotated[
-        SampleBy | None,
+        Literal["production", "type", "decision"] | None,
         typer.Option(
             "--by",
             help="Spread evenly over production's labels, the agent's types, or decisions.",
@@ -763,8 +714,8 @@ def sample(
             output_folder, number, seed=Settings.load().audit_seed, drawn_at=current_timestamp(), as_json=as_json
         )
         return
-    by = by or SampleBy.type
-    draw_record = draw(output_folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=current_timestamp())
+    by = by or "type"
+    draw_record = draw(output_folder, number, by, seed=Settings.load().audit_seed, drawn_at=current_timestamp())
     if as_json:
         _print_json(draw_record.model_dump(mode="json"))
         return
@@ -777,7 +728,7 @@ def sample(
         ]
         for stratum in draw_record.strata
     ]
-    _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
+    _print_table(rows, (by, "accepted", "drawn now", "highest probability"))
     typer.echo(
         f"{sum(len(stratum.drawn) for stratum in draw_record.strata)} documents wait in the queue: {_format_queue_command(str(output_folder.root))}"
     )
@@ -882,6 +833,30 @@ def challenge(
     raise typer.Exit(1 if challenge_outcome.problems else 0)
 
 
+#: Where the model of each of evalkit's files is: to load them all takes a second.
+_SCHEMA_MODELS = {
+    "arbitration_report": "evalkit.statements.arbitration:ArbitrationReport",
+    "bundle": "evalkit.documents.bundle:DocumentBundle",
+    "classification": "evalkit.classification.schema:ClassificationOutput",
+    "draw": "evalkit.pipeline.sample_draws:Draw",
+    "extraction": "evalkit.extraction.extraction_schema:Extractions",
+    "export": "evalkit.evaluation.export:ExportedTruth",
+    "failure": "evalkit.classification.document_result:DocumentFailure",
+    "ground_truth": "evalkit.review:GroundTruth",
+    "ground_truth_fields": "evalkit.review:FieldsGroundTruth",
+    "ground_truth_template": "evalkit.review:TemplateGroundTruth",
+    "issue": "evalkit.issue:Issue",
+    "packet": "evalkit.review:SMEPacket",
+    "production": "evalkit.pipeline.supplied_labels:StoredProduction",
+    "result": "evalkit.classification.document_result:DocumentResult",
+    "review": "evalkit.review:Review",
+    "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
+    "seeded": "evalkit.review.seeded_cases:Seeded",
+    "statement_template": "evalkit.statements.statement_template:StatementTemplate",
+    "template_review": "evalkit.statements.review_cycles:Cycle",
+}
+
+
 @app.command()
 def schema(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
@@ -890,50 +865,14 @@ def schema(
 
     Example: evalkit schema packet
     """
-    from pydantic import BaseModel
-
-    from evalkit.classification.document_result import DocumentFailure, DocumentResult
-    from evalkit.classification.schema import ClassificationOutput
-    from evalkit.documents.bundle import DocumentBundle
-    from evalkit.evaluation.export import ExportedTruth
-    from evalkit.extraction.extraction_schema import Extractions
-    from evalkit.issue import Issue
-    from evalkit.pipeline.sample_draws import Draw
-    from evalkit.pipeline.supplied_labels import StoredProduction
-    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket, TemplateGroundTruth
-    from evalkit.review.seeded_cases import Seeded
-    from evalkit.statements.arbitration import ArbitrationReport
-    from evalkit.statements.review_cycles import Cycle
-    from evalkit.statements.reviewer_report import ReviewerReport
-    from evalkit.statements.statement_template import StatementTemplate
-
-    models: dict[str, type[BaseModel]] = {
-        "arbitration_report": ArbitrationReport,
-        "bundle": DocumentBundle,
-        "classification": ClassificationOutput,
-        "draw": Draw,
-        "extraction": Extractions,
-        "export": ExportedTruth,
-        "failure": DocumentFailure,
-        "ground_truth": GroundTruth,
-        "ground_truth_fields": FieldsGroundTruth,
-        "ground_truth_template": TemplateGroundTruth,
-        "issue": Issue,
-        "packet": SMEPacket,
-        "production": StoredProduction,
-        "result": DocumentResult,
-        "review": Review,
-        "reviewer_report": ReviewerReport,
-        "seeded": Seeded,
-        "statement_template": StatementTemplate,
-        "template_review": Cycle,
-    }
     if name is None:
-        typer.echo("\n".join(models))
-    elif name in models:
-        _print_json(models[name].model_json_schema())
+        typer.echo("\n".join(_SCHEMA_MODELS))
+    elif name in _SCHEMA_MODELS:
+        _print_json(resolve_name(_SCHEMA_MODELS[name]).model_json_schema())
     else:
-        raise UsageError(f"there is no schema {name!r}", code="SCHEMA", remedy=f"There are {', '.join(models)}.")
+        raise UsageError(
+            f"there is no schema {name!r}", code="SCHEMA", remedy=f"There are {', '.join(_SCHEMA_MODELS)}."
+        )
 
 
 @app.command()
@@ -1306,6 +1245,12 @@ def _require_output(output: str | None) -> OutputFolder:
     output_folder = _open_output(output)
     require_output_folder(output_folder)
     return output_folder
+
+
+def _open_roster(output: str | None) -> Roster:
+    from evalkit.review.roster import Roster
+
+    return Roster(_require_output(output))
 
 
 def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:

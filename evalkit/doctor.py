@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -23,7 +24,7 @@ from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, draw_test_image, find_model_capabilities
 from evalkit.settings import LOCAL_EXECUTOR, Settings
-from evalkit.store import open_output_folder, parse_output_location
+from evalkit.store import describe_database, open_output_folder, parse_output_location
 
 _REQUIRED_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
 _MIN_FREE_BYTES = 1 << 30
@@ -49,16 +50,32 @@ def run_checks(settings: Settings, *, live: bool = False) -> list[DoctorCheck]:
     return [
         DoctorCheck("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
         *(_check_package(package_name) for package_name in _REQUIRED_PACKAGES),
-        _check_ocr(settings),
-        _check_reader(settings, live=live),
-        _check_executor(settings),
+        _check("OCR", partial(_describe_ocr, settings)),
+        _check("reader", partial(_describe_reader, settings, live=live)),
+        _check("executor", partial(_describe_executor, settings)),
         *_check_models(settings, live=live),
-        _check_prompts_and_tables(),
-        *_check_own_traps(settings.traps_file),
-        *(_check_own_verifier(name, settings) for name in settings.verifiers),
-        _check_output_folder(settings.output),
-        _check_database(settings),
+        _check("prompts and tables", _describe_prompts_and_tables),
+        *(
+            _check("own traps", partial(_describe_own_traps, path))
+            for path in [settings.traps_file]
+            if path is not None
+        ),
+        *(
+            _check(f"verifier {name}", partial(_describe_own_verifier, name, settings.verifier_seconds))
+            for name in settings.verifiers
+        ),
+        _check("output folder", partial(_describe_output_folder, settings.output)),
+        _check("database", lambda: describe_database(open_output_folder(settings.output, settings.database))),
     ]
+
+
+def _check(check_name: str, describe: Callable[[], str | DoctorCheck]) -> DoctorCheck:
+    """What is there, as ``describe`` says it; or why it is not, and what mends that."""
+    try:
+        found = describe()
+    except EvalkitError as error:
+        return DoctorCheck(check_name, False, error.message, error.remedy)
+    return DoctorCheck(check_name, True, found) if isinstance(found, str) else found
 
 
 def _check_package(package_name: str) -> DoctorCheck:
@@ -68,47 +85,37 @@ def _check_package(package_name: str) -> DoctorCheck:
         return DoctorCheck(package_name, False, "not installed", f"pip install {package_name}")
 
 
-def _check_ocr(settings: Settings) -> DoctorCheck:
+def _describe_ocr(settings: Settings) -> str | DoctorCheck:
     from evalkit.documents.ocr import find_ocr_engine
 
     if settings.ocr == "none":
-        return DoctorCheck("OCR", True, "switched off: pages that are pictures go to a person")
-    try:
-        ocr_engine = find_ocr_engine(settings.ocr)
-    except EvalkitError as error:
-        return DoctorCheck("OCR", False, error.message, error.remedy)
+        return "switched off: pages that are pictures go to a person"
+    ocr_engine = find_ocr_engine(settings.ocr)
     if ocr_engine is None:
         remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without, pages that are pictures go to a person"
         return DoctorCheck("OCR", False, "no engine is installed", remedy)
-    return DoctorCheck("OCR", True, ocr_engine.name_and_version)
+    return ocr_engine.name_and_version
 
 
-def _check_reader(settings: Settings, *, live: bool) -> DoctorCheck:
+def _describe_reader(settings: Settings, *, live: bool) -> str:
     from evalkit.pipeline.run_setup import create_document_ai
 
     if settings.reader == "local":
-        return DoctorCheck("reader", True, "this machine")
-    try:
-        documentai_reader = create_document_ai(settings)
-        description = documentai_reader.reader_version if live else f"Document AI: {documentai_reader.processor}"
-        return DoctorCheck("reader", True, description)
-    except EvalkitError as error:
-        return DoctorCheck("reader", False, error.message, error.remedy)
+        return "this machine"
+    documentai_reader = create_document_ai(settings)
+    return documentai_reader.reader_version if live else f"Document AI: {documentai_reader.processor}"
 
 
-def _check_executor(settings: Settings) -> DoctorCheck:
+def _describe_executor(settings: Settings) -> str:
     """Where PDFs are read; a cluster is looked for, as by a run."""
     from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.executor.protocol import ReaderConfig
     from evalkit.pipeline.executor.selection import create_cluster
 
     if settings.executor == LOCAL_EXECUTOR:
-        return DoctorCheck("executor", True, "this machine")
-    try:
-        cluster = create_cluster(settings, ReaderConfig(settings.read_seconds, settings.ocr), decides_on_workers=False)
-        return DoctorCheck("executor", True, run_sync(cluster.describe()))
-    except EvalkitError as error:
-        return DoctorCheck("executor", False, error.message, error.remedy)
+        return "this machine"
+    cluster = create_cluster(settings, ReaderConfig(settings.read_seconds, settings.ocr), decides_on_workers=False)
+    return run_sync(cluster.describe())
 
 
 def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:
@@ -193,70 +200,36 @@ async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer:
         await provider.close()
 
 
-def _check_prompts_and_tables() -> DoctorCheck:
-    try:
-        versions = (
-            f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
-            f"lexicon {load_lexicon().version}, weights {load_model_weights().version}, traps {load_shipped_traps().version}"
-        )
-        return DoctorCheck("prompts and tables", bool(list_prompt_names()), versions, "Install evalkit again.")
-    except EvalkitError as error:
-        return DoctorCheck("prompts and tables", False, error.message, error.remedy)
+def _describe_prompts_and_tables() -> str | DoctorCheck:
+    versions = (
+        f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
+        f"lexicon {load_lexicon().version}, weights {load_model_weights().version}, traps {load_shipped_traps().version}"
+    )
+    return DoctorCheck("prompts and tables", bool(list_prompt_names()), versions, "Install evalkit again.")
 
 
-def _check_own_traps(path: str | None) -> list[DoctorCheck]:
+def _describe_own_traps(path: str) -> str | DoctorCheck:
     """A site's own traps: are they read, is each done in time, and do they do what their examples say?"""
-    if path is None:
-        return []
-    try:
-        traps = load_traps(path)
-        own_traps = parse_traps(read_regular_file(path).decode(), path)
-        failed_examples, given_up_notes = (
-            find_failing_examples(traps),
-            find_weakened_traps(load_shipped_traps(), own_traps),
-        )
-    except EvalkitError as error:
-        return [DoctorCheck("own traps", False, error.message, error.remedy)]
+    failed_examples = find_failing_examples(load_traps(path))
+    own_traps = parse_traps(read_regular_file(path).decode(), path)
     if failed_examples:
         more_note = f" and {len(failed_examples) - 3} more" * (len(failed_examples) > 3)
-        return [
-            DoctorCheck(
-                "own traps",
-                False,
-                f"{path}: {'; '.join(failed_examples[:3])}{more_note}",
-                "Correct these rows or examples.",
-            )
-        ]
+        found = f"{path}: {'; '.join(failed_examples[:3])}{more_note}"
+        return DoctorCheck("own traps", False, found, "Correct these rows or examples.")
     example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
     summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
-    return [DoctorCheck("own traps", True, "; ".join([summary, *given_up_notes]))]
+    return "; ".join([summary, *find_weakened_traps(load_shipped_traps(), own_traps)])
 
 
-def _check_own_verifier(name: str, settings: Settings) -> DoctorCheck:
-    try:
-        (verifier,) = load_own_verifiers([name], settings.verifier_seconds)
-    except EvalkitError as error:
-        return DoctorCheck(f"verifier {name}", False, error.message, error.remedy)
-    return DoctorCheck(f"verifier {name}", True, f"{verifier.agent}, version {verifier.code.version}")
+def _describe_own_verifier(name: str, timeout_seconds: float) -> str:
+    (verifier,) = load_own_verifiers([name], timeout_seconds)
+    return f"{verifier.agent}, version {verifier.code.version}"
 
 
-def _check_database(settings: Settings) -> DoctorCheck:
-    from evalkit.store import describe_database
-
-    try:
-        return DoctorCheck("database", True, describe_database(open_output_folder(settings.output, settings.database)))
-    except EvalkitError as error:
-        return DoctorCheck("database", False, error.message, error.remedy)
-
-
-def _check_output_folder(output: str) -> DoctorCheck:
-    try:
-        folder = parse_output_location(output)
-        if isinstance(folder, str):
-            empty_note = "" if open_output_folder(folder).has_folder() else "; nothing is in it yet"
-            return DoctorCheck("output folder", True, f"{folder}{empty_note}")
-    except EvalkitError as error:
-        return DoctorCheck("output folder", False, error.message, error.remedy)
+def _describe_output_folder(output: str) -> str | DoctorCheck:
+    folder = parse_output_location(output)
+    if isinstance(folder, str):
+        return folder if open_output_folder(folder).has_folder() else f"{folder}; nothing is in it yet"
     if folder.exists() and not folder.is_dir():
         return DoctorCheck("output folder", False, f"{folder} is no folder", "Choose another with --output.")
     existing_folder = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())

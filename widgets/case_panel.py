@@ -14,6 +14,7 @@ from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.issue_context import ContextParagraph
 from evalkit.review.session import ReviewCase
 from widgets.assets import read_widget_script, read_widget_style
+from widgets.panel_traits import CaseTraits
 
 ISSUE_GROUP_WORDS = {"IG-1": "structure", "IG-2": "consistency", "IG-3": "evidence", "IG-4": "domain trap"}
 QUOTE_VERDICT_SENTENCES = {
@@ -45,30 +46,16 @@ def _list_type_definitions() -> list[dict[str, Any]]:
     ]
 
 
-class CasePanel(anywidget.AnyWidget):
+class CasePanel(CaseTraits, anywidget.AnyWidget):
     """Shows one case; says what was chosen (custom messages ``select``, ``verdict``, ``evidence``)."""
 
     _esm = read_widget_script("case_panel")
     _css = read_widget_style("case_panel")
 
-    case = traitlets.Dict().tag(sync=True)
-    """``described(case)``."""
-    selected = traitlets.Unicode().tag(sync=True)
-    """The issue that is open; empty for none."""
     context = traitlets.Dict().tag(sync=True)
     """``surroundings(context)`` of the selected issue; empty without one."""
-    seen = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """Issues whose place was on screen."""
-    verdicts = traitlets.Dict().tag(sync=True)
-    """issue_id → ``{verdict}``."""
-    answered = traitlets.Int(0).tag(sync=True)
-    """The number of the last press (``nth``) whose answer is on screen."""
-    notes = traitlets.Dict().tag(sync=True)
-    """issue_id → the expert's note."""
     is_repair_applied = traitlets.Bool(default_value=False).tag(sync=True)
     """Whether the expert has accepted what validating will repair."""
-    is_locked = traitlets.Bool(default_value=False).tag(sync=True)
-    """Whether nothing can be said of the case."""
     types = traitlets.List(trait=traitlets.Dict(), default_value=_list_type_definitions()).tag(sync=True)
     """What the five types mean: ``{type, definition, includes, excludes}``."""
 

@@ -30,6 +30,7 @@ from widgets.case_panel import (
     list_colleague_messages,
     list_earlier_reviews,
 )
+from widgets.panel_traits import CaseTraits
 
 #: What a grader writes before its sentence, for programs.
 _GRADER_TAG_PATTERN = re.compile(r"^\[[A-Z]+:[^\]]*\]\s*")
@@ -47,34 +48,20 @@ _MAX_SHOWN_CHARACTERS = 240
 """Characters of a value or passage that are shown."""
 
 
-class FieldPanel(anywidget.AnyWidget):
+class FieldPanel(CaseTraits, anywidget.AnyWidget):
     """Shows one case about fields; says what was pressed (``select``, ``field_status``, ``field_check``, …)."""
 
     _esm = read_widget_script("field_panel")
     _css = read_widget_style("field_panel")
 
-    case = traitlets.Dict().tag(sync=True)
-    """``described_fields(case)``."""
-    selected = traitlets.Unicode().tag(sync=True)
-    """The item that is open: a field's key or an issue's id; empty for none."""
     place = traitlets.Unicode().tag(sync=True)
     """Where the open item stands, in a sentence."""
     values = traitlets.Dict().tag(sync=True)
     """key → ``{value, status, words, is_yours}`` as it stands now."""
-    seen = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """Items that were on screen with their place."""
     wanted = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
     """Items that must be seen before one press may validate, and were not yet."""
-    verdicts = traitlets.Dict().tag(sync=True)
-    """issue_id → ``{verdict}``."""
-    notes = traitlets.Dict().tag(sync=True)
-    """issue_id → the expert's note."""
     checked = traitlets.Dict().tag(sync=True)
     """``{field, text, value, problem, is_kept}``: what became of a value that is being typed."""
-    is_locked = traitlets.Bool(default_value=False).tag(sync=True)
-    """It can only be read."""
-    answered = traitlets.Int(0).tag(sync=True)
-    """The number of the last press (``nth``) whose answer is on screen."""
 
 
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from evalkit.documents.search import SearchHit
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
 from widgets.assets import read_widget_script, read_widget_style
+from widgets.panel_traits import PressCounter
 
 PageImageRenderer = Callable[[int], bytes]
 """A page's number to its picture as JPEG."""
@@ -31,7 +32,7 @@ _IDENTIFIER_LABELS = {
 }
 
 
-class PagePane(anywidget.AnyWidget):
+class PagePane(PressCounter, anywidget.AnyWidget):
     """Shows pages; says what was asked for and what was painted.
 
     Custom messages: ``page`` {page, cached}; ``painted`` {page, issue}; ``thumbnails`` {pages} and ``previews``
@@ -56,8 +57,6 @@ class PagePane(anywidget.AnyWidget):
     """``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``."""
     frames = traitlets.Dict().tag(sync=True)
     """``frames_of(case, draft, page)``: what a statement template reads on the page; empty in any other case."""
-    answered = traitlets.Int(0).tag(sync=True)
-    """The number of the last press (``nth``) whose answer is on screen."""
     issue_id = traitlets.Unicode().tag(sync=True)
     """The issue whose place is lit; empty for none."""
     note = traitlets.Unicode().tag(sync=True)

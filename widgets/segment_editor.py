@@ -7,16 +7,10 @@ import traitlets
 
 from evalkit.classification.schema import DocumentType, load_type_definitions
 from widgets.assets import read_widget_script, read_widget_style
+from widgets.panel_traits import PressCounter
 
 
-def _map_type_definitions() -> dict[str, str]:
-    return {
-        document_type.value: load_type_definitions()[document_type.value]["definition"]
-        for document_type in DocumentType
-    }
-
-
-class SegmentEditor(anywidget.AnyWidget):
+class SegmentEditor(PressCounter, anywidget.AnyWidget):
     """Shows what is being said; says what was pressed (custom messages ``type``, ``split``, ``validate``, …)."""
 
     _esm = read_widget_script("segment_editor")
@@ -24,7 +18,12 @@ class SegmentEditor(anywidget.AnyWidget):
 
     token = traitlets.Unicode().tag(sync=True)
     """The case on screen; presses carry it back, so that one meant for another case decides nothing."""
-    definitions = traitlets.Dict(default_value=_map_type_definitions()).tag(sync=True)
+    definitions = traitlets.Dict(
+        default_value={
+            document_type.value: load_type_definitions()[document_type.value]["definition"]
+            for document_type in DocumentType
+        }
+    ).tag(sync=True)
     """What the five types mean, in one sentence each."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{start, end, type, flags, note}`` in order, all pages covered."""
@@ -41,8 +40,6 @@ class SegmentEditor(anywidget.AnyWidget):
     """issue_id → the expert's note."""
     changes = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
     """What differs from the agent's answer, a sentence each."""
-    answered = traitlets.Int(0).tag(sync=True)
-    """The number of the last press (``nth``) whose answer is on screen."""
     kind = traitlets.Unicode("classification").tag(sync=True)
     """Which task asks: only in a classification are there segments, types or shares to say anything of."""
     unmet = traitlets.Unicode().tag(sync=True)

@@ -23,6 +23,7 @@ from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import format_headline, format_issue_counts, list_colleague_messages, list_earlier_reviews
+from widgets.panel_traits import CaseTraits
 
 #: What a role is called on a person's screen.
 REVIEWER_ROLE_WORDS: dict[ReviewerRole, str] = {
@@ -44,16 +45,12 @@ _MAX_LISTED_LEFTOVERS = 200
 """So many left-over lines are listed."""
 
 
-class TemplatePanel(anywidget.AnyWidget):
+class TemplatePanel(CaseTraits, anywidget.AnyWidget):
     """Shows one case about a template; says what was pressed (``select``, ``column``, ``choice``, ``verdict``)."""
 
     _esm = read_widget_script("template_panel")
     _css = read_widget_style("template_panel")
 
-    case = traitlets.Dict().tag(sync=True)
-    """``described_template(case)``."""
-    selected = traitlets.Unicode().tag(sync=True)
-    """What is open: an issue's id, ``row.1``, ``left.1``, ``outside.1`` or ``sum.1``; empty for none."""
     place = traitlets.Unicode().tag(sync=True)
     """Where it stands, in a sentence."""
     page = traitlets.Int(0).tag(sync=True)
@@ -70,18 +67,8 @@ class TemplatePanel(anywidget.AnyWidget):
     """``{name, page, text, reason}`` of what no transaction took, on all pages."""
     template = traitlets.Dict().tag(sync=True)
     """``choices_of(case, draft)``."""
-    seen = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
-    """Issues that were on screen."""
     wanted = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
     """Issues that must be looked at before the template may be approved, and were not yet."""
-    verdicts = traitlets.Dict().tag(sync=True)
-    """issue_id → ``{verdict}``."""
-    notes = traitlets.Dict().tag(sync=True)
-    """issue_id → the expert's note."""
-    is_locked = traitlets.Bool(default_value=False).tag(sync=True)
-    """It can only be read."""
-    answered = traitlets.Int(0).tag(sync=True)
-    """The number of the last press (``nth``) whose answer is on screen."""
 
 
 def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:

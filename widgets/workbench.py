@@ -50,7 +50,8 @@ from widgets.field_panel import (
     render_field_case,
     render_field_values,
 )
-from widgets.page_pane import PagePane, list_evidence_pages
+from widgets.page_pane import PageImageSize, PagePane, list_evidence_pages
+from widgets.panel_traits import PressCounter
 from widgets.queue_panel import QueuePanel
 from widgets.segment_editor import SegmentEditor
 from widgets.template_panel import (
@@ -69,6 +70,7 @@ from widgets.template_panel import describe_template_target_place as template_wh
 log = logging.getLogger("evalkit.widgets")
 
 Message = dict[str, Any]
+Handler = Callable[["Workbench", Message], None]
 _SegmentKey = tuple[int, int, DocumentType | None]
 """First and last page of a segment, and its type."""
 
@@ -99,7 +101,7 @@ class Bar(anywidget.AnyWidget):
     can_log_out = traitlets.Bool(default_value=False).tag(sync=True)
 
 
-def report_errors(handler: Callable[[Workbench, Message], None]) -> Callable[[Workbench, Message], None]:
+def report_errors(handler: Handler) -> Handler:
     """Whatever goes wrong behind a press is said in plain words; the trace goes to the log without any value."""
 
     @functools.wraps(handler)
@@ -157,70 +159,69 @@ class Workbench:
         self._retry_message: Message = {}
         """What to try again after a fault."""
         self._queue_query = QueueQuery()
-        self._bar = Bar(reviewer=reviewer, can_log_out=is_behind_login)
-        self._queue_panel = QueuePanel()
-        self._page_pane = PagePane()
-        self._case_panel = CasePanel()
-        self._field_panel = FieldPanel()
-        self._template_panel = TemplatePanel()
+        self.bar = Bar(reviewer=reviewer, can_log_out=is_behind_login)
+        self.queue_panel = QueuePanel()
+        self.page_pane = PagePane()
+        self.case_panel = CasePanel()
+        self.field_panel = FieldPanel()
+        self.template_panel = TemplatePanel()
         self._unfinished_field_key = ""
         """The field whose value is being typed, or was refused: nothing is decided before that has ended."""
-        self._segment_editor = SegmentEditor()
-        self._fault_panel = FaultPanel()
-        self._content_box = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
-        self._content_box.add_class("ek-stage").add_class("ek-desk")
-        self._case_view = self._build_layout()
-        panels = (self._case_panel, self._field_panel, self._template_panel)
-        for widget in (self._bar, self._queue_panel, self._page_pane, *panels, self._segment_editor, self._fault_panel):
+        self.segment_editor = SegmentEditor()
+        self.fault_panel = FaultPanel()
+        self.content_box = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
+        self.content_box.add_class("ek-stage").add_class("ek-desk")
+        self.case_view = self._build_layout()
+        panels = (self.case_panel, self.field_panel, self.template_panel)
+        for widget in (self.bar, self.queue_panel, self.page_pane, *panels, self.segment_editor, self.fault_panel):
             widget.on_msg(self._on_message)
         self.view = ipywidgets.VBox(
-            [self._bar, self._content_box], layout=ipywidgets.Layout(width="100%", overflow="hidden")
+            [self.bar, self.content_box], layout=ipywidgets.Layout(width="100%", overflow="hidden")
         )
         if is_behind_login:
             self.view.add_class("ek-whole-page")
 
     def _build_layout(self) -> ipywidgets.Widget:
         layout = ipywidgets.Layout
-        self._page_pane.layout = layout(flex="1 1 0", min_width="0", height="100%")
+        self.page_pane.layout = layout(flex="1 1 0", min_width="0", height="100%")
         panels = layout(flex="1 1 0", min_height="0", width="100%")
-        self._case_panel.layout = self._field_panel.layout = self._template_panel.layout = panels
-        self._right_column = ipywidgets.VBox(
-            [self._case_panel, self._segment_editor], layout=layout(width="456px", min_width="400px", height="100%")
+        self.case_panel.layout = self.field_panel.layout = self.template_panel.layout = panels
+        self.right_column = ipywidgets.VBox(
+            [self.case_panel, self.segment_editor], layout=layout(width="456px", min_width="400px", height="100%")
         )
-        self._right_column.add_class("ek-right")
-        self._queue_panel.layout = self._fault_panel.layout = layout(width="100%", height="100%")
-        return ipywidgets.HBox([self._page_pane, self._right_column], layout=layout(width="100%", height="100%"))
+        self.right_column.add_class("ek-right")
+        self.queue_panel.layout = self.fault_panel.layout = layout(width="100%", height="100%")
+        return ipywidgets.HBox([self.page_pane, self.right_column], layout=layout(width="100%", height="100%"))
 
     def show_notice(self, sentence: str) -> None:
         """Show what happened, where the expert is looking."""
         if self._case is None:
-            self._queue_panel.notice = sentence
+            self.queue_panel.notice = sentence
         else:
-            self._segment_editor.problem = sentence
+            self.segment_editor.problem = sentence
 
     def _on_message(self, widget: anywidget.AnyWidget, message: Message, _: object) -> None:
-        """One message of a widget; one that counts its presses hears which of them has been answered."""
-        self._dispatch(_strip_lone_surrogates(message))
-        if isinstance(widget, CasePanel | FieldPanel | TemplatePanel | PagePane | SegmentEditor) and isinstance(
-            message.get("nth"), int
-        ):
+        """Handle one message of a widget; one that counts its presses hears which of them has been answered."""
+        self.dispatch(message)
+        if isinstance(widget, PressCounter) and isinstance(message.get("nth"), int):
             widget.answered = message["nth"]
 
     @report_errors
-    def _dispatch(self, message: Message) -> None:
-        """One press, or one beat of the pulse."""
+    def dispatch(self, message: Message) -> None:
+        """Do what a message of the browser asks for: one press, or one beat of the pulse."""
+        message = _strip_lone_surrogates(message)
         action = message.get("action")
         handler = _HANDLER_BY_ACTION.get(action) if isinstance(action, str) else None
         if handler is None:
             return
         if action not in _ACTIONS_WITHOUT_SESSION and self._review_session is None:
             return  # the page has not said yet which tab it is
-        if "token" in message and (self._case is None or message["token"] != self._page_pane.version):
+        if "token" in message and (self._case is None or message["token"] != self.page_pane.version):
             return  # pressed or painted on a case that is not open any more
         if action in _UNDOABLE_ACTIONS and self._case is not None and self._case.is_locked:
             return  # its buttons are off
         if action in _PROBLEM_CLEARING_ACTIONS:
-            self._segment_editor.problem = ""
+            self.segment_editor.problem = ""
         draft_before = self._draft if action in _UNDOABLE_ACTIONS else None
         try:
             handler(self, message)
@@ -234,7 +235,7 @@ class Workbench:
                 if not (edge and edge == self._last_moved_edge and message.get("goes_on")):
                     self._undo_stack.append(draft_before)
                 self._last_moved_edge = edge
-                self._segment_editor.undo = self._describe_undo()
+                self.segment_editor.undo = self._describe_undo()
 
     # ------------------------------------------------------------------------------------------ queue
 
@@ -256,18 +257,18 @@ class Workbench:
         except EvalkitError as error:
             self._show_fault(error, message)
             return
-        self._content_box.children = []
+        self.content_box.children = []
         if isinstance(case_id, str) and case_id:
             self._show_case(case_id)
-        is_fault_shown = self._content_box.children == (self._fault_panel,)
+        is_fault_shown = self.content_box.children == (self.fault_panel,)
         if not is_fault_shown and (self._case is None or self._case.is_completed):
-            self._show_queue(self._queue_panel.notice)
-        self._bar.is_ready = True
+            self._show_queue(self.queue_panel.notice)
+        self.bar.is_ready = True
         threading.Thread(target=_preload_libraries, daemon=True).start()
 
     def keep_claim_alive(self, message: Message) -> None:
         """Answer the pulse, keep the claim, count the seconds."""
-        self._bar.send({"kind": "pong", "tab": self._tab_id})
+        self.bar.send({"kind": "pong", "tab": self._tab_id})
         active_seconds = float(message.get("active", 0.0))
         if message.get("tab") != self._tab_id:
             return  # of a view that another has covered: nobody works there
@@ -280,7 +281,7 @@ class Workbench:
             self._is_claim_lost = True
             raise
         if self._is_claim_lost:
-            self._is_claim_lost, self._segment_editor.problem = False, ""
+            self._is_claim_lost, self.segment_editor.problem = False, ""
         self._draft = self._draft.model_copy(update={"seconds_active": self._draft.seconds_active + elapsed_seconds})
 
     def return_to_queue(self, _: Message) -> None:
@@ -309,40 +310,38 @@ class Workbench:
         self._forget_case()
         queue_page = self.review_session.load_queue_page(self._queue_query)
         self._queue_query = queue_page.view
-        self._queue_panel.show_queue_page(queue_page, notice)
-        with self._bar.hold_sync():
-            self._bar.title = self._bar.subtitle = self._bar.case_id = ""
+        self.queue_panel.show_queue_page(queue_page, notice)
+        with self.bar.hold_sync():
+            self.bar.title = self.bar.subtitle = self.bar.case_id = ""
             self._show_role(queue_page.role)
             self._show_progress()
-        self._content_box.children = [self._queue_panel]
+        self.content_box.children = [self.queue_panel]
 
     def _show_fault(self, error: EvalkitError, retry_message: Message) -> None:
         """In place of what cannot be shown: what is and what to do; ``retry_message`` is tried again."""
         self._retry_message = retry_message
-        with self._fault_panel.hold_sync():
-            self._fault_panel.what = _PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown.")
-            self._fault_panel.reason, self._fault_panel.error_id = str(error), _log_traceback(error)
-            self._fault_panel.has_queue = self._review_session is not None
-        with self._bar.hold_sync():
-            self._bar.title = self._bar.subtitle = self._bar.case_id = ""
-        self._content_box.children = [self._fault_panel]
+        with self.fault_panel.hold_sync():
+            self.fault_panel.what = _PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown.")
+            self.fault_panel.reason, self.fault_panel.error_id = str(error), _log_traceback(error)
+            self.fault_panel.has_queue = self._review_session is not None
+        with self.bar.hold_sync():
+            self.bar.title = self.bar.subtitle = self.bar.case_id = ""
+        self.content_box.children = [self.fault_panel]
 
     def retry_failed_action(self, _: Message) -> None:
         """Once more what could not be shown."""
         retry_message, self._retry_message = self._retry_message, {}
         if retry_message:
-            self._dispatch(retry_message)
+            self.dispatch(retry_message)
 
     def _show_role(self, role: ReviewerRole) -> None:
-        self._bar.role = "" if role == "expert" else role
+        self.bar.role = "" if role == "expert" else role
 
     def _show_progress(self) -> None:
         progress = self.review_session.measure_progress()
-        self._bar.done, self._bar.total = progress.done_by_me, progress.open_count
+        self.bar.done, self.bar.total = progress.done_by_me, progress.open_count
         median_seconds = progress.median_seconds
-        self._bar.median = (
-            "" if median_seconds is None else f"{int(median_seconds) // 60}:{int(median_seconds) % 60:02}"
-        )
+        self.bar.median = "" if median_seconds is None else f"{int(median_seconds) // 60}:{int(median_seconds) % 60:02}"
 
     def change_queue_query(self, message: Message) -> None:
         """Another part of the queue: searched, filtered, ordered, the next page."""
@@ -398,15 +397,15 @@ class Workbench:
         self._page_images, self._pages_unavailable_reason = _open_page_images(packet.pdf_path, case.bundle.sha256)
         self._opened_case_count += 1
         token = f"{case_id}:{self._opened_case_count}"
-        with self._bar.hold_sync():
-            self._bar.case_id, self._bar.title = case_id, packet.pdf_filename
+        with self.bar.hold_sync():
+            self.bar.case_id, self.bar.title = case_id, packet.pdf_filename
             page_count_words = "1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages"
-            self._bar.subtitle = f"{page_count_words} · {packet.review_reason}"
+            self.bar.subtitle = f"{page_count_words} · {packet.review_reason}"
             self._show_progress()
-        with self._segment_editor.hold_sync():  # what was pressed for the last case must find no button of this one
-            self._segment_editor.token, self._segment_editor.segments, self._segment_editor.problem = "", [], ""
+        with self.segment_editor.hold_sync():  # what was pressed for the last case must find no button of this one
+            self.segment_editor.token, self.segment_editor.segments, self.segment_editor.problem = "", [], ""
         evidence_page_numbers = () if case.is_blind else list_evidence_pages(packet)
-        self._page_pane.show_document(
+        self.page_pane.show_document(
             token,
             case.bundle,
             self._build_ribbon_segments(),
@@ -414,13 +413,13 @@ class Workbench:
             seen=case.draft.pages_seen,
         )
         if isinstance(case, TemplateReviewCase):
-            self._page_pane.strips = []  # whose page it is does not matter to how it is read
-        self._page_pane.note = self._pages_unavailable_reason
+            self.page_pane.strips = []  # whose page it is does not matter to how it is read
+        self.page_pane.note = self._pages_unavailable_reason
         self._show_case_in_panel(case, token)
-        if self._right_column.children[0] is not self._active_panel:
-            self._right_column.children = (self._active_panel, self._segment_editor)
-        self._segment_editor.saved = f"Draft of {case.draft_saved_at[11:19]} restored" if case.draft_saved_at else ""
-        self._content_box.children = [self._case_view]
+        if self.right_column.children[0] is not self._active_panel:
+            self.right_column.children = (self._active_panel, self.segment_editor)
+        self.segment_editor.saved = f"Draft of {case.draft_saved_at[11:19]} restored" if case.draft_saved_at else ""
+        self.content_box.children = [self.case_view]
         first_target_id = self._choose_first_target(case)
         if case.draft_saved_at:
             self._show_page_with_target(case.draft.page, first_target_id)
@@ -434,14 +433,14 @@ class Workbench:
         """What lists the things to look at begins with this case, and with nothing that was said in the last one."""
         with self._active_panel.hold_sync():
             if isinstance(case, FieldReviewCase):
-                self._field_panel.case = render_field_case(case) | {"token": token}
-                self._field_panel.selected, self._field_panel.checked = "", {}
+                self.field_panel.case = render_field_case(case) | {"token": token}
+                self.field_panel.selected, self.field_panel.checked = "", {}
             elif isinstance(case, TemplateReviewCase):
-                self._template_panel.case = render_template_case(case) | {"token": token}
-                self._template_panel.selected = ""
+                self.template_panel.case = render_template_case(case) | {"token": token}
+                self.template_panel.selected = ""
             else:
-                self._case_panel.case = render_case(case) | {"token": token}
-                self._case_panel.selected, self._case_panel.context = "", {}
+                self.case_panel.case = render_case(case) | {"token": token}
+                self.case_panel.selected, self.case_panel.context = "", {}
             self._update_active_panel(case)
 
     def _choose_first_target(self, case: ReviewCase) -> str | None:
@@ -468,8 +467,8 @@ class Workbench:
     def _active_panel(self) -> CasePanel | FieldPanel | TemplatePanel:
         """What lists the things to look at in the open case."""
         if isinstance(self.case, TemplateReviewCase):
-            return self._template_panel
-        return self._field_panel if isinstance(self.case, FieldReviewCase) else self._case_panel
+            return self.template_panel
+        return self.field_panel if isinstance(self.case, FieldReviewCase) else self.case_panel
 
     def _show_target(self, target_id: str) -> None:
         if isinstance(self.case, FieldReviewCase):
@@ -499,23 +498,23 @@ class Workbench:
         if target_id and isinstance(self.case, FieldReviewCase):
             place = self.case.locate_target(target_id)
             marks = build_page_marks(place.boxes, place.style)
-            self._field_panel.selected = target_id
+            self.field_panel.selected = target_id
         elif target_id and isinstance(self.case, TemplateReviewCase):
             place = self.case.locate_target(target_id, self.draft)
             marks = build_page_marks(place.boxes, place.style)
-            self._template_panel.selected = target_id
+            self.template_panel.selected = target_id
         elif target_id:
             context = self.case.get_issue_context(target_id)
             marks = build_page_marks(context.boxes, choose_highlight_style(context.verdict))
-            if self._case_panel.selected != target_id:
-                with self._case_panel.hold_sync():
-                    self._case_panel.selected, self._case_panel.context = target_id, render_issue_context(context)
+            if self.case_panel.selected != target_id:
+                with self.case_panel.hold_sync():
+                    self.case_panel.selected, self.case_panel.context = target_id, render_issue_context(context)
         self._show_page(page, marks, target_id or "", is_cached=is_cached)
 
     def _show_page(self, page: int, marks: list[dict[str, Any]], issue_id: str, *, is_cached: bool) -> None:
         if self._page_images is not None:
-            self._page_pane.show_page(page, self._page_images.render_full_size, marks, issue_id, is_cached=is_cached)
-        self._segment_editor.page = page
+            self.page_pane.show_page(page, self._page_images.render_full_size, marks, issue_id, is_cached=is_cached)
+        self.segment_editor.page = page
         self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._active_panel.selected or None})
         self._is_page_unsaved = True
         if isinstance(self.case, TemplateReviewCase):
@@ -537,23 +536,20 @@ class Workbench:
         if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
-    def send_thumbnails(self, message: Message) -> None:
-        """The ribbon shows pages whose small pictures it does not have."""
-        if self._page_images is not None:
-            self._page_pane.send_images("thumbnail", _parse_page_numbers(message), self._page_images.render_thumbnail)
-
-    def send_previews(self, message: Message) -> None:
-        """Pictures that no press waits for: of the contact sheet, or of the pages beside the one on screen."""
-        if self._page_images is not None:
-            if message.get("kind") == "page":
-                self._page_pane.send_images("page", _parse_page_numbers(message), self._page_images.render_full_size)
-            else:
-                self._page_pane.send_images("preview", _parse_page_numbers(message), self._page_images.render_preview)
+    def send_images(self, image_size: PageImageSize, message: Message) -> None:
+        """Send pictures that no press waits for: of the ribbon, the contact sheet, or the pages beside the one on screen."""
+        if (images := self._page_images) is not None:
+            renderers = {
+                "thumbnail": images.render_thumbnail,
+                "preview": images.render_preview,
+                "page": images.render_full_size,
+            }
+            self.page_pane.send_images(image_size, _parse_page_numbers(message), renderers[image_size])
 
     def find_text(self, message: Message) -> None:
         """Where a text stands in the document."""
         text = str(message["text"])
-        self._page_pane.show_search_hits(text, search_document(self.case.bundle, text))
+        self.page_pane.show_search_hits(text, search_document(self.case.bundle, text))
 
     # ------------------------------------------------------------------------------------------ the draft
 
@@ -575,7 +571,7 @@ class Workbench:
         if draft != self.draft or self._is_page_unsaved:
             self.save_draft(draft)
 
-    def _find_segment_index(self, message: Message) -> int:
+    def find_segment_index(self, message: Message) -> int:
         """The position of the segment that the page of the press is in, as the segments are now."""
         page = int(message["page"])
         return next(
@@ -584,37 +580,7 @@ class Workbench:
             if segment.start_page <= page <= segment.end_page
         )
 
-    def set_segment_type(self, message: Message) -> None:
-        """The type of a segment."""
-        self.save_draft(self.draft.set_segment_type(self._find_segment_index(message), DocumentType(message["type"])))
-
-    def toggle_boundary(self, message: Message) -> None:
-        """A new document starts on this page, or does not."""
-        self.save_draft(self.draft.toggle_boundary(int(message["page"])))
-
-    def move_segment_start(self, message: Message) -> None:
-        """This segment starts here."""
-        self.save_draft(self.draft.move_segment_start(int(message["segment"]), int(message["page"])))
-
-    def move_segment_end(self, message: Message) -> None:
-        """This segment ends here."""
-        self.save_draft(self.draft.move_segment_end(int(message["segment"]), int(message["page"])))
-
-    def toggle_segment_flag(self, message: Message) -> None:
-        """A flag of a segment, on or off."""
-        self.save_draft(self.draft.toggle_segment_flag(self._find_segment_index(message), message["flag"]))
-
-    def set_segment_note(self, message: Message) -> None:
-        """The expert's words about a segment."""
-        self.save_draft(self.draft.set_segment_note(self._find_segment_index(message), str(message["text"])))
-
-    def set_issue_note(self, message: Message) -> None:
-        """The expert's words about an issue."""
-        self.save_draft(
-            self.draft.set_issue_note(self._require_known_issue_id(message["issue_id"]), str(message["text"]))
-        )
-
-    def _require_known_issue_id(self, issue_id: object) -> str:
+    def require_known_issue_id(self, issue_id: object) -> str:
         """The id of one of the case's issues. UsageError for any other: nothing on screen could take it back."""
         if all(issue.issue_id != issue_id for issue in self.case.packet.issues):
             raise UsageError("this case has no such issue", code="ISSUE-UNKNOWN", remedy="Reload the page.")
@@ -623,7 +589,7 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ fields
 
     @property
-    def _field_case(self) -> FieldReviewCase:
+    def field_case(self) -> FieldReviewCase:
         """The open case. UsageError where it is not about fields."""
         if not isinstance(self.case, FieldReviewCase):
             raise UsageError("this case is not about fields", code="FIELD-UNKNOWN", remedy="Reload the page.")
@@ -631,18 +597,18 @@ class Workbench:
 
     def track_field_edit(self, message: Message) -> None:
         """A value begins to be typed, or is given up."""
-        self._field_case.get_agent_value(str(message["field"]))
+        self.field_case.get_agent_value(str(message["field"]))
         self._unfinished_field_key = str(message["field"]) if message.get("is_open") else ""
-        self._field_panel.checked = {}
+        self.field_panel.checked = {}
 
     def check_typed_value(self, message: Message) -> None:
         """Whether what is typed so far is written as the field's values are."""
         field_key, text = str(message["field"]), str(message["text"])
-        case = self._field_case
+        case = self.field_case
         case.get_agent_value(field_key)
         form_index, field_name = split_field_key(field_key)
         text_check = check_field_text(find_template_field(case.agent_forms[form_index], field_name), text)
-        self._field_panel.checked = {
+        self.field_panel.checked = {
             "field": field_key,
             "text": text,
             "value": text_check.value,
@@ -653,17 +619,17 @@ class Workbench:
         """The value that was typed; one that is not in the field's format stays in its line."""
         field_key, text = str(message["field"]), str(message["text"])
         self.check_typed_value(message)
-        if self._field_panel.checked["problem"]:
+        if self.field_panel.checked["problem"]:
             self._unfinished_field_key = field_key
             return
         self._unfinished_field_key = ""
-        self.save_draft(self._field_case.set_field_answer(self.draft, field_key, text))
-        self._field_panel.checked = {"field": field_key, "text": text, "is_kept": True}
+        self.save_draft(self.field_case.set_field_answer(self.draft, field_key, text))
+        self.field_panel.checked = {"field": field_key, "text": text, "is_kept": True}
 
     def set_field_status(self, message: Message) -> None:
         """The field is there as the agent read it, is not there, or cannot be told."""
         field_key, status = str(message["field"]), str(message["status"])
-        case = self._field_case
+        case = self.field_case
         agent_value, current_value = case.get_agent_value(field_key), case.get_current_value(self.draft, field_key)
         new_value = None if status == "not_present" else current_value.value or agent_value.value
         self.save_draft(case.set_field_answer(self.draft, field_key, {"status": status, "value": new_value}))
@@ -680,31 +646,15 @@ class Workbench:
     # ------------------------------------------------------------------------------------------ a statement template
 
     @property
-    def _template_case(self) -> TemplateReviewCase:
+    def template_case(self) -> TemplateReviewCase:
         """The open case. UsageError where it is not about a template."""
         if not isinstance(self.case, TemplateReviewCase):
             raise UsageError("this case is not about a template", code="TEMPLATE-UNKNOWN", remedy="Reload the page.")
         return self.case
 
-    def move_edge(self, message: Message) -> None:
-        """An edge of a region or column goes elsewhere; what it reads then is shown at once."""
-        self.save_draft(self._template_case.set_edge(self.draft, str(message["edge"]), float(message["to"])))
-
-    def add_region(self, message: Message) -> None:
-        """A page that the template passes over has rows too."""
-        self.save_draft(self._template_case.add_region(self.draft, int(message["page"])))
-
-    def rename_column(self, message: Message) -> None:
-        """A column is another one than the agent took it for."""
-        self.save_draft(self._template_case.rename_column(self.draft, int(message["column"]), str(message["name"])))
-
-    def apply_template_choice(self, message: Message) -> None:
-        """Signs, balances or dates are read otherwise."""
-        self.save_draft(self._template_case.apply_choice(self.draft, str(message["what"]), str(message["value"])))
-
     def explain_unmet_sums(self, message: Message) -> None:
         """Why the template may be approved although sums are not met."""
-        if not self._template_case.describe_unmet_sums(self.draft):
+        if not self.template_case.describe_unmet_sums(self.draft):
             self.show_notice("All sums are met: there is nothing to explain.")
             return
         self.save_draft(self.draft.set_unmet_sums_reason(str(message["reason"])))
@@ -714,32 +664,21 @@ class Workbench:
         draft, page = self.draft, self.draft.page
         applied_template = case.apply_template(draft)
         if self._shown_template not in (None, applied_template.template) and not case.is_issue(
-            self._template_panel.selected
+            self.template_panel.selected
         ):
-            self._template_panel.selected = self._page_pane.issue_id = ""  # the rows are others now
-            self._page_pane.marks = []
+            self.template_panel.selected = self.page_pane.issue_id = ""  # the rows are others now
+            self.page_pane.marks = []
         self._shown_template = applied_template.template
-        self._page_pane.frames = render_template_frames(case, draft, page, is_locked=self._is_locked)
-        with self._template_panel.hold_sync():
-            self._template_panel.page = page
-            self._template_panel.place = (
-                template_where(case, self._template_panel.selected, draft) if self._template_panel.selected else ""
-            )
-            self._template_panel.sums = render_sum_checks(applied_template) | {"reason": draft.unmet_sums}
-            self._template_panel.rows, self._template_panel.left = (
-                render_transactions(applied_template, page),
-                render_leftovers(applied_template),
-            )
-            self._template_panel.counted = describe_row_counts(applied_template, page)
-            self._template_panel.has_box = bool(self._page_pane.frames)
-            self._template_panel.template = render_template_choices(case, draft)
-            self._template_panel.seen = list(draft.evidence_seen)
-            self._template_panel.wanted = list(case.find_unseen_requirements(draft).issue_ids)
-            self._template_panel.verdicts = {
-                issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-            }
-            self._template_panel.notes = draft.issue_notes
-            self._template_panel.is_locked = self._is_locked
+        self.page_pane.frames = render_template_frames(case, draft, page, is_locked=self._is_locked)
+        panel = self.template_panel
+        with panel.hold_sync():
+            panel.page, panel.has_box = page, bool(self.page_pane.frames)
+            panel.place = template_where(case, panel.selected, draft) if panel.selected else ""
+            panel.sums = render_sum_checks(applied_template) | {"reason": draft.unmet_sums}
+            panel.rows, panel.left = render_transactions(applied_template, page), render_leftovers(applied_template)
+            panel.counted = describe_row_counts(applied_template, page)
+            panel.template = render_template_choices(case, draft)
+            panel.wanted = list(case.find_unseen_requirements(draft).issue_ids)
 
     @property
     def _is_locked(self) -> bool:
@@ -790,26 +729,8 @@ class Workbench:
             case_id = self.review_session.undo_last_submission()
             if self._case is not None and not self._case.is_locked:
                 self.review_session.release_case(self._case.packet.case_id)
-            self._bar.notice = f"Reopened: {case_id}"
+            self.bar.notice = f"Reopened: {case_id}"
             self._show_case(case_id)
-
-    def set_dominant_type(self, message: Message) -> None:
-        """The type of the whole document."""
-        self.save_draft(self.draft.set_dominant_type(DocumentType(message["type"])))
-
-    def set_notes(self, message: Message) -> None:
-        """The expert's words."""
-        self.save_draft(self.draft.set_notes(str(message["text"])))
-
-    def set_issue_verdict(self, message: Message) -> None:
-        """An issue is confirmed, dismissed, or neither."""
-        self.save_draft(
-            self.draft.set_issue_verdict(self._require_known_issue_id(message["issue_id"]), message["verdict"], "")
-        )
-
-    def mark_mixture_seen(self, _: Message) -> None:
-        """The shares were opened: validating may vouch for them."""
-        self.save_draft(self.draft.model_copy(update={"mixture_seen": True}))
 
     def set_mixture(self, message: Message) -> None:
         """The shares of the whole document; what they do not add up to 100 is put right in proportion."""
@@ -828,9 +749,9 @@ class Workbench:
         self._draft, self._is_page_unsaved = draft, False
         try:
             if not self.case.is_locked:
-                self._segment_editor.saved = "Not saved"
+                self.segment_editor.saved = "Not saved"
                 saved_at = self.review_session.save_draft(self.case.packet.case_id, draft)
-                self._segment_editor.saved = f"Draft saved {saved_at[11:19]}"
+                self.segment_editor.saved = f"Draft saved {saved_at[11:19]}"
         finally:
             self._refresh_widgets()
 
@@ -843,78 +764,67 @@ class Workbench:
                 case.explain_submission_block(draft) if case.is_blind else case.explain_validation_block(draft)
             )
         segments = self._build_ribbon_segments()
-        if self._page_pane.segments != segments:
-            self._page_pane.segments = segments
-        with self._segment_editor.hold_sync():
-            self._segment_editor.token = self._page_pane.version
-            self._segment_editor.kind = case.packet.kind
+        if self.page_pane.segments != segments:
+            self.page_pane.segments = segments
+        with self.segment_editor.hold_sync():
+            self.segment_editor.token = self.page_pane.version
+            self.segment_editor.kind = case.packet.kind
             is_template = isinstance(case, TemplateReviewCase)
-            self._segment_editor.unmet = case.describe_unmet_sums(draft) if isinstance(case, TemplateReviewCase) else ""
-            self._segment_editor.unmet_sums = draft.unmet_sums
-            self._segment_editor.segments = segments
-            self._segment_editor.dominant = draft.dominant_type.value if draft.dominant_type else None
-            self._segment_editor.mixture = [
+            self.segment_editor.unmet = case.describe_unmet_sums(draft) if isinstance(case, TemplateReviewCase) else ""
+            self.segment_editor.unmet_sums = draft.unmet_sums
+            self.segment_editor.segments = segments
+            self.segment_editor.dominant = draft.dominant_type.value if draft.dominant_type else None
+            self.segment_editor.mixture = [
                 {"type": document_type, "percent": round(100 * share, 2)}
                 for document_type, share in case.compute_mixture(draft)
             ]
-            self._segment_editor.notes = draft.notes
-            self._segment_editor.is_changed = case.is_changed(draft)
-            self._segment_editor.is_blind = case.is_blind
-            self._segment_editor.is_locked = self._is_locked
-            self._segment_editor.can_correct = (
+            self.segment_editor.notes = draft.notes
+            self.segment_editor.is_changed = case.is_changed(draft)
+            self.segment_editor.is_blind = case.is_blind
+            self.segment_editor.is_locked = self._is_locked
+            self.segment_editor.can_correct = (
                 submission_block is None and (case.is_blind or case.is_changed(draft))
                 if case.is_blind or is_template
                 else case.is_changed(draft) or bool(case.explain_permanent_validation_block() and draft.notes.strip())
             )
-            self._segment_editor.why_not = self._pages_unavailable_reason or submission_block or ""
-            self._segment_editor.issue_id, self._segment_editor.issue_notes = (
+            self.segment_editor.why_not = self._pages_unavailable_reason or submission_block or ""
+            self.segment_editor.issue_id, self.segment_editor.issue_notes = (
                 self._get_open_issue_id(),
                 draft.issue_notes,
             )
-            self._segment_editor.changes = [] if case.is_blind else list(case.describe_changes(draft))
-            self._segment_editor.can_ask = (
+            self.segment_editor.changes = [] if case.is_blind else list(case.describe_changes(draft))
+            self.segment_editor.can_ask = (
                 not case.is_locked and get_base_case_id(case.packet.case_id) == case.packet.case_id
             )
-            self._segment_editor.undo = self._describe_undo()
+            self.segment_editor.undo = self._describe_undo()
         self._update_active_panel(case)
 
     def _update_active_panel(self, case: ReviewCase) -> None:
         """What the expert has said and seen so far, beside what it is about."""
-        draft = self.draft
-        if isinstance(case, TemplateReviewCase):
-            self._show_applied_template(case)
-        elif isinstance(case, FieldReviewCase):
-            with self._field_panel.hold_sync():
-                self._field_panel.place = (
-                    describe_field_target_place(case, self._field_panel.selected, draft)
-                    if self._field_panel.selected
-                    else ""
-                )
-                self._field_panel.values = render_field_values(case, draft)
-                self._field_panel.seen = [*draft.fields_seen, *draft.evidence_seen]
-                self._field_panel.wanted = case.list_unseen_targets(draft)
-                self._field_panel.verdicts = {
-                    issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-                }
-                self._field_panel.notes = draft.issue_notes
-                self._field_panel.is_locked = self._is_locked
-        else:
-            with self._case_panel.hold_sync():
-                self._case_panel.seen = list(draft.evidence_seen)
-                self._case_panel.verdicts = {
-                    issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
-                }
-                self._case_panel.notes = draft.issue_notes
-                self._case_panel.is_repair_applied = self._is_repair_applied()
-                self._case_panel.is_locked = self._is_locked
+        draft, panel = self.draft, self._active_panel
+        with panel.hold_sync():
+            panel.seen = [*draft.fields_seen, *draft.evidence_seen]
+            panel.verdicts = {
+                issue_verdict.issue_id: {"verdict": issue_verdict.verdict} for issue_verdict in draft.issue_verdicts
+            }
+            panel.notes, panel.is_locked = draft.issue_notes, self._is_locked
+            if isinstance(case, TemplateReviewCase):
+                self._show_applied_template(case)
+            elif isinstance(case, FieldReviewCase):
+                selected = self.field_panel.selected
+                self.field_panel.place = describe_field_target_place(case, selected, draft) if selected else ""
+                self.field_panel.values = render_field_values(case, draft)
+                self.field_panel.wanted = case.list_unseen_targets(draft)
+            else:
+                self.case_panel.is_repair_applied = self._is_repair_applied()
 
     def _get_open_issue_id(self) -> str:
         """The issue that a note would be about; empty for none."""
         if isinstance(self.case, TemplateReviewCase):
-            return self._template_panel.selected if self.case.is_issue(self._template_panel.selected) else ""
+            return self.template_panel.selected if self.case.is_issue(self.template_panel.selected) else ""
         if not isinstance(self.case, FieldReviewCase):
-            return self._case_panel.selected
-        issues = self.case.get_target(self._field_panel.selected).issues if self._field_panel.selected else ()
+            return self.case_panel.selected
+        issues = self.case.get_target(self.field_panel.selected).issues if self.field_panel.selected else ()
         return issues[0].issue_id if issues else ""
 
     def _describe_undo(self) -> str:
@@ -952,24 +862,12 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ the decision
 
-    def submit_validation(self, _: Message) -> None:
-        """The agent is right, after the offered repairs."""
-        self._submit_review(validate=True)
-
-    def submit_correction(self, _: Message) -> None:
-        """The agent is wrong: what the expert says instead."""
-        self._submit_review()
-
-    def submit_undeterminable(self, message: Message) -> None:
-        """Nobody can tell, for a reason."""
-        self._submit_review(undeterminable=str(message["reason"]))
-
     def defer_case(self, message: Message) -> None:
         """Not now, for a reason: the case waits behind all others."""
         self._require_finished_edit()
         file_name = self.case.packet.pdf_filename
         self.review_session.defer_case(self.case.packet.case_id, self.draft, str(message["reason"]))
-        self._bar.notice = f"Deferred: {file_name}"
+        self.bar.notice = f"Deferred: {file_name}"
         self._open_next_or_show_feedback()
 
     def request_second_opinion(self, message: Message) -> None:
@@ -978,16 +876,17 @@ class Workbench:
         receipt = self.review_session.request_second_opinion(
             self.case.packet.case_id, self.draft, str(message["reason"])
         )
-        self._bar.notice = self._format_saved_notice(receipt) + (
+        self.bar.notice = self._format_saved_notice(receipt) + (
             "" if receipt.seeded_feedback else " · a second expert is asked"
         )
         self._open_next_or_show_feedback(receipt.seeded_feedback)
 
-    def _submit_review(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+    def submit_review(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+        """Submit what the expert says, or that the agent is right, or that nobody can tell, and why."""
         self._require_finished_edit()
         case_id = self.case.packet.case_id
         receipt = self.review_session.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
-        self._bar.notice = self._format_saved_notice(receipt)
+        self.bar.notice = self._format_saved_notice(receipt)
         self._open_next_or_show_feedback(receipt.seeded_feedback)
 
     def _format_saved_notice(self, receipt: SubmissionReceipt) -> str:
@@ -1040,7 +939,12 @@ class Workbench:
         return self._draft
 
 
-_HANDLER_BY_ACTION: dict[str, Callable[[Workbench, Message], None]] = {
+def _save(change: Callable[[Workbench, Message], Draft]) -> Handler:
+    """Handle a press by what it makes of the draft: that is kept, then shown."""
+    return lambda screen, message: screen.save_draft(change(screen, message))
+
+
+_HANDLER_BY_ACTION: dict[str, Handler] = {
     "hello": Workbench.connect_tab,
     "ping": Workbench.keep_claim_alive,
     "leave": Workbench.release_case_on_unload,
@@ -1052,38 +956,70 @@ _HANDLER_BY_ACTION: dict[str, Callable[[Workbench, Message], None]] = {
     "select": Workbench.select_target,
     "page": Workbench.change_page,
     "evidence": Workbench.show_evidence,
-    "thumbnails": Workbench.send_thumbnails,
-    "previews": Workbench.send_previews,
+    "thumbnails": lambda screen, message: screen.send_images("thumbnail", message),
+    "previews": lambda screen, message: screen.send_images(
+        "page" if message.get("kind") == "page" else "preview", message
+    ),
     "find": Workbench.find_text,
     "painted": Workbench.record_painted_page,
-    "type": Workbench.set_segment_type,
-    "split": Workbench.toggle_boundary,
-    "start_at": Workbench.move_segment_start,
-    "end_at": Workbench.move_segment_end,
-    "dominant": Workbench.set_dominant_type,
-    "notes": Workbench.set_notes,
-    "verdict": Workbench.set_issue_verdict,
-    "flag": Workbench.toggle_segment_flag,
-    "segment_note": Workbench.set_segment_note,
-    "issue_note": Workbench.set_issue_note,
+    "type": _save(
+        lambda screen, message: screen.draft.set_segment_type(
+            screen.find_segment_index(message), DocumentType(message["type"])
+        )
+    ),
+    "split": _save(lambda screen, message: screen.draft.toggle_boundary(int(message["page"]))),
+    "start_at": _save(
+        lambda screen, message: screen.draft.move_segment_start(int(message["segment"]), int(message["page"]))
+    ),
+    "end_at": _save(
+        lambda screen, message: screen.draft.move_segment_end(int(message["segment"]), int(message["page"]))
+    ),
+    "dominant": _save(lambda screen, message: screen.draft.set_dominant_type(DocumentType(message["type"]))),
+    "notes": _save(lambda screen, message: screen.draft.set_notes(str(message["text"]))),
+    "verdict": _save(
+        lambda screen, message: screen.draft.set_issue_verdict(
+            screen.require_known_issue_id(message["issue_id"]), message["verdict"], ""
+        )
+    ),
+    "flag": _save(
+        lambda screen, message: screen.draft.toggle_segment_flag(screen.find_segment_index(message), message["flag"])
+    ),
+    "segment_note": _save(
+        lambda screen, message: screen.draft.set_segment_note(screen.find_segment_index(message), str(message["text"]))
+    ),
+    "issue_note": _save(
+        lambda screen, message: screen.draft.set_issue_note(
+            screen.require_known_issue_id(message["issue_id"]), str(message["text"])
+        )
+    ),
     "field_edit": Workbench.track_field_edit,
     "field_check": Workbench.check_typed_value,
     "field_value": Workbench.set_field_value,
     "field_status": Workbench.set_field_status,
-    "edge": Workbench.move_edge,
-    "box": Workbench.add_region,
-    "column": Workbench.rename_column,
-    "choice": Workbench.apply_template_choice,
+    "edge": _save(
+        lambda screen, message: screen.template_case.set_edge(screen.draft, str(message["edge"]), float(message["to"]))
+    ),
+    "box": _save(lambda screen, message: screen.template_case.add_region(screen.draft, int(message["page"]))),
+    "column": _save(
+        lambda screen, message: screen.template_case.rename_column(
+            screen.draft, int(message["column"]), str(message["name"])
+        )
+    ),
+    "choice": _save(
+        lambda screen, message: screen.template_case.apply_choice(
+            screen.draft, str(message["what"]), str(message["value"])
+        )
+    ),
     "unmet_sums": Workbench.explain_unmet_sums,
     "take": Workbench.adopt_opinion,
     "repair": Workbench.toggle_repair_confirmation,
     "undo": Workbench.undo_last_change,
     "retry": Workbench.retry_failed_action,
     "mixture": Workbench.set_mixture,
-    "mixture_seen": Workbench.mark_mixture_seen,
-    "validate": Workbench.submit_validation,
-    "correct": Workbench.submit_correction,
-    "undeterminable": Workbench.submit_undeterminable,
+    "mixture_seen": _save(lambda screen, _: screen.draft.model_copy(update={"mixture_seen": True})),
+    "validate": lambda screen, _: screen.submit_review(validate=True),
+    "correct": lambda screen, _: screen.submit_review(),
+    "undeterminable": lambda screen, message: screen.submit_review(undeterminable=str(message["reason"])),
     "defer": Workbench.defer_case,
     "second": Workbench.request_second_opinion,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct
@@ -95,12 +95,16 @@ def build_page_security_policy(nonce: str) -> str:
 class _RequestIdHandler(JupyterHandler):
     """Knows its request by an id."""
 
-    @property
+    @cached_property
     def error_id(self) -> str:
         """What an error page shows and the log repeats."""
-        if not hasattr(self, "_error_id"):
-            self._error_id = secrets.token_hex(4)
-        return self._error_id
+        return secrets.token_hex(4)
+
+    @property
+    def kernel_manager(self) -> ReviewKernelManager:
+        """The kernels of all pages."""
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
+        return kernel_manager
 
     async def prepare(self, **kwargs: Any) -> None:
         """Before every method."""
@@ -227,11 +231,10 @@ class LogoutHandler(LoginFormHandler):
         """Log out. Another site's page must not do it for somebody: browsers say where they were led from."""
         if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise web.HTTPError(403)
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
         reviewer = self.current_user
         self.reviewer_identity.log_out(self)  # first: no page opens on it while the others end
         if reviewer is not None:
-            await kernel_manager.end_kernels_of_session(reviewer.session_id)
+            await self.kernel_manager.end_kernels_of_session(reviewer.session_id)
         if reviewer is not None and reviewer.is_external_login:
             self.show_message(
                 "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
@@ -243,12 +246,10 @@ class LogoutHandler(LoginFormHandler):
 class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
     """The notebook, run and rendered."""
 
-    @property
+    @cached_property
     def nonce(self) -> str:
         """Marks the page's own scripts."""
-        if not hasattr(self, "_nonce"):
-            self._nonce = secrets.token_urlsafe(18)
-        return self._nonce
+        return secrets.token_urlsafe(18)
 
     @property
     def content_security_policy(self) -> str:
@@ -286,8 +287,7 @@ class _OwnKernelHandler(_RequestIdHandler):
     async def prepare(self, **kwargs: Any) -> None:
         """Before every method."""
         await super().prepare(**kwargs)
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
-        if self.current_user and not kernel_manager.is_kernel_of_session(
+        if self.current_user and not self.kernel_manager.is_kernel_of_session(
             self.path_kwargs["kernel_id"], self.current_user.session_id
         ):
             raise web.HTTPError(404)
@@ -312,8 +312,7 @@ class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocke
         self._require_websocket_slot()  # others may have been opened meanwhile
 
     def _require_websocket_slot(self) -> None:
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
-        if kernel_manager.count_websockets(self.kernel_id) >= _MAX_WEBSOCKETS_PER_KERNEL:
+        if self.kernel_manager.count_websockets(self.kernel_id) >= _MAX_WEBSOCKETS_PER_KERNEL:
             raise web.HTTPError(429)
 
     async def open(self, kernel_id: str) -> None:
@@ -369,17 +368,15 @@ class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
             super().write_error(status_code, **kwargs)
 
     def _is_ended_for_memory(self) -> bool:
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
         reviewer = self.current_user
-        return reviewer is not None and kernel_manager.is_ended_for_memory(
+        return reviewer is not None and self.kernel_manager.is_ended_for_memory(
             self.path_kwargs["kernel_id"], reviewer.session_id
         )
 
     def get(self, kernel_id: str) -> None:
         """Its state."""
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(kernel_manager.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
+        self.finish(json.dumps(self.kernel_manager.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
 
 
 class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
@@ -387,8 +384,7 @@ class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandle
 
     async def post(self, kernel_id: str) -> None:
         """End its kernel, once what was pressed last is done."""
-        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
-        await kernel_manager.wait_until_idle(kernel_id)
+        await self.kernel_manager.wait_until_idle(kernel_id)
         await ensure_async(super().post(kernel_id))
 
 

@@ -90,22 +90,13 @@ class ReviewerIdentityProvider(IdentityProvider):
             httponly=True,
             samesite="Lax",
             secure=bool(self.secure_cookie),
-            path=self.get_cookie_path(handler),
+            path=handler.settings["base_url"],  # other services of the same host must not see it
         )
 
     def log_out(self, handler: RequestHandler) -> None:
         """End the login of this request, if there is one."""
         self.sessions.end_session(self._read_session_id(handler))
-        handler.clear_cookie(self.get_cookie_name(handler), path=self.get_cookie_path(handler))
-
-    def remove_reviewer_header(self, handler: RequestHandler) -> None:
-        """Let nobody hear the name that was found for this request."""
-        del handler.request.headers[REVIEWER_HEADER]
-
-    def get_cookie_path(self, handler: RequestHandler) -> str:
-        """Where our cookies are sent to: other services of the same host must not see them."""
-        base_url: str = handler.settings["base_url"]
-        return base_url
+        handler.clear_cookie(self.get_cookie_name(handler), path=handler.settings["base_url"])
 
     def _get_proxied_name(self, handler: RequestHandler) -> str | None:
         """Whom a trusted proxy names in this request."""

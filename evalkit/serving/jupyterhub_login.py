@@ -16,7 +16,7 @@ from tornado.httputil import url_concat
 from tornado.web import HTTPError
 
 from evalkit.serving.handlers import LoginFormHandler
-from evalkit.serving.identity import LoggedInReviewer, NotOnRoster, ReviewerIdentityProvider
+from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, NotOnRoster, ReviewerIdentityProvider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,7 @@ class HubIdentityProvider(ReviewerIdentityProvider):
         if await self.is_login_confirmed(session, f"browser {self.hub.get_session_id(handler)}"):
             return reviewer
         self.sessions.end_session(reviewer.session_id)
-        self.remove_reviewer_header(handler)
+        del handler.request.headers[REVIEWER_HEADER]  # nobody may hear the name that was found
         return None
 
     async def is_login_confirmed(self, session: LoginSession, hub_session_key: str = "") -> bool:

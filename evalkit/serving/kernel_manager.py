@@ -48,7 +48,8 @@ class ReviewKernelManager(AsyncMappingKernelManager):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)  # type: ignore[no-untyped-call]
-        self._session_id_by_kernel_id: dict[str, str] = {}
+        self.session_id_by_kernel_id: dict[str, str] = {}
+        """The login that opened a kernel's page; from before the kernel is there until it is to end."""
         self._kernels_ended_for_memory: deque[tuple[str, str]] = deque(maxlen=_MAX_REMEMBERED_KERNELS)
         register_provisioner()
         self.warm_kernel = WarmKernel()
@@ -64,7 +65,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
 
     def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
         """Whether this login opened the page of this kernel."""
-        return kernel_id in self and self._session_id_by_kernel_id.get(kernel_id) == session_id
+        return kernel_id in self and self.session_id_by_kernel_id.get(kernel_id) == session_id
 
     def count_websockets(self, kernel_id: str) -> int:
         """How many are open to a kernel."""
@@ -85,7 +86,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         """End the kernels that use more memory than a page may. At once: in the next second it could be all there is,
         and what was shown as saved is on the disk.
         """
-        for kernel_id, session_id in list(self._session_id_by_kernel_id.items()):
+        for kernel_id, session_id in list(self.session_id_by_kernel_id.items()):
             pid = self._get_pid(kernel_id)
             if pid is None:
                 continue
@@ -114,13 +115,13 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         if self.review_settings.page_memory_mb and not self._memory_watch.is_running():
             self._memory_watch.start()
         kernel_id = str(uuid4())
-        self._session_id_by_kernel_id[kernel_id] = session_id  # before it is there: it counts while it starts
+        self.session_id_by_kernel_id[kernel_id] = session_id  # before it is there: it counts while it starts
         try:
-            await self._make_room_for_page(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
+            await self.make_room_for_page(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
             self._schedule_warm_start()
             return await super()._async_start_kernel(kernel_id=kernel_id, **kwargs)
         except BaseException:
-            self._session_id_by_kernel_id.pop(kernel_id, None)
+            self.session_id_by_kernel_id.pop(kernel_id, None)
             raise
 
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
@@ -178,7 +179,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
-        session = self.sessions.find_valid_session(self._session_id_by_kernel_id.get(kernel_id, ""))
+        session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
         if session is None or not await self._is_login_confirmed(session):
             await self._end_kernel(kernel_id)
         else:
@@ -193,13 +194,11 @@ class ReviewKernelManager(AsyncMappingKernelManager):
 
     def remove_kernel(self, kernel_id: str) -> Any:
         """Forget a kernel that has ended."""
-        self._session_id_by_kernel_id.pop(kernel_id, None)
+        self.session_id_by_kernel_id.pop(kernel_id, None)
         return super().remove_kernel(kernel_id)
 
     async def _end_kernel(self, kernel_id: str) -> None:
-        self._session_id_by_kernel_id.pop(
-            kernel_id, None
-        )  # it makes room once, however many pages are opened meanwhile
+        self.session_id_by_kernel_id.pop(kernel_id, None)  # it makes room once, however many pages are opened meanwhile
         await self.wait_until_idle(kernel_id)
         if kernel_id in self:
             # Not at once: the workbench may have a draft to write.
@@ -208,12 +207,12 @@ class ReviewKernelManager(AsyncMappingKernelManager):
     def _list_kernel_ids(self, session_id: str) -> list[str]:
         return [
             kernel_id
-            for kernel_id, owner_session_id in self._session_id_by_kernel_id.items()
+            for kernel_id, owner_session_id in self.session_id_by_kernel_id.items()
             if owner_session_id == session_id
         ]
 
-    async def _make_room_for_page(self, session_id: str, left_kernel_id: str = "") -> None:
-        """For one more page of this login, which is counted already. ``left_kernel_id`` is the kernel of the page that it replaces,
+    async def make_room_for_page(self, session_id: str, left_kernel_id: str = "") -> None:
+        """Make room for one more page of this login, which is counted already. ``left_kernel_id`` is the kernel of the page that it replaces,
         if it does: a page that is loaded again is there until the new one comes.
 
         A page reloaded in haste leaves kernels behind without telling: the oldest goes first. Another login's never does:
@@ -221,7 +220,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         """
         own_kernel_ids = self._list_kernel_ids(session_id)
         is_over_login_limit = len(own_kernel_ids) > MAX_PAGES_PER_LOGIN
-        if not is_over_login_limit and not 0 < self.review_settings.pages < len(self._session_id_by_kernel_id):
+        if not is_over_login_limit and not 0 < self.review_settings.pages < len(self.session_id_by_kernel_id):
             return
         closed_kernel_ids = [kernel_id for kernel_id in own_kernel_ids if self._kernel_connections.get(kernel_id) == 0]
         if not closed_kernel_ids and left_kernel_id in own_kernel_ids:

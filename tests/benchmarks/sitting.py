@@ -69,8 +69,8 @@ def decide(output: str) -> Sitting:
     from widgets.workbench import Workbench
 
     workbench, used, alive = Workbench(open_folder(output), "dr_lee"), {}, 0
-    workbench._dispatch({"action": "hello", "tab": "tab-1"})
-    workbench._dispatch({"action": "next"})
+    workbench.dispatch({"action": "hello", "tab": "tab-1"})
+    workbench.dispatch({"action": "next"})
     for number in range(1, CASES + 1):
         packet = workbench.case.packet
         pages = range(1, packet.total_pages + 1)
@@ -83,13 +83,13 @@ def decide(output: str) -> Sitting:
         press(workbench, action="undeterminable", reason="measured")
         used[number] = psutil.Process().memory_full_info().pss / 2**20
         alive = max(alive, len(widget._instances))
-    if workbench._case is not None:
+    if workbench.bar.case_id:
         raise RuntimeError("a case was not decided")
     return Sitting(used[SETTLED], used[CASES], alive)
 
 
 def press(workbench: object, **message: object) -> None:
-    workbench._dispatch(message | {"token": workbench._page_pane.version})
+    workbench.dispatch(message | {"token": workbench.page_pane.version})
 
 
 if __name__ == "__main__":

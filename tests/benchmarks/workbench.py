@@ -212,14 +212,14 @@ def moved_edges(table: Table) -> None:
         with open_index(output) as index:
             put(open_folder(output), index, one)
         screen = Workbench(open_folder(output), "dr_lee")
-        screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+        screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
         took = []
         for step in range(TURNS):
             began = time.perf_counter()
-            screen._dispatch(
+            screen.dispatch(
                 {
                     "action": "edge",
-                    "token": screen._page_pane.version,
+                    "token": screen.page_pane.version,
                     "edge": "region.1.bottom",
                     "to": 0.5 + step / 100,
                 }

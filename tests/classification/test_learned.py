@@ -33,6 +33,7 @@ from evalkit.classification.training import (
     find_proper_names,
     find_source_parts,
     load_given_names,
+    main,
     predict_out_of_fold,
     read_labelled_texts,
     simulate_misreading,
@@ -441,17 +442,15 @@ def test_what_cannot_be_learned_from_is_named(tmp_path: Path, name: str, content
         read_labelled_texts([tmp_path if "/" in name else file])
 
 
-def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path: Path) -> None:
+def test_the_command_says_what_is_wrong_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     made = tmp_path / "weights.json"
-    told = subprocess.run(
-        [sys.executable, "-m", "evalkit.classification.training", str(tmp_path / "none.jsonl"), "--to", str(made)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert told.returncode == 2
-    assert "none.jsonl cannot be read" in told.stderr
-    assert "Traceback" not in told.stderr
+    monkeypatch.setattr(sys, "argv", ["training", str(tmp_path / "none.jsonl"), "--to", str(made)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "none.jsonl cannot be read" in capsys.readouterr().err
     assert not made.exists()
 
 

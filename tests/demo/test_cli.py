@@ -104,7 +104,7 @@ def test_wrong_usage_as_a_shell_sees_it(tmp_path: Path) -> None:
 def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"no pdf")
     words = ["run", samples / "quest_cbc.pdf", tmp_path / "broken.pdf", tmp_path / "gone", "--output", tmp_path / "out"]
-    shown = evalkit_process(*words)
+    shown = evalkit_command(*words)
     assert shown.returncode == 1
     assert "quest_cbc" in shown.stdout
     assert "AUTO_ACCEPT" in shown.stdout
@@ -169,13 +169,13 @@ def test_show_sends_no_control_sequences_to_the_terminal(finished: RunSummary, t
 
 
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
-    shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
     value = json.loads(shown.stdout)
     assert [one["decision"] for one in value["documents"]] == ["AUTO_ACCEPT"]
 
 
 def test_show_prints_issues_as_slide_9_does(finished: RunSummary) -> None:
-    shown = evalkit_process("show", "quest_genomic", "--output", finished.output).stdout
+    shown = evalkit_command("show", "quest_genomic", "--output", finished.output).stdout
     assert "quest_genomic: ESCALATE_TO_SME (rule 1)" in shown
     assert (
         "[BLOCKER] V3-0001 (Agent: V3)\n"

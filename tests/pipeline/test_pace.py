@@ -121,11 +121,9 @@ def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples:
     assert not [word for word in {*words, "Quillfeather"} if word in logged]
 
 
-def test_the_setting_says_how_the_log_is_written(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EVALKIT_LOG_FORMAT", "json")
-    ended = evalkit_process("--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path)
+def test_the_setting_says_how_the_log_is_written(samples: Path, tmp_path: Path) -> None:
+    words = ["--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path]
+    ended = evalkit_command(*words, EVALKIT_LOG_FORMAT="json")
     assert any(line.startswith("{") and json.loads(line)["message"] == "decided" for line in ended.stderr.splitlines())
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from multiprocessing import get_context
@@ -118,15 +120,17 @@ def test_who_leaves_the_desk_gives_back_what_is_open_there(case: str, tab: Any, 
 
 
 def test_a_case_that_cannot_be_given_back_now_can_be_later_and_keeps_no_other(
-    case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
+    case: str, tab: Any, desk: Any, build: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lee, given_back = tab("dr_lee"), []
-    lee.open_case(case)
+    for other in ("before", "after"):
+        desk.publish(build.single("Other"), [build.issue()], doc_id=other)
+    for case_id in ("before", case, "after"):
+        lee.open_case(case_id)
     with monkeypatch.context() as patch:
         patch.setattr("evalkit.review.session.hold_write_lock", _busy)
         with pytest.raises(StoreError, match="busy"):
             lee.release_case(case)
-        lee._opened_cases = {"before": None, case: lee._opened_cases[case], "after": None}
         patch.setattr(
             lee, "release_case", lambda case_id: given_back.append(case_id) or ReviewSession.release_case(lee, case_id)
         )
@@ -266,7 +270,7 @@ def test_nothing_is_renewed_or_submitted_that_is_not_open_here(case: str, tab: A
         lee.open_case("nothing")
 
 
-def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, tab: Any, clock: Any) -> None:
+def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, tab: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     mine = lee.open_case(case).draft.set_dominant_type("Clinical Note")
     kim.submit(case, kim.open_case(case, take_over=True).draft.set_dominant_type("Pathology Report"))
@@ -278,7 +282,7 @@ def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, tab: Any, 
     assert found.is_completed
     assert found.draft == mine
     lee.renew_claim(case)
-    assert lee._index.claims.list_live_claims(SINCE) == {}
+    assert desk.index.claims.list_live_claims(SINCE) == {}
     assert lee.load_queue_page().rows == ()
     with pytest.raises(ReviewRefused, match="is closed"):
         lee.submit(case, mine)
@@ -473,8 +477,8 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: 
 
 def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
     index = open_index(tmp_path)
-    with index.claims._database._engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE drafts")
+    with closing(sqlite3.connect(tmp_path / "evalkit.sqlite")) as connection:
+        connection.execute("DROP TABLE drafts")
     draft = StoredDraft("a", "dr_lee", "tab", "0" * 64, json.dumps({"notes": "John Doe"}), SINCE)
     with pytest.raises(EvalkitError) as refused:
         index.drafts.save_draft(draft)

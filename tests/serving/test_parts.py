@@ -83,7 +83,7 @@ def test_attempts_are_counted_in_a_sliding_window() -> None:
     assert throttle.get_seconds_to_wait("a") > 0
     clock.now += 2 * WINDOW_SECONDS
     assert throttle.get_seconds_to_wait("b") == 0
-    assert throttle._failures_by_address == {}
+    assert throttle._failures_by_address == {}, "it is no attacker's to fill"  # nothing shows it from outside
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
@@ -231,86 +231,70 @@ def test_a_message_of_a_page_has_parts_that_follow_each_other(offsets: list[int]
     assert is_well_formed_message(numbers.ljust(length, b"x")) is expected
 
 
+class Kernels(ReviewKernelManager):
+    """Kernels of one login that are nothing but names, with so many websockets each; whichever is ended is noted."""
+
+    review_settings = ReviewSettings()
+    sessions = None
+
+    def __init__(self, websockets: dict[str, int], **settings: int) -> None:
+        self.session_id_by_kernel_id = dict.fromkeys(websockets, "s")
+        self._kernel_connections = websockets  # Jupyter Server's own, where each websocket is counted
+        self.review_settings = ReviewSettings(**settings)
+        self.ended: list[str] = []
+
+    def __contains__(self, kernel_id: object) -> bool:
+        return kernel_id not in self.ended
+
+    async def wait_until_idle(self, kernel_id: str) -> None:
+        await asyncio.sleep(0)
+
+    async def shutdown_kernel(self, kernel_id: str, now: bool = False, restart: bool = False) -> None:
+        await asyncio.sleep(0)
+        self.ended.append(kernel_id)
+
+
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
-    ended = []
-
-    async def end(kernel_id: str) -> None:
-        ended.append(kernel_id)
-
     names = [
         f"k{number}" for number in range(kernel_manager.MAX_PAGES_PER_LOGIN + 1)
     ]  # the one that is being opened counts
-    fake = SimpleNamespace(
-        _list_kernel_ids=lambda session_id: names,
-        _kernel_connections=dict.fromkeys(names, 1),
-        _end_kernel=end,
-        review_settings=ReviewSettings(pages=0),
-    )
+    websockets = dict.fromkeys(names, 1)
+    kernels = Kernels(websockets, pages=0)
     with pytest.raises(HTTPError, match="429"):
-        asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
-    fake._kernel_connections |= {"k2": 0, "k4": 0}
-    asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
-    assert ended == ["k2"]
-    del names[0]
-    asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
-    assert ended == ["k2"]
+        asyncio.run(kernels.make_room_for_page("s"))
+    websockets |= {"k2": 0, "k4": 0}
+    asyncio.run(kernels.make_room_for_page("s"))
+    assert kernels.ended == ["k2"]
+    asyncio.run(kernels.make_room_for_page("s"))
+    assert kernels.ended == ["k2"]
 
 
 @pytest.mark.parametrize(("left", "expected"), [("k1", ["k1"]), ("of another login", []), ("", [])])
 def test_where_no_more_pages_may_be_open_one_that_is_loaded_again_takes_its_own_place(
     left: str, expected: list[str]
 ) -> None:
-    ended = []
-
-    async def end(kernel_id: str) -> None:
-        ended.append(kernel_id)
-
-    fake = SimpleNamespace(
-        _list_kernel_ids=lambda session_id: ["k1", "k2", "new"],
-        _kernel_connections={"k1": 1, "k2": 1},
-        _session_id_by_kernel_id=dict.fromkeys(("k1", "k2", "new", "of another login"), "s"),
-        _end_kernel=end,
-        review_settings=ReviewSettings(pages=3),
-    )
+    kernels = Kernels({"k1": 1, "k2": 1}, pages=3)
+    kernels.session_id_by_kernel_id |= {"new": "s", "of another login": "t"}
     if expected:
-        asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s", left))
+        asyncio.run(kernels.make_room_for_page("s", left))
     else:
         with pytest.raises(HTTPError, match="503"):
-            asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s", left))
-    assert ended == expected
+            asyncio.run(kernels.make_room_for_page("s", left))
+    assert kernels.ended == expected
 
 
 def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one() -> None:
-    ended = []
-
-    class Fake(ReviewKernelManager):
-        review_settings = ReviewSettings(pages=3)
-
-        def __init__(self) -> None:
-            self._session_id_by_kernel_id = dict.fromkeys(("k1", "k2", "k3"), "s")
-            self._kernel_connections = {"k1": 0, "k2": 0, "k3": 1}
-
-        def __contains__(self, kernel_id: object) -> bool:
-            return kernel_id not in ended
-
-        async def wait_until_idle(self, kernel_id: str) -> None:
-            await asyncio.sleep(0)
-
-        async def shutdown_kernel(self, kernel_id: str, now: bool = False, restart: bool = False) -> None:
-            await asyncio.sleep(0)
-            ended.append(kernel_id)
-
-    fake = Fake()
+    kernels = Kernels({"k1": 0, "k2": 0, "k3": 1}, pages=3)
 
     async def opened(kernel_id: str) -> None:
-        fake._session_id_by_kernel_id[kernel_id] = "s"
-        await ReviewKernelManager._make_room_for_page(fake, "s")
+        kernels.session_id_by_kernel_id[kernel_id] = "s"
+        await kernels.make_room_for_page("s")
 
     async def at_once() -> list[BaseException | None]:
         return await asyncio.gather(*map(opened, ("n1", "n2", "n3")), return_exceptions=True)
 
     first, second, third = asyncio.run(at_once())
-    assert (ended, first, second) == (["k1", "k2"], None, None)
+    assert (kernels.ended, first, second) == (["k1", "k2"], None, None)
     assert isinstance(third, HTTPError)
     assert third.status_code == 503
 
@@ -333,14 +317,18 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
     gone, hidden, killed = 1 << 30, 1 << 31, []  # no process has these numbers
     monkeypatch.setattr(kernel_manager, "Process", Large)
     pids = {"starts": None, "gone": gone, "hidden": hidden, "large": gone + 1}
-    fake = SimpleNamespace(
-        _session_id_by_kernel_id=dict.fromkeys(pids, "s"),
-        _get_pid=pids.get,
-        _kernels_ended_for_memory=[],
-        review_settings=ReviewSettings(),
+    monkeypatch.setattr(
+        ReviewKernelManager,
+        "get_kernel",
+        lambda self, kernel_id: SimpleNamespace(provisioner=SimpleNamespace(pid=pids[kernel_id])),
     )
-    ReviewKernelManager.end_oversized_kernels(fake)
-    assert (killed, fake._kernels_ended_for_memory) == ([gone + 1], [("large", "s")])
+    kernels = ReviewKernelManager(parent=LoggingConfigurable())
+    monkeypatch.setattr(ReviewKernelManager, "__contains__", lambda self, kernel_id: True)
+    monkeypatch.setattr(ReviewKernelManager, "review_settings", ReviewSettings())
+    kernels.session_id_by_kernel_id |= dict.fromkeys(pids, "s")
+    kernels.end_oversized_kernels()
+    assert killed == [gone + 1]
+    assert [kernel_id for kernel_id in pids if kernels.is_ended_for_memory(kernel_id, "s")] == ["large"]
 
 
 @pytest.mark.parametrize(
@@ -385,13 +373,13 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
     class Fake(ReviewKernelManager):
         def __init__(self) -> None:
             self.alive = {"one", "two", "closing", "another's"}
-            self._session_id_by_kernel_id = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
+            self.session_id_by_kernel_id = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
 
         def __contains__(self, kernel_id: object) -> bool:
             return kernel_id in self.alive
 
         async def wait_until_idle(self, kernel_id: str) -> None:
-            assert kernel_id not in self._session_id_by_kernel_id
+            assert kernel_id not in self.session_id_by_kernel_id
             await asyncio.sleep(0)
             told.append(f"{kernel_id} has settled")
             self.alive.discard("closing")
@@ -405,15 +393,10 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
 
 
 def test_kernels_end_with_their_login() -> None:
-    ended = []
-
-    async def end(kernel_id: str) -> None:
-        ended.append(kernel_id)
-
-    sessions = SimpleNamespace(find_valid_session=lambda session_id: None)
-    fake = SimpleNamespace(sessions=sessions, _session_id_by_kernel_id={"k": "s"}, _end_kernel=end)
-    asyncio.run(ReviewKernelManager.cull_kernel_if_idle(fake, "k"))
-    assert ended == ["k"]
+    kernels = Kernels({"k": 1})
+    kernels.sessions = SimpleNamespace(find_valid_session=lambda session_id: None)
+    asyncio.run(kernels.cull_kernel_if_idle("k"))
+    assert kernels.ended == ["k"]
 
 
 def test_the_log_keeps_messages_of_exceptions_and_queries_to_itself() -> None:

@@ -10,14 +10,12 @@ import pytest
 from patience import eventually
 from places import open_folder
 from playwright.sync_api import Browser
-from system.browser.conftest import CHROMIUM, chromium
+from system.browser.conftest import CHROMIUM
 from system.browser.screen import Screen
 from system.browser.small_cases import run_small
 from system.serving.hub import PASSWORD, PROXY, Hub, hub
 
 from evalkit.review.roster import Roster
-
-__all__ = ["chromium"]
 
 pytestmark = [
     pytest.mark.stress,

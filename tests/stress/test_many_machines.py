@@ -24,7 +24,7 @@ from documents.nasty import DATA
 from pipeline.operations import SETUP, TWO_COMMANDS
 from playwright.sync_api import Browser
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
-from system.browser.conftest import CHROMIUM, chromium
+from system.browser.conftest import CHROMIUM
 from system.browser.screen import Screen
 from system.dask.clusters import ROOT, ended
 
@@ -33,7 +33,6 @@ from evalkit.samples import draw_demo_folder
 if TYPE_CHECKING:
     from servers.buckets import S3Server
 
-__all__ = ["chromium"]
 
 pytestmark = [
     pytest.mark.stress,

@@ -6,11 +6,11 @@ import pytest
 from review.conftest import Build
 from review.conftest import Desk as Folder
 from review.racing import race_for_claims, race_for_reviews
-from system.browser.conftest import CHROMIUM, chromium, small
+from system.browser.conftest import CHROMIUM
 from system.browser.racing import EXPERTS, Race, race, raced
 from tables import trying
 
-__all__ = ["chromium", "race", "raced", "small"]
+__all__ = ["race", "raced"]
 
 pytestmark = pytest.mark.stress
 

@@ -13,14 +13,12 @@ from documents.drawing import lines, pdf
 from patience import eventually
 from PIL import Image
 from playwright.sync_api import Browser
-from system.browser.conftest import CHROMIUM, chromium
+from system.browser.conftest import CHROMIUM
 from system.browser.screen import Screen
 from system.browser.server import serving
 from system.browser.small_cases import PAGES, Waiting, run_small
 
 import evalkit
-
-__all__ = ["chromium"]
 
 pytestmark = [
     pytest.mark.stress,

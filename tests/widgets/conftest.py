@@ -18,7 +18,7 @@ def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
     """The queue of the demo's output, of which this is a copy."""
     shutil.copytree(finished.output, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
 

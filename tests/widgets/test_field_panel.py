@@ -17,6 +17,7 @@ from places import open_folder
 
 from evalkit.pipeline.extract import extract
 from evalkit.review import SMEReviewHelper
+from evalkit.review.field_case import FieldReviewCase
 from evalkit.settings import Settings
 from widgets.field_panel import FieldPanel, build_form_ribbon, explain_stop_reason, strip_grader_tag
 from widgets.workbench import Workbench
@@ -46,23 +47,23 @@ def screen(forms: Path, tmp_path: Path) -> Workbench:
     """That case, opened, in a copy."""
     shutil.copytree(forms, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
-    workbench._dispatch({"action": "next"})
+    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch({"action": "next"})
     return workbench
 
 
 def press(screen: Workbench, action: str, **more: Any) -> None:
-    screen._dispatch({"action": action, "token": screen._page_pane.version, **more})
+    screen.dispatch({"action": action, "token": screen.page_pane.version, **more})
 
 
 def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
     assert screen.case.packet.case_id == CASE
-    assert isinstance(screen._right_column.children[0], FieldPanel)
-    assert screen._segment_editor.kind == "extraction"
-    assert screen._field_panel.selected == TAX
-    assert screen._field_panel.place == "Lit on page 1."
-    assert [mark["style"] for mark in screen._page_pane.marks] == ["found"]
-    assert screen._field_panel.values[TAX] == {
+    assert isinstance(screen.right_column.children[0], FieldPanel)
+    assert screen.segment_editor.kind == "extraction"
+    assert screen.field_panel.selected == TAX
+    assert screen.field_panel.place == "Lit on page 1."
+    assert [mark["style"] for mark in screen.page_pane.marks] == ["found"]
+    assert screen.field_panel.values[TAX] == {
         "value": "9999.99",
         "status": "found",
         "words": "found",
@@ -71,18 +72,18 @@ def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
 
 
 def test_the_fields_come_with_their_values(screen: Workbench, told: Callable[[Widget], list[dict[str, Any]]]) -> None:
-    states = told(screen._field_panel)
-    names = set(screen._field_panel.values)
-    screen._dispatch({"action": "queue"})
-    screen._field_panel.values = {"1.of another case": {}}
-    screen._dispatch({"action": "next"})
-    states = [one for one in states if one["case"]["token"] == screen._page_pane.version]
+    states = told(screen.field_panel)
+    names = set(screen.field_panel.values)
+    screen.dispatch({"action": "queue"})
+    screen.field_panel.values = {"1.of another case": {}}
+    screen.dispatch({"action": "next"})
+    states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
     assert [one for one in states if set(one["values"]) != names] == []
 
 
 def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:
-    first, second = screen._field_panel.case["forms"]
+    first, second = screen.field_panel.case["forms"]
     assert (first["title"], second["title"]) == ("W-2", "1099-NEC")
     assert first["decision"] == "You are asked because amounts on it do not fit together."
     assert second["decision"] == "Accepted by the programs."
@@ -90,15 +91,16 @@ def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:
     assert attempt["title"].startswith("Attempt 1: read as Form W-2 (Wage and Tax Statement); 99")
     assert attempt["found"] == ["Social security tax is not 6.2% of social security wages and tips - please verify"]
     assert first["stopped"] == "It ended there: the checks of the form as a whole were content."
-    assert screen._field_panel.case["subline"] == "1 major issue · 1 of 2 reports and forms"
+    assert screen.field_panel.case["subline"] == "1 major issue · 1 of 2 reports and forms"
 
 
 def test_the_ribbon_has_every_page_once(screen: Workbench) -> None:
-    assert [(one["start"], one["end"], one["type"]) for one in screen._page_pane.segments] == [
+    assert [(one["start"], one["end"], one["type"]) for one in screen.page_pane.segments] == [
         (1, 1, "W-2"),
         (2, 2, "1099-NEC"),
     ]
-    case = screen._field_case
+    case = screen.case
+    assert isinstance(case, FieldReviewCase)
     wide = case.packet.model_copy(update={"total_pages": 4})
     runs = build_form_ribbon(replace(case, packet=wide))
     assert [(one["start"], one["end"], one["type"]) for one in runs][-1] == (3, 4, "no form")
@@ -107,25 +109,25 @@ def test_the_ribbon_has_every_page_once(screen: Workbench) -> None:
 def test_a_value_is_checked_while_it_is_typed_by_the_format_alone(screen: Workbench) -> None:
     press(screen, "field_edit", field=TAX, is_open=True)
     press(screen, "field_check", field=TAX, text="4,88x")
-    assert screen._field_panel.checked["value"] is None
-    assert "not a valid currency amount" in screen._field_panel.checked["problem"]
+    assert screen.field_panel.checked["value"] is None
+    assert "not a valid currency amount" in screen.field_panel.checked["problem"]
     press(screen, "field_check", field=TAX, text="$4,886.8")
-    assert (screen._field_panel.checked["value"], screen._field_panel.checked["problem"]) == ("4886.80", "")
+    assert (screen.field_panel.checked["value"], screen.field_panel.checked["problem"]) == ("4886.80", "")
     assert screen.draft.fields == {}, "looking at it changes nothing"
 
 
-def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench) -> None:
+def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench, tmp_path: Path) -> None:
     press(screen, "painted", page=1, issue=TAX)
     press(screen, "field_edit", field=TAX, is_open=True)
     press(screen, "field_value", field=TAX, text="4,88x")
     for action in ("validate", "correct", "defer", "second", "queue", "undo"):
         press(screen, action, reason="later")
-        assert "not kept yet" in screen._segment_editor.problem
-        assert screen._case is not None, "what was typed would be lost"
+        assert "not kept yet" in screen.segment_editor.problem
+        assert screen.bar.case_id == CASE, "what was typed would be lost"
     press(screen, "field_value", field=TAX, text="4,886.80")
-    assert screen._field_panel.checked["is_kept"]
-    assert screen._field_panel.values[TAX]["is_yours"]
-    assert screen._segment_editor.changes == ["Social security tax withheld: 9999.99 → 4886.80"]
+    assert screen.field_panel.checked["is_kept"]
+    assert screen.field_panel.values[TAX]["is_yours"]
+    assert screen.segment_editor.changes == ["Social security tax withheld: 9999.99 → 4886.80"]
     press(screen, "correct")
     assert screen._case is None, "the queue is empty"
     helper = SMEReviewHelper(screen._output_folder.root, "dr_ito")
@@ -136,29 +138,29 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench)
 
 def test_statuses_are_said_and_undone(screen: Workbench) -> None:
     press(screen, "field_status", field=TAX, status="ambiguous")
-    assert screen._field_panel.values[TAX]["words"] == "ambiguous"
+    assert screen.field_panel.values[TAX]["words"] == "ambiguous"
     press(screen, "field_status", field=TAX, status="not_present")
-    assert screen._segment_editor.changes == ["Social security tax withheld: 9999.99 → not present"]
+    assert screen.segment_editor.changes == ["Social security tax withheld: 9999.99 → not present"]
     press(screen, "undo")
     press(screen, "undo")
-    assert (screen.draft.fields, screen._segment_editor.undo) == ({}, "")
+    assert (screen.draft.fields, screen.segment_editor.undo) == ({}, "")
     press(screen, "field_status", field=TIPS, status="found")
-    assert "type a value" in screen._segment_editor.problem
+    assert "type a value" in screen.segment_editor.problem
 
 
 def test_a_field_that_stands_nowhere_says_so(screen: Workbench) -> None:
     press(screen, "select", issue_id=TIPS)
-    assert screen._page_pane.marks == []
-    assert screen._field_panel.place == "It was found nowhere on page 1; nothing is lit."
+    assert screen.page_pane.marks == []
+    assert screen.field_panel.place == "It was found nowhere on page 1; nothing is lit."
     press(screen, "field_value", field=TIPS, text="12")
-    assert "nothing is lit" in screen._field_panel.place
+    assert "nothing is lit" in screen.field_panel.place
 
 
 def test_a_press_for_a_field_that_is_not_there_is_answered_in_words(screen: Workbench) -> None:
     for action in ("field_value", "field_check", "field_edit", "field_status"):
-        screen._segment_editor.problem = ""
+        screen.segment_editor.problem = ""
         press(screen, action, field="9.none", text="1", status="found")
-        assert "has no field" in screen._segment_editor.problem, action
+        assert "has no field" in screen.segment_editor.problem, action
     assert screen.draft.fields == {}
 
 

@@ -51,33 +51,33 @@ def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -
 def screen(output: Path, tmp_path: Path) -> Workbench:
     shutil.copytree(output, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
 
 def opened(screen: Workbench, one: Spoilt) -> TemplateReviewCase:
-    screen._dispatch({"action": "open", "case_id": one.case_id})
+    screen.dispatch({"action": "open", "case_id": one.case_id})
     assert isinstance(screen.case, TemplateReviewCase)
     return screen.case
 
 
 def press(screen: Workbench, action: str, **more: Any) -> None:
-    screen._dispatch({"action": action, "token": screen._page_pane.version, **more})
+    screen.dispatch({"action": action, "token": screen.page_pane.version, **more})
 
 
 def test_the_worst_issue_is_open_and_its_rows_are_outlined(screen: Workbench, cases: dict[str, Spoilt]) -> None:
     opened(screen, cases["cut"])
-    assert isinstance(screen._right_column.children[0], TemplatePanel)
-    assert screen._segment_editor.kind == "statement_template"
-    assert screen._template_panel.selected == "layout_geometry_001"
-    (mark,) = [one for one in screen._page_pane.marks if one["page"] == 2][-1:]
+    assert isinstance(screen.right_column.children[0], TemplatePanel)
+    assert screen.segment_editor.kind == "statement_template"
+    assert screen.template_panel.selected == "layout_geometry_001"
+    (mark,) = [one for one in screen.page_pane.marks if one["page"] == 2][-1:]
     assert mark["style"] == "near"
-    assert screen._template_panel.place == "Outlined on page 2."
-    assert screen._page_pane.strips == []
-    met = [check["is_met"] for check in screen._template_panel.sums["checks"]]
+    assert screen.template_panel.place == "Outlined on page 2."
+    assert screen.page_pane.strips == []
+    met = [check["is_met"] for check in screen.template_panel.sums["checks"]]
     assert met == sorted(met), "what is not met is in sight"
     assert False in met
-    assert [(one["start"], one["end"], one["type"]) for one in screen._page_pane.segments] == [
+    assert [(one["start"], one["end"], one["type"]) for one in screen.page_pane.segments] == [
         (1, 1, "the first page"),
         (2, 3, "all pages but the first"),
     ]
@@ -88,11 +88,11 @@ def test_rows_and_edges_are_those_of_the_page_on_screen(screen: Workbench, cases
     opened(screen, one)
     for page in (1, 2, 3):
         press(screen, "page", page=page)
-        rows = screen._template_panel.rows
+        rows = screen.template_panel.rows
         drawn = [row for row in one.drawn.rows if row.page == page]
         read_rows = [(row["date"], row["amount"]) for row in rows]
         assert read_rows == [(row.date, f"{row.amount:,.2f}") for row in drawn][: len(rows)]
-        frames = screen._page_pane.frames
+        frames = screen.page_pane.frames
         assert (frames["page"], len(frames["regions"]), len(frames["columns"])) == (page, 1, 5)
         ticks = [tick["is_read"] for tick in frames["ticks"]]
         assert ticks.count(True) == len(rows)
@@ -108,19 +108,19 @@ def test_an_edge_that_is_moved_is_read_kept_and_undone_as_one_change(
     one = cases["cut"]
     case = opened(screen, one)
     press(screen, "select", issue_id="row.1")
-    assert screen._page_pane.marks
+    assert screen.page_pane.marks
     press(screen, "edge", edge="region.1.bottom", to=0.3)
-    assert (screen._template_panel.selected, screen._page_pane.marks) == ("", []), "the rows are others now"
+    assert (screen.template_panel.selected, screen.page_pane.marks) == ("", []), "the rows are others now"
     for to in (0.5, 0.7, one.sound.regions[1].box[3]):
         press(screen, "edge", edge="region.1.bottom", to=to, goes_on=True)
-    assert screen._template_panel.sums["is_met"]
-    assert screen._segment_editor.changes == list(case.describe_changes(screen.draft)) != []
-    assert not screen._segment_editor.can_correct
-    assert "not yet seen" in screen._segment_editor.why_not
+    assert screen.template_panel.sums["is_met"]
+    assert screen.segment_editor.changes == list(case.describe_changes(screen.draft)) != []
+    assert not screen.segment_editor.can_correct
+    assert "not yet seen" in screen.segment_editor.why_not
     press(screen, "undo")
     assert screen.draft.template is None
     press(screen, "edge", edge="region.1.bottom", to=2.0, goes_on=True)
-    assert screen._segment_editor.undo, "what goes on after an undo is a change of its own"
+    assert screen.segment_editor.undo, "what goes on after an undo is a change of its own"
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(screen: Workbench, cases: dict[str, Spoilt]) -> None:
@@ -134,7 +134,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(screen: Workbench, case
         ("select", {"issue_id": "row.999"}),
     ):
         press(screen, action, **more)
-        assert screen._segment_editor.problem, action
+        assert screen.segment_editor.problem, action
         assert screen.draft.template is None
 
 
@@ -142,16 +142,18 @@ def test_a_page_without_a_box_gets_one_that_is_read(screen: Workbench, cases: di
     one = cases["boxless"]
     opened(screen, one)
     press(screen, "page", page=2)
-    assert (screen._template_panel.has_box, screen._template_panel.rows, screen._page_pane.frames) == (False, [], {})
+    assert (screen.template_panel.has_box, screen.template_panel.rows, screen.page_pane.frames) == (False, [], {})
     press(screen, "box", page=2)
-    assert screen._template_panel.has_box
+    assert screen.template_panel.has_box
     press(screen, "edge", edge="region.1.top", to=one.sound.regions[1].box[1])
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
-    assert screen._template_panel.sums["is_met"]
-    assert [one["type"] for one in screen._page_pane.segments] == ["the first page", "all pages but the first"]
+    assert screen.template_panel.sums["is_met"]
+    assert [one["type"] for one in screen.page_pane.segments] == ["the first page", "all pages but the first"]
 
 
-def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+def test_all_of_it_is_approved_and_the_next_case_opens(
+    screen: Workbench, cases: dict[str, Spoilt], tmp_path: Path
+) -> None:
     one = cases["cut"]
     case = opened(screen, one)
     for page in (1, 2, 3):
@@ -160,14 +162,14 @@ def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases:
         name = told.issue.issue_id
         press(screen, "select", issue_id=name)
         press(screen, "painted", page=case.locate_target(name, screen.draft).page, issue=name)
-    assert screen._template_panel.wanted == []
-    assert "say why" in screen._segment_editor.why_not
+    assert screen.template_panel.wanted == []
+    assert "say why" in screen.segment_editor.why_not
     press(screen, "unmet_sums", reason="  ")
     assert not screen.draft.unmet_sums
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "unmet_sums", reason="there is nothing to explain")
-    assert "All sums are met" in screen._segment_editor.problem
-    assert screen._segment_editor.can_correct
+    assert "All sums are met" in screen.segment_editor.problem
+    assert screen.segment_editor.can_correct
     press(screen, "correct")
     assert screen.case.packet.case_id == cases["boxless"].case_id
     assert screen._bar.notice.endswith("cut.pdf approved with changes")
@@ -175,17 +177,17 @@ def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases:
     assert parse_template_toml(stored, "").version == 2
 
 
-def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str, Spoilt], tmp_path: Path) -> None:
     one = cases["cut"]
     opened(screen, one)
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "select", issue_id="row.1")
     template = screen.draft.template
     again = Workbench(screen._output_folder, "dr_lee")
-    again._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    again.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     assert again.draft.template == template
-    assert again._template_panel.selected == "row.1"
-    assert again._template_panel.sums["is_met"]
+    assert again.template_panel.selected == "row.1"
+    assert again.template_panel.sums["is_met"]
 
 
 @pytest.mark.parametrize("more", [-1, 1])
@@ -203,11 +205,11 @@ def test_a_draft_whose_columns_are_not_the_cases_any_more_opens_and_goes_on(
     press(screen, "queue")
     opened(screen, cases["cut"])
     assert screen.draft.template == given
-    assert len(screen._template_panel.template["columns"]) == len(case.agent_template.columns) + more
-    edges = [one["name"] for one in screen._page_pane.frames["edges"] if one["part"] == "column"]
+    assert len(screen.template_panel.template["columns"]) == len(case.agent_template.columns) + more
+    edges = [one["name"] for one in screen.page_pane.frames["edges"] if one["part"] == "column"]
     before = screen.draft
     press(screen, "edge", edge=edges[-1], to=0.98)
-    assert (screen._segment_editor.problem, screen.draft != before) == ("", True)
+    assert (screen.segment_editor.problem, screen.draft != before) == ("", True)
 
 
 def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: dict[str, Spoilt]) -> None:
@@ -222,22 +224,22 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     put(files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)})))
     index.close()
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     (issue,) = screen._template_panel.case["issues"]
     assert issue["by"] == "layout reviewer and finance reviewer"
     assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
 
 
-def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt], tmp_path: Path) -> None:
     one = cases["cut"]
     helper = SMEReviewHelper(screen._output_folder.root, "dr_kim")
     helper.save_review(one.case_id, corrected_template=one.sound)
     helper.close()
     opened(screen, one)
     assert (
-        screen._template_panel.is_locked,
-        screen._page_pane.frames["is_locked"],
-        screen._segment_editor.is_locked,
+        screen.template_panel.is_locked,
+        screen.page_pane.frames["is_locked"],
+        screen.segment_editor.is_locked,
     ) == (True,) * 3
 
 
@@ -254,7 +256,7 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     index.close()
     alive = len(_instances)
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     for step in range(9):
         press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)
     assert len(_instances) - alive < 150

@@ -23,109 +23,107 @@ from widgets.workbench import Workbench, show
 
 
 def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
-    assert [row["case_id"] for row in screen._queue_panel.rows][:2] == ["altered_quotes", "fabricated_quote"]
-    assert screen._bar.is_ready
+    assert [row["case_id"] for row in screen.queue_panel.rows][:2] == ["altered_quotes", "fabricated_quote"]
+    assert screen.bar.is_ready
 
 
 def test_a_press_before_hello_and_nonsense_do_nothing(finished: RunSummary) -> None:
     workbench = Workbench(open_folder(finished.output), "dr_lee")
     for message in ({"action": "next"}, {"action": "nope"}, {"action": 7}, {}):
-        workbench._dispatch(message)
-    assert workbench._queue_panel.notice == ""
+        workbench.dispatch(message)
+    assert workbench.queue_panel.notice == ""
 
 
 def test_what_goes_wrong_is_said_with_an_id_and_logged_without_text(
     screen: Workbench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
 
     def broken(*_: object) -> None:
         raise ValueError("Zebulon Quagmire, born 1950")
 
-    monkeypatch.setattr(screen, "_show_page_with_target", broken)
+    monkeypatch.setattr(screen.page_pane, "show_page", broken)
     with caplog.at_level(logging.DEBUG):
-        screen._dispatch({"action": "page", "page": 2})
-    assert "error" in screen._segment_editor.problem
-    assert "Zebulon" not in screen._segment_editor.problem + caplog.text
-    error_id = screen._segment_editor.problem.split("error ")[1][:8]
+        screen.dispatch({"action": "page", "page": 2})
+    assert "error" in screen.segment_editor.problem
+    assert "Zebulon" not in screen.segment_editor.problem + caplog.text
+    error_id = screen.segment_editor.problem.split("error ")[1][:8]
     assert error_id in caplog.text
 
 
 def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    old = screen._page_pane.version
-    screen._dispatch({"action": "queue"})
-    screen._dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    old = screen.page_pane.version
+    screen.dispatch({"action": "queue"})
+    screen.dispatch({"action": "open", "case_id": "segment_count"})
     seen = screen.draft.pages_seen
-    screen._dispatch({"action": "painted", "token": old, "page": 2, "issue": None})
-    screen._dispatch({"action": "type", "token": old, "page": 1, "type": "Other"})
+    screen.dispatch({"action": "painted", "token": old, "page": 2, "issue": None})
+    screen.dispatch({"action": "type", "token": old, "page": 1, "type": "Other"})
     assert screen.draft.pages_seen == seen
     assert not screen.case.is_changed(screen.draft)
-    screen._dispatch({"action": "painted", "token": screen._page_pane.version, "page": 2, "issue": None})
+    screen.dispatch({"action": "painted", "token": screen.page_pane.version, "page": 2, "issue": None})
     assert 2 in screen.draft.pages_seen
 
 
 def test_a_case_begins_with_nothing_that_was_said_in_the_last_one(
     screen: Workbench, told: Callable[[Widget], list[dict[str, Any]]]
 ) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    issue = screen._case_panel.selected
-    screen._dispatch(
-        {"action": "verdict", "token": screen._page_pane.version, "issue_id": issue, "verdict": "confirmed"}
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    issue = screen.case_panel.selected
+    screen.dispatch({"action": "verdict", "token": screen.page_pane.version, "issue_id": issue, "verdict": "confirmed"})
+    screen.dispatch(
+        {"action": "issue_note", "token": screen.page_pane.version, "issue_id": issue, "text": "of another case"}
     )
-    screen._dispatch(
-        {"action": "issue_note", "token": screen._page_pane.version, "issue_id": issue, "text": "of another case"}
-    )
-    screen._dispatch({"action": "painted", "token": screen._page_pane.version, "page": 1, "issue": issue})
-    assert screen._case_panel.verdicts
-    screen._dispatch({"action": "queue"})
-    states = told(screen._case_panel)
-    screen._dispatch({"action": "open", "case_id": "segment_count"})
-    states = [one for one in states if one["case"]["token"] == screen._page_pane.version]
+    screen.dispatch({"action": "painted", "token": screen.page_pane.version, "page": 1, "issue": issue})
+    assert screen.case_panel.verdicts
+    screen.dispatch({"action": "queue"})
+    states = told(screen.case_panel)
+    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
     assert [one for one in states if one["verdicts"] or one["notes"] or one["seen"]] == []
 
 
 def test_shares_are_edited_and_add_up(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch({"action": "open", "case_id": "segment_count"})
     kinds = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
     given = dict(zip(kinds, (30, 0, 0, 60, 0), strict=True))
-    screen._dispatch({"action": "mixture", "token": screen._page_pane.version, "percent": given})
-    shares = {one["type"]: one["percent"] for one in screen._segment_editor.mixture}
+    screen.dispatch({"action": "mixture", "token": screen.page_pane.version, "percent": given})
+    shares = {one["type"]: one["percent"] for one in screen.segment_editor.mixture}
     assert sum(shares.values()) == pytest.approx(100)
     assert shares["Radiology Report"] == pytest.approx(66.67)
-    assert screen._segment_editor.can_correct
-    screen._dispatch({"action": "mixture", "token": screen._page_pane.version, "percent": dict.fromkeys(kinds, 0)})
-    assert "cannot all be 0" in screen._segment_editor.problem
+    assert screen.segment_editor.can_correct
+    screen.dispatch({"action": "mixture", "token": screen.page_pane.version, "percent": dict.fromkeys(kinds, 0)})
+    assert "cannot all be 0" in screen.segment_editor.problem
 
 
 def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    screen._dispatch({"action": "validate"})
-    assert "not yet seen" in screen._segment_editor.problem
-    screen._dispatch({"action": "correct"})
-    assert "nothing was changed" in screen._segment_editor.problem
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch({"action": "validate"})
+    assert "not yet seen" in screen.segment_editor.problem
+    screen.dispatch({"action": "correct"})
+    assert "nothing was changed" in screen.segment_editor.problem
 
 
 def test_a_case_that_was_removed_while_it_was_open_is_told_in_plain_words(screen: Workbench, tmp_path: Path) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     (tmp_path / "output/sme_packets/sme_packet_quest_genomic.json").unlink()
-    token = screen._page_pane.version
-    screen._dispatch({"action": "dominant", "token": token, "type": "Other"})
-    screen._dispatch({"action": "correct", "token": token})
-    assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen._segment_editor.problem)
+    token = screen.page_pane.version
+    screen.dispatch({"action": "dominant", "token": token, "type": "Other"})
+    screen.dispatch({"action": "correct", "token": token})
+    assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen.segment_editor.problem)
 
 
 def test_a_page_is_sent_once_however_often_it_is_asked_for_at_once(
     screen: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     sent = []
     monkeypatch.setattr(
-        screen._page_pane, "send", lambda message, buffers: sent.append((message["kind"], message["page"]))
+        screen.page_pane, "send", lambda message, buffers: sent.append((message["kind"], message["page"]))
     )
     for asked in ({"action": "thumbnails"}, {"action": "previews"}, {"action": "previews", "kind": "page"}):
-        screen._dispatch(asked | {"token": screen._page_pane.version, "pages": [2, 1, 2, 1]})
+        screen.dispatch(asked | {"token": screen.page_pane.version, "pages": [2, 1, 2, 1]})
     assert sent == [(kind, page) for kind in ("thumbnail", "preview", "page") for page in (2, 1)]
 
 
@@ -136,26 +134,26 @@ def test_a_pdf_that_changed_is_said(screen: Workbench, finished: RunSummary, tmp
     bundle = json.loads(path.read_text())
     bundle["sha256"] = "0" * 64
     path.write_text(json.dumps(bundle))
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    assert "changed" in screen._segment_editor.why_not
-    assert screen._segment_editor.is_locked
-    screen._dispatch({"action": "select", "token": screen._page_pane.version, "issue_id": "V3-0001"})
-    assert "changed" in screen._segment_editor.why_not
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    assert "changed" in screen.segment_editor.why_not
+    assert screen.segment_editor.is_locked
+    screen.dispatch({"action": "select", "token": screen.page_pane.version, "issue_id": "V3-0001"})
+    assert "changed" in screen.segment_editor.why_not
 
 
 def test_fields_are_nothing_that_a_classification_has(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     for action in ("field_value", "field_check", "field_edit", "field_status"):
-        screen._segment_editor.problem = ""
-        screen._dispatch({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
-        assert "not about fields" in screen._segment_editor.problem, action
+        screen.segment_editor.problem = ""
+        screen.dispatch({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
+        assert "not about fields" in screen.segment_editor.problem, action
     assert screen.draft.fields == {}
 
 
 def test_a_double_click_opens_one_case(screen: Workbench) -> None:
-    screen._dispatch({"action": "next"})
+    screen.dispatch({"action": "next"})
     first = screen.case.packet.case_id
-    screen._dispatch({"action": "next"})
+    screen.dispatch({"action": "next"})
     assert screen.case.packet.case_id == first
     assert [row.case_id for row in screen.review_session.load_queue_page().rows if row.is_mine] == [first]
 
@@ -167,11 +165,11 @@ def test_a_page_that_cannot_be_drawn_does_not_close_the_case(
         raise DocumentError("page 1 cannot be drawn", code="READER-PAGE", remedy="Fetch it again.")
 
     monkeypatch.setattr("widgets.workbench.PageImages.render_full_size", broken)
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    assert screen._page_pane.missing == {"1": {"what": "page 1 cannot be drawn", "remedy": "Fetch it again."}}
-    assert screen._page_pane.note == ""
-    assert screen._segment_editor.page == 1
-    assert screen._content_box.children == (screen._case_view,)
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    assert screen.page_pane.missing == {"1": {"what": "page 1 cannot be drawn", "remedy": "Fetch it again."}}
+    assert screen.page_pane.note == ""
+    assert screen.segment_editor.page == 1
+    assert screen.content_box.children == (screen.case_view,)
 
 
 def test_voila_without_the_login_shows_nothing(finished: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,13 +191,13 @@ def test_a_case_of_a_newer_evalkit_is_told_in_plain_words_and_tried_again(screen
     path = tmp_path / "output/sme_packets/sme_packet_quest_genomic.json"
     good = path.read_text()
     path.write_text(json.dumps(json.loads(good) | {"schema_version": 99}))
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    assert screen._content_box.children == (screen._fault_panel,)
-    assert "newer evalkit" in screen._fault_panel.what
-    assert len(screen._fault_panel.error_id) == 8
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    assert screen.content_box.children == (screen.fault_panel,)
+    assert "newer evalkit" in screen.fault_panel.what
+    assert len(screen.fault_panel.error_id) == 8
     path.write_text(good)
-    screen._dispatch({"action": "retry"})
-    assert screen._content_box.children == (screen._case_view,)
+    screen.dispatch({"action": "retry"})
+    assert screen.content_box.children == (screen.case_view,)
     assert screen.case.packet.case_id == "quest_genomic"
 
 
@@ -209,97 +207,97 @@ def test_a_locked_index_at_the_start_is_told_and_tried_again(finished: RunSummar
     kept = index.read_bytes()
     index.write_bytes(b"no database at all" * 100)
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     assert workbench._content_box.children == (workbench._fault_panel,)
     assert not workbench._fault_panel.has_queue
     index.write_bytes(kept)
-    workbench._dispatch({"action": "retry"})
-    assert workbench._content_box.children == (workbench._queue_panel,)
+    workbench.dispatch({"action": "retry"})
+    assert workbench.content_box.children == (workbench.queue_panel,)
 
 
 def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "doc2_6"})
+    screen.dispatch({"action": "open", "case_id": "doc2_6"})
     assert screen.case.is_blind
-    sent = str([widget.get_state() for widget in (screen._page_pane, screen._case_panel, screen._segment_editor)])
+    sent = str([widget.get_state() for widget in (screen.page_pane, screen.case_panel, screen.segment_editor)])
     answer = screen.case.packet.classification
     for segment in answer.segments:
         assert segment.reasoning not in sent
         for row in segment.segment_composition:
-            assert not any(quote.snippet in str(screen._case_panel.get_state()) for quote in row.top_evidence)
-    assert screen._page_pane.evidence == []
-    assert [one["type"] for one in screen._segment_editor.segments] == [None]
-    screen._dispatch({"action": "select", "token": screen._page_pane.version, "issue_id": "V1-0001"})
-    assert screen._case_panel.selected == ""
+            assert not any(quote.snippet in str(screen.case_panel.get_state()) for quote in row.top_evidence)
+    assert screen.page_pane.evidence == []
+    assert [one["type"] for one in screen.segment_editor.segments] == [None]
+    screen.dispatch({"action": "select", "token": screen.page_pane.version, "issue_id": "V1-0001"})
+    assert screen.case_panel.selected == ""
 
 
 def test_undoing_takes_back_the_last_change_and_keeps_what_was_seen(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "fabricated_quote"})
-    token = screen._page_pane.version
+    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
+    token = screen.page_pane.version
     before = screen.draft.segments
-    screen._dispatch({"action": "split", "token": token, "page": 3})
-    screen._dispatch({"action": "painted", "token": token, "page": 2, "issue": None})
-    screen._dispatch({"action": "flag", "token": token, "page": 3, "flag": "duplicate"})
-    assert screen._segment_editor.undo
-    screen._dispatch({"action": "undo", "token": token})
+    screen.dispatch({"action": "split", "token": token, "page": 3})
+    screen.dispatch({"action": "painted", "token": token, "page": 2, "issue": None})
+    screen.dispatch({"action": "flag", "token": token, "page": 3, "flag": "duplicate"})
+    assert screen.segment_editor.undo
+    screen.dispatch({"action": "undo", "token": token})
     assert len(screen.draft.segments) == 2
     assert screen.draft.flags == ()
-    screen._dispatch({"action": "undo", "token": token})
+    screen.dispatch({"action": "undo", "token": token})
     assert screen.draft.segments == before
     assert 2 in screen.draft.pages_seen
-    assert screen._segment_editor.undo == ""
-    screen._dispatch({"action": "undo", "token": token})
-    assert "nothing was submitted here" in screen._segment_editor.problem
+    assert screen.segment_editor.undo == ""
+    screen.dispatch({"action": "undo", "token": token})
+    assert "nothing was submitted here" in screen.segment_editor.problem
 
 
 def test_an_applied_repair_confirms_what_it_mends(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "segment_count"})
-    token = screen._page_pane.version
-    screen._dispatch({"action": "repair", "token": token})
-    assert screen._case_panel.is_repair_applied
+    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    token = screen.page_pane.version
+    screen.dispatch({"action": "repair", "token": token})
+    assert screen.case_panel.is_repair_applied
     assert {one.verdict for one in screen.draft.issue_verdicts} == {"confirmed"}
-    screen._dispatch({"action": "repair", "token": token})
-    assert not screen._case_panel.is_repair_applied
+    screen.dispatch({"action": "repair", "token": token})
+    assert not screen.case_panel.is_repair_applied
     assert screen.draft.issue_verdicts == ()
 
 
 def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp_path: Path) -> None:
-    screen._dispatch({"action": "open", "case_id": "fabricated_quote"})
-    screen._dispatch({"action": "defer", "token": screen._page_pane.version, "reason": "page 2 is asked for again"})
-    assert screen._bar.notice == "Deferred: fabricated_quote.pdf"
+    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch({"action": "defer", "token": screen.page_pane.version, "reason": "page 2 is asked for again"})
+    assert screen.bar.notice == "Deferred: fabricated_quote.pdf"
     assert screen.case.packet.case_id != "fabricated_quote"
-    screen._dispatch({"action": "queue"})
+    screen.dispatch({"action": "queue"})
     colleague = Workbench(open_folder(tmp_path / "output"), "dr_ito")
-    colleague._dispatch({"action": "hello", "tab": "tab-2", "case": None})
-    colleague._dispatch({"action": "open", "case_id": "fabricated_quote"})
+    colleague.dispatch({"action": "hello", "tab": "tab-2", "case": None})
+    colleague.dispatch({"action": "open", "case_id": "fabricated_quote"})
     assert "page 2 is asked for again" in colleague._case_panel.case["told"][0]
 
 
 def test_a_notebook_that_is_opened_in_another_tab_begins_there_in_the_queue(screen: Workbench) -> None:
-    screen._dispatch({"action": "open", "case_id": "fabricated_quote"})
-    screen._dispatch({"action": "hello", "tab": "tab-2", "case": None})
-    assert screen._content_box.children == (screen._queue_panel,)
-    assert screen._bar.case_id == ""
-    screen._dispatch({"action": "open", "case_id": "fabricated_quote"})  # the tab before does not keep it from this one
-    screen._dispatch({"action": "leave", "tab": "tab-1"})
+    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch({"action": "hello", "tab": "tab-2", "case": None})
+    assert screen.content_box.children == (screen.queue_panel,)
+    assert screen.bar.case_id == ""
+    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})  # the tab before does not keep it from this one
+    screen.dispatch({"action": "leave", "tab": "tab-1"})
     for seconds in (1.0, 2.0, 3.0):
-        screen._dispatch({"action": "ping", "tab": "tab-2", "active": seconds})
-        screen._dispatch({"action": "ping", "tab": "tab-1", "active": 100.0})  # of the tab before, which is covered
+        screen.dispatch({"action": "ping", "tab": "tab-2", "active": seconds})
+        screen.dispatch({"action": "ping", "tab": "tab-1", "active": 100.0})  # of the tab before, which is covered
     assert screen.draft.seconds_active == 3.0
-    assert screen._segment_editor.problem == ""
+    assert screen.segment_editor.problem == ""
     assert screen.review_session.load_queue_page().in_review == 1
-    screen._dispatch({"action": "leave", "tab": "tab-2"})
+    screen.dispatch({"action": "leave", "tab": "tab-2"})
     assert screen.review_session.load_queue_page().in_review == 0
 
 
 def test_a_page_that_says_hello_again_keeps_its_case_all_the_while(
     screen: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen._dispatch({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
     with monkeypatch.context() as patch:
         patch.setattr(ReviewSession, "release_case", lambda *_: pytest.fail("a colleague could take it"))
-        screen._dispatch({"action": "hello", "tab": "tab-1", "case": "fabricated_quote"})
+        screen.dispatch({"action": "hello", "tab": "tab-1", "case": "fabricated_quote"})
         assert screen.case.packet.case_id == "fabricated_quote"
-    screen._dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    screen.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     assert screen.review_session.load_queue_page().in_review == 0
 
 
@@ -312,39 +310,39 @@ def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp
         open_folder(tmp_path / "output"), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen._dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    screen.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     told = describe_fault(seeded.fault)
-    screen._dispatch({"action": "open", "case_id": seeded.packet.case_id})
+    screen.dispatch({"action": "open", "case_id": seeded.packet.case_id})
     assert screen.case.packet.is_seeded
-    every = (screen._bar, screen._queue_panel, screen._page_pane, screen._case_panel, screen._segment_editor)
+    every = (screen.bar, screen.queue_panel, screen.page_pane, screen.case_panel, screen.segment_editor)
     sent = json.dumps([widget.get_state() for widget in every], default=str)
     assert not any(word in sent for word in ("planted", "seeded", told, '"altered_quotes"'))
     kind = next(one for one in ("Other", "Genomic Report") if one != seeded.fault.shown_type)
-    screen._dispatch({"action": "type", "token": screen._page_pane.version, "page": 1, "segment": 0, "type": kind})
-    screen._dispatch({"action": "correct", "token": screen._page_pane.version})
-    assert told in screen._queue_panel.notice
-    assert "You saw it" in screen._queue_panel.notice
-    assert "corrected" in screen._bar.notice
-    assert screen._content_box.children == (screen._queue_panel,), "it is read before the next case takes its place"
+    screen.dispatch({"action": "type", "token": screen.page_pane.version, "page": 1, "segment": 0, "type": kind})
+    screen.dispatch({"action": "correct", "token": screen.page_pane.version})
+    assert told in screen.queue_panel.notice
+    assert "You saw it" in screen.queue_panel.notice
+    assert "corrected" in screen.bar.notice
+    assert screen.content_box.children == (screen.queue_panel,), "it is read before the next case takes its place"
     assert not screen.review_session.can_undo
-    screen._dispatch({"action": "open", "case_id": seeded.packet.case_id})
-    assert any(told in sentence for sentence in screen._case_panel.case["told"])
+    screen.dispatch({"action": "open", "case_id": seeded.packet.case_id})
+    assert any(told in sentence for sentence in screen.case_panel.case["told"])
 
 
 def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
     roster = Roster(open_folder(tmp_path / "output"))
     roster.add_reviewer("ms_wu", role="analyst")
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
-    analyst._dispatch({"action": "hello", "tab": "tab-2", "case": None})
+    analyst.dispatch({"action": "hello", "tab": "tab-2", "case": None})
     assert (analyst._bar.role, analyst._queue_panel.only_looks, screen._bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
-    analyst._dispatch({"action": "next"})
+    analyst.dispatch({"action": "next"})
     assert analyst._queue_panel.notice == "Nothing waits for you."
-    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
-    analyst._dispatch({"action": "open", "case_id": "quest_genomic", "take_over": True})
+    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    analyst.dispatch({"action": "open", "case_id": "quest_genomic", "take_over": True})
     assert analyst._segment_editor.is_locked
     assert analyst._segment_editor.why_not == READ_ONLY_SENTENCE
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
-    analyst._dispatch({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
+    analyst.dispatch({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
     assert (analyst._bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
     page = {"token": analyst._page_pane.version, "page": 1}
     issue = analyst.case.packet.issues[0].issue_id
@@ -354,8 +352,8 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         {"action": "notes", "text": "an analyst's words"},
         {"action": "verdict", "issue_id": issue, "verdict": "confirmed"},
     ):
-        analyst._dispatch(page | press)
-        assert analyst._segment_editor.problem == ""
+        analyst.dispatch(page | press)
+        assert analyst.segment_editor.problem == ""
     for press in (
         {"action": "validate"},
         {"action": "correct"},
@@ -363,14 +361,14 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         {"action": "defer", "reason": "later"},
         {"action": "second", "reason": "look"},
     ):
-        analyst._dispatch(page | press)
+        analyst.dispatch(page | press)
         assert "not an analyst's to decide" in analyst._segment_editor.problem, press
-    analyst._dispatch({"action": "ping", "tab": "tab-2", "active": 2.0})
+    analyst.dispatch({"action": "ping", "tab": "tab-2", "active": 2.0})
     index = open_index(tmp_path / "output")
     (row,) = [row for row in index.list_cases() if row["case_id"] == "quest_genomic"]
     assert row["review_status"] == "in_review"
     assert index.drafts.find_newest_draft("quest_genomic", "ms_wu", "tab-2") is None
     index.close()
     assert not (tmp_path / "output/reviews").exists()
-    screen._dispatch({"action": "ping", "tab": "tab-1", "active": 2.0})
-    assert screen._segment_editor.problem == "", "the expert's claim is still theirs"
+    screen.dispatch({"action": "ping", "tab": "tab-1", "active": 2.0})
+    assert screen.segment_editor.problem == "", "the expert's claim is still theirs"

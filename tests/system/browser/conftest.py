@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from patience import SECONDS
 from playwright.sync_api import Browser, expect, sync_playwright
 from system.browser.screen import Screen
 from system.browser.seats import Seats
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served, serving_in_turn
 from system.browser.small_cases import Waiting, run_small
 
 from evalkit.pipeline import RunSummary
@@ -33,12 +34,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(finished: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(serve: Serve, finished: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """`evalkit review` over a copy of the demo's output."""
     output = tmp_path_factory.mktemp("served") / "output"
     shutil.copytree(finished.output, output)
-    with serving(output, ["dr_lee", "dr_ito"]) as server:
+    with serve(output, ["dr_lee", "dr_ito"]) as server:
         yield server
+
+
+@pytest.fixture(scope="package")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """`evalkit review`, of all files that do not need one of their own."""
+    with serving_in_turn(tmp_path_factory.mktemp("serve") / "output") as serve:
+        yield serve
 
 
 @pytest.fixture(scope="session")
@@ -47,12 +55,18 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return once(tmp_path_factory, "small", run_small)
 
 
-@pytest.fixture(scope="module")  # Playwright's own event loop must not outlive the browser tests
-def chromium() -> Iterator[Browser]:
+@contextmanager
+def launch_chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")  # Playwright's own event loop must not outlive the browser tests
+def chromium() -> Iterator[Browser]:
+    with launch_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")

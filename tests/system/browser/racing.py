@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator
 from system.browser.screen import Screen
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 from system.browser.small_cases import Waiting, until
 
 EXPERTS = ("dr_lee", "dr_ito")
@@ -140,8 +140,8 @@ def press(*buttons: Locator) -> None:
 
 
 @pytest.fixture(scope="module")
-def raced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("races") / "output", EXPERTS) as server:
+def raced(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve(tmp_path_factory.mktemp("races") / "output", EXPERTS) as server:
         yield server
 
 

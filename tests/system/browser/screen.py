@@ -152,8 +152,10 @@ class Screen:
         self.requests.clear()
 
     def close(self) -> None:
+        """Log out, which ends the kernels of all tabs."""
         if self.is_alive():
             self._leave()
+        self.context.request.get(f"{self.address}/logout")
         self.context.close()
 
     def _leave(self) -> None:

@@ -11,7 +11,7 @@ from builders import evidence, one_segment
 from documents.drawing import both, lines, pdf
 from documents.scanning import Paper, assert_near, needs_tesseract, printed, scan, show
 from system.browser.screen import Screen, lit
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 from system.browser.small_cases import until
 
 import evalkit
@@ -84,7 +84,7 @@ def paper() -> Paper:
 
 
 @pytest.fixture(scope="module")
-def served(paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(serve: Serve, paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over a scanned page, quoted once as it is and once with another dose, and over the drawn documents."""
     folder = tmp_path_factory.mktemp("evident")
     files = {"askew": (scan(paper), [GENUINE, ALTERED])}
@@ -97,7 +97,7 @@ def served(paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     output = folder / "output"
     run = evalkit.run([folder], output=output, classifications=folder / "answers")
     assert [one.decision for one in run.documents] == ["ESCALATE_TO_SME"] * len(files)
-    with serving(output, ["dr_lee"]) as server:
+    with serve(output, ["dr_lee"]) as server:
         yield server
 
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.tax_forms import Drawing, draw, form_w2
 from playwright.sync_api import Locator, Page, expect
 from system.browser.screen import Screen, lit
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 from system.browser.small_cases import Waiting, until
 from system.browser.test_access import grave, missed_by_tab
 
@@ -53,7 +53,7 @@ def draw_form(path: Path, *drawings: Drawing) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Forms that contradict themselves, extracted."""
     folder = tmp_path_factory.mktemp("fields")
     for name in NAMES:
@@ -62,7 +62,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     assert [one.decision for document in summary.documents for one in document.extractions] == [
         "ESCALATE_TO_SME"
     ] * len(NAMES)
-    with serving(folder / "output", ["dr_lee"]) as server:
+    with serve(folder / "output", ["dr_lee"]) as server:
         yield server
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 from system.browser.screen import Screen
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 
 import evalkit
 from evalkit.pipeline.document_discovery import sanitise_file_stem
@@ -17,7 +17,7 @@ MARK = "onerror"
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def hostile(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A case whose every text is an attack."""
     import pymupdf
 
@@ -66,7 +66,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "answers" / f"{sanitise_file_stem(name + '.pdf')}.json").write_text(json.dumps(answer))
     output = folder / "output"
     evalkit.run([folder / f"{name}.pdf"], output=output, classifications=folder / "answers")
-    with serving(output, ["dr_lee"]) as server:
+    with serve(output, ["dr_lee"]) as server:
         yield server
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from system.browser import fax_packet
 from system.browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
 from system.browser.screen import Screen
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 from system.browser.small_cases import Waiting, until
 
 TURNS = frozenset({"ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"})
@@ -127,9 +127,9 @@ def fax(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("keyboard") / "output"
-    with serving(output, ["dr_lee"]) as server:
+    with serve(output, ["dr_lee"]) as server:
         yield server
 
 

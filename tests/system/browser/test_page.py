@@ -12,7 +12,7 @@ from builders import GENOMIC, NOTE, answer, evidence, only, segment
 from places import open_index
 from playwright.sync_api import Browser
 from system.browser.screen import Screen, lit
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 from system.browser.small_cases import until
 
 import evalkit
@@ -67,7 +67,7 @@ def drawn() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def packet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def packet(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over one document that a person has to look at."""
     folder = tmp_path_factory.mktemp("packet")
     (folder / "packet.pdf").write_bytes(drawn())
@@ -82,7 +82,7 @@ def packet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "answers" / "packet.json").write_text(json.dumps(told))
     output = folder / "output"
     evalkit.run([folder / "packet.pdf"], output=output, classifications=folder / "answers")
-    with serving(output, ["dr_lee"]) as server:
+    with serve(output, ["dr_lee"]) as server:
         yield server
 
 

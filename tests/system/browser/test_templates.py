@@ -14,7 +14,7 @@ from playwright.sync_api import Locator
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
 from system.browser.screen import Screen, lit
-from system.browser.server import Served, serving
+from system.browser.server import Serve, Served
 from system.browser.small_cases import Waiting, until
 from system.browser.test_access import grave, missed_by_tab
 from typer.testing import CliRunner
@@ -67,7 +67,9 @@ def cases(pdfs: Path) -> dict[str, Spoilt]:
 
 
 @pytest.fixture(scope="module")
-def served(cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(
+    serve: Serve, cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("templates") / "output"
     files, index = open_folder(output), open_index(output)
     for name, one in cases.items():
@@ -75,7 +77,7 @@ def served(cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPa
             put(files, index, one)
     index.close()
     escalate(cases[ESCALATED], pdfs / f"{ESCALATED}.pdf", output)
-    with serving(output, ["dr_lee"]) as server:
+    with serve(output, ["dr_lee"]) as server:
         yield server
 
 

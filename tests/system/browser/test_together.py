@@ -4,14 +4,13 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from places import open_folder, open_index
 from playwright.sync_api import Browser, expect
 from system.browser.screen import Screen
-from system.browser.server import Served, serving
+from system.browser.server import Served, kernels, serving
 from system.browser.small_cases import Waiting, until
 
 from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
@@ -171,9 +170,3 @@ def test_a_dead_kernel_is_noticed_within_ten_seconds(served: Served, login: Logi
     screen.page.get_by_role("button", name="Reload").click()
     screen.page.wait_for_selector(".ek-why, .ek-queue-head")
     assert screen.page.locator(".ek-lost:not([hidden])").count() == 0
-
-
-def kernels(server: int) -> list[int]:
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    return [int(pid) for pid, parent, words in rows if int(parent) == server and "evalkit.serving.kernel" in words]

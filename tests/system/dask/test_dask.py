@@ -27,7 +27,7 @@ from system.dask.clusters import Started, cluster
 from system.dask.deadly import deadly_read
 
 import evalkit
-from evalkit.doctor import _check_executor
+from evalkit.doctor import DoctorCheck, run_checks
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.errors import DocumentError, ExecutorError, UsageError
 from evalkit.pipeline.executor import dask as on_dask
@@ -250,7 +250,7 @@ def test_doctor_looks_for_the_cluster_and_complains_of_none_that_is_there(
 ) -> None:
     with Client(two.executor.replace("dask", "tcp"), set_as_default=False) as client:
         client.wait_for_workers(2)  # another test may have killed one
-    found = _check_executor(Settings(executor=two.executor))
+    found = check_executor(Settings(executor=two.executor))
     assert (found.is_fine, found.found) == (True, f"{two.executor}: 2 workers")
     caplog.clear()  # of how long it took to load evalkit there
     monkeypatch.setattr(on_dask, "_NOTICE_AFTER_SECONDS", 4)
@@ -291,7 +291,7 @@ def test_what_is_no_scheduler_is_told_and_not_waited_for_for_ever(
     monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
     monkeypatch.setattr(on_dask, "_NOTICE_AFTER_SECONDS", 0.1)
     with answering(what) as executor:
-        found = _check_executor(Settings(executor=executor))
+        found = check_executor(Settings(executor=executor))
     assert not found.is_fine
     assert found.found.startswith(f"the Dask scheduler at {executor} does not answer (")
     assert found.remedy
@@ -308,22 +308,27 @@ def test_a_worker_that_hangs_or_lacks_something_is_named(
             workers = client.run(_process)
         with monkeypatch.context() as patch:
             patch.setattr(on_dask, "_describe_worker", _lacking)
-            found = _check_executor(Settings(executor=started.executor))
+            found = check_executor(Settings(executor=started.executor))
         assert not found.is_fine
         assert found.found.endswith("cannot do the work (PermissionError)")
         monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 5)
         (hanging, process), (_, other) = workers.items()
         os.kill(process, signal.SIGSTOP)
-        found = _check_executor(Settings(executor=started.executor))
+        found = check_executor(Settings(executor=started.executor))
         assert (found.is_fine, found.found) == (
             True,
             f"{started.executor}: 1 workers; without an answer: {hanging}",
         )
         assert any(hanging in one and "does not answer" in one for one in complaints(caplog))
         os.kill(other, signal.SIGSTOP)
-        found = _check_executor(Settings(executor=started.executor))
+        found = check_executor(Settings(executor=started.executor))
         assert not found.is_fine
         assert "no worker that is ready" in found.found
+
+
+def check_executor(settings: Settings) -> DoctorCheck:
+    """The doctor's line about where PDFs are read."""
+    return next(check for check in run_checks(settings) if check.name == "executor")
 
 
 def _process() -> int:

@@ -131,12 +131,23 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
     Roster(open_folder(tmp_path)).add_reviewer("dr_lee")
     sessions, ended = LoginSessions(Roster(open_folder(tmp_path))), []
 
-    async def look() -> list[str]:
-        await ReviewKernelManager.cull_kernel_if_idle(kernels, "k")
-        return ended
+    class Kernels(ReviewKernelManager):
+        def __init__(self, parent: LoggingConfigurable, session_id: str) -> None:
+            self.parent, self.session_id = parent, session_id
 
-    async def end(kernel_id: str) -> None:
-        ended.append(kernel_id)
+        def __contains__(self, kernel_id: object) -> bool:
+            return True
+
+        async def wait_until_idle(self, kernel_id: str) -> None:
+            pass
+
+        async def shutdown_kernel(self, kernel_id: str, now: bool = False, restart: bool = False) -> None:
+            ended.append(kernel_id)
+
+    async def look() -> list[str]:
+        kernels.session_id_by_kernel_id = {"k": kernels.session_id}
+        await kernels.cull_kernel_if_idle("k")
+        return ended
 
     monkeypatch.setattr(AsyncMappingKernelManager, "cull_kernel_if_idle", lambda self, kernel_id: asyncio.sleep(0))
     with HubApi() as hub:
@@ -149,9 +160,7 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         server = Parent()
         server.sessions = sessions
         server.identity_provider = identity = HubIdentityProvider(parent=server)
-        kernels = ReviewKernelManager.__new__(ReviewKernelManager)
-        kernels.parent, kernels._end_kernel = server, end
-        kernels._session_id_by_kernel_id = {"k": sessions.create_for_hub("dr_lee", "t").session_id}
+        kernels = Kernels(server, sessions.create_for_hub("dr_lee", "t").session_id)
         lets_in = {"name": "dr_lee", "kind": "user", "scopes": hub.scopes}
         hub.users["t"] = lets_in
         assert asyncio.run(look()) == []
@@ -160,7 +169,7 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         sent_away = SimpleNamespace(
             request=SimpleNamespace(headers={REVIEWER_HEADER: "dr_lee"}), get_cookie=lambda name, default: default
         )
-        who = LoggedInReviewer("dr_lee", session_id=kernels._session_id_by_kernel_id["k"])
+        who = LoggedInReviewer("dr_lee", session_id=kernels.session_id)
         with monkeypatch.context() as patched:
             patched.setattr(ReviewerIdentityProvider, "get_user", lambda self, handler: who)
             patched.setattr(sessions, "end_session", ended.append)

@@ -764,7 +764,7 @@ def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None
     assert eventually(lambda: client.get(f"/api/kernels/{kernel_id}").status_code == 404)
     statuses = []
     while "dead" not in statuses:
-        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv().decode())
+        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv().decode(errors="replace"))
     assert "restarting" not in statuses
     channel.close()
 

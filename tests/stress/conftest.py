@@ -1,0 +1,15 @@
+"""What the long runs share with the browser tests."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+from system.browser.conftest import launch_chromium, serve, small
+
+__all__ = ["serve", "small"]
+
+
+@pytest.fixture(scope="module")  # Playwright's own event loop must not outlive the tests of a file
+def chromium() -> Iterator[Browser]:
+    with launch_chromium() as browser:
+        yield browser
