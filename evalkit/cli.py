@@ -917,20 +917,13 @@ def doctor(
     ] = False,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.")] = None,
     executor: ExecutorOption = None,
-    run: Annotated[
-        str | None,
-        typer.Option("--run", metavar="DIR|URL", help="What of the last run in this output folder was slow."),
-    ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What is installed, configured or missing, and what mends it; or what of a run was slow, and why.
+    """What is installed, configured or missing, and what mends it.
 
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
-    if run is not None:
-        _print_run_timings(_require_output(run), as_json=as_json)
-        return
     from evalkit.doctor import run_checks
     from evalkit.settings import Settings
 
@@ -1142,36 +1135,6 @@ def _print_purged_documents(purged_documents: list[PurgedDocument], *, as_json: 
     for line in (line for purged in purged_documents for line in purged.remaining_traces):
         typer.echo(f"Left: {line}")
     typer.echo(f"{len(purged_documents)} documents purged")
-
-
-def _print_run_timings(output_folder: OutputFolder, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from evalkit.pipeline.timings_report import STEP_EXPLANATIONS, summarise_last_run
-
-    timings = summarise_last_run(output_folder)
-    if as_json:
-        _print_json(
-            asdict(timings) | {"reasons": [{"why": reason, "remedy": remedy} for reason, remedy in timings.reasons]}
-        )
-        return
-    typer.echo(
-        f"The run that began at {timings.began_at} was done with {timings.documents} documents in {timings.seconds:.1f} s "
-        f"({timings.seconds / timings.documents:.2f} s each). Together they waited {timings.waiting:.1f} s for a process that reads."
-    )
-    total_seconds = sum(timings.steps.values()) or 1.0
-    rows = [
-        [step, f"{step_seconds:.1f}", f"{step_seconds / total_seconds:.0%}", STEP_EXPLANATIONS[step][0]]
-        for step, step_seconds in timings.steps.items()
-    ]
-    _print_table(rows, ("step", "seconds of all documents", "share", "what that is"))
-    for reason, remedy in timings.reasons:
-        typer.echo(f"{reason}. {remedy}")
-    slowest_rows = [
-        [document.doc_id, f"{document.seconds:.1f}", f"{document.step} ({document.share:.0%})"]
-        for document in timings.slowest
-    ]
-    _print_table(slowest_rows, ("slowest documents", "seconds at work", "most of it"))
 
 
 def main() -> NoReturn:
@@ -1438,9 +1401,8 @@ def _print_run_summary(summary: RunSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_format_usage(usage)}")
-    typer.echo(
-        f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: {_format_queue_command(summary.output)}"
-    )
+    typer.echo(summary.timings.format_line(summary.seconds))
+    typer.echo(f"Results in {summary.output}. Waiting cases: {_format_queue_command(summary.output)}")
 
 
 def _format_queue_command(output: str) -> str:

@@ -27,7 +27,7 @@ class Times(TypedDict, total=False):
     started_at: ZonedTimestamp
     finished_at: ZonedTimestamp
     seconds: dict[str, NonNegativeFloat]
-    """What each step took, by the names that ``evalkit.pipeline.timings_report`` has for them."""
+    """What each step took, by the names that ``evalkit.pipeline.run_timings`` has for them."""
 
 
 FAILED_STEP = "failing"

@@ -33,6 +33,7 @@ from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
+from evalkit.pipeline.run_timings import RunTimings
 from evalkit.pipeline.sample_draws import read_sampled_probabilities
 from evalkit.review.ground_truth import (
     find_newest_revision,
@@ -121,6 +122,7 @@ class DocumentRun:
         )
         self._sampled_probabilities = read_sampled_probabilities(output_folder)
         self._started_at = current_timestamp()
+        self.timings = RunTimings()
         self._completed_audits = sum(row["review_reason"] == "audit" for row in index.list_cases("completed"))
 
     async def process_sources(
@@ -162,9 +164,11 @@ class DocumentRun:
             if self._field_extraction and summary.error is None:
                 bundle = read_bundle(self._output_folder, source.doc_id)
                 times = Times(run_started_at=self._started_at, started_at=current_timestamp())
-                await extract_or_load(
+                extractions, is_resumed = await extract_or_load(
                     self._output_folder, self._index, self._field_extraction, bundle, executor, times, fresh=self._fresh
                 )
+                if not is_resumed:
+                    self.timings.add(source.doc_id, extractions.times["seconds"])
             return summary
         except ExecutorError:
             raise
@@ -212,6 +216,7 @@ class DocumentRun:
         # The calls of one document overlap: what counts is how long it waited for any of them.
         seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
         seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
+        self.timings.add(source.doc_id, seconds_by_step)
         log_fields = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
         log_event(log, logging.INFO, "decided", document_sha256=bundle.sha256, **log_fields, **seconds_by_step)
         times = Times(
@@ -296,6 +301,7 @@ class DocumentRun:
         What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
         """
         seconds_by_step = {FAILED_STEP: round(time.monotonic() - monotonic_start, 3)}
+        self.timings.add(source.doc_id, seconds_by_step)
         log_event(log, logging.INFO, "failed", document_sha256=source.sha256 or "", code=error.code, **seconds_by_step)
         is_transient = source.sha256 is None or error.code in _TRANSIENT_ERROR_CODES
         supplied_classification = self._supplied_by_doc_id.get(source.doc_id)

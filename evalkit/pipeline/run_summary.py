@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalkit.classification.document_result import DocumentResult, Failure
@@ -14,6 +14,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.pipeline.batch_execution import BatchSummary
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
+from evalkit.pipeline.run_timings import RunTimings
 from evalkit.store import open_output_folder, result_file_name
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ _ISSUE_COLUMNS = (
 @dataclass(frozen=True)
 class RunSummary(BatchSummary[DocumentSummary]):
     """What became of a run."""
+
+    timings: RunTimings = field(default_factory=RunTimings)
+    """What this run's own documents took; no part of the JSON."""
 
     def to_frame(self) -> pd.DataFrame:
         """One row per document, columns as the fields of :class:`DocumentSummary`."""

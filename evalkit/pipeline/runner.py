@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ async def arun(
             )
             documents = await document_run.process_sources(discovered.sources, on_progress)
             model_session.finish()
-    return RunSummary.create(
+    summary = RunSummary.create(
         documents,
         discovered,
         output=output_folder.root,
@@ -168,6 +169,7 @@ async def arun(
         by_agent=model_session.ledger.usage_by_role,
         further_problems=[*label_problems, *classification_problems],
     )
+    return replace(summary, timings=document_run.timings)
 
 
 def evaluate(

@@ -39,7 +39,6 @@ from evalkit.pipeline.supplied_labels import (
     read_stored_labels,
     read_true_labels,
 )
-from evalkit.pipeline.timings_report import summarise_last_run
 from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
 from evalkit.review.ground_truth import read_review, read_silver_probability, withdraw_unconfirmed_fields
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
@@ -140,7 +139,6 @@ KINDS: dict[str, Kind] = {
     "decisions of before": Kind(
         "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), export_path=folder / "decisions.json"), is_own=True
     ),
-    "where the seconds went": Kind(f"output/results/{OTHER}.json", lambda folder: summarise_last_run(open_folder(folder / "output")), shows=" "),
     "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(open_folder(folder / "output"))),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_names(), Roster(f).find_reviewer_by_code("abcd")))),
     "production": Kind("output/production.json", _f(read_stored_labels)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from pathlib import Path
 
@@ -15,71 +16,50 @@ from places import open_folder
 
 import evalkit
 from evalkit.core.log_events import EventFormatter, log_event
-from evalkit.errors import DocumentError, NotFound
+from evalkit.errors import DocumentError
 from evalkit.pipeline.executor import reader_pool
-from evalkit.pipeline.extract import extract
-from evalkit.pipeline.timings_report import STEP_EXPLANATIONS, RunTimings, summarise_last_run
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 
 
 @needs_tesseract
-def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_path: Path) -> None:
+def test_recognising_counts(samples: Path, tmp_path: Path) -> None:
     page = printed(lines(NOTE + NOTE + NOTE))
     (tmp_path / "scan.pdf").write_bytes(scan(page, page, page))  # longer than starting the process that reads them
-    evalkit.run([tmp_path / "scan.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output", workers=2)
-    found = summarise_last_run(open_folder(tmp_path / "output"))
-    assert found.documents == 2
-    assert found.slowest[0].doc_id == "scan"
-    assert found.slowest[0].step == "recognising"
-    assert 0 < found.slowest[0].seconds <= found.seconds
-    told = evalkit_command("doctor", "--run", tmp_path / "output").stdout
-    assert all(step in told for step in (*STEP_EXPLANATIONS, *(why for why, _ in found.reasons)))
+    paths = [tmp_path / "scan.pdf", samples / "quest_cbc.pdf"]
+    timings = evalkit.run(paths, output=tmp_path / "output", workers=2).timings
+    assert timings.seconds_by_document.keys() == {"scan", "quest_cbc"}
+    recognising = read_result(open_folder(tmp_path / "output"), "scan").times["seconds"]["recognising"]
+    assert timings.seconds_by_step["recognising"] == recognising > 0
+    assert "recognising" in timings.format_line(9.0)
 
 
-def test_reading_fields_is_a_step_of_its_own_with_a_run_and_without(samples: Path, tmp_path: Path) -> None:
-    evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "run", extract=True)
-    extract([samples / "quest_cbc.pdf"], output=tmp_path / "fields")
-    made = read_result(open_folder(tmp_path / "run"), "quest_cbc").times["seconds"]
-    for name, before in (("run", made), ("fields", {})):
-        found = summarise_last_run(open_folder(tmp_path / name))
-        assert found.documents == 1
-        fields = read_extractions(open_folder(tmp_path / name), "quest_cbc").times["seconds"]
-        whole = {step: before.get(step, 0) + fields.get(step, 0) for step in ("waiting", *STEP_EXPLANATIONS)}
-        assert {"waiting": found.waiting, **found.steps} == whole
-        assert found.steps["extracting"] > 0
-        assert found.steps["reading"] > 0
+def test_a_run_says_where_its_seconds_went(samples: Path, tmp_path: Path) -> None:
+    arguments = ("run", samples / "quest_cbc.pdf", "--output", tmp_path)
+    (time_line,) = [line for line in evalkit_command(*arguments).stdout.splitlines() if line.startswith("Time: ")]
+    assert re.fullmatch(r"Time: \d+\.\d s; (\w+ \d+ %, )*\w+ \d+ %; slowest document quest_cbc \d+\.\d s", time_line)
+    (time_line,) = [line for line in evalkit_command(*arguments).stdout.splitlines() if line.startswith("Time: ")]
+    assert re.fullmatch(r"Time: \d+\.\d s", time_line)  # all was finished before
 
 
-@pytest.mark.parametrize(
-    ("seconds", "reasons"),
-    [
-        ({"recognising": 9.0, "reading": 1.0}, ["90% of the seconds: recognising pages that are pictures"]),
-        (
-            {"asking": 5.0, "failing": 4.0, "deciding": 1.0},
-            ["50%", "40% of the seconds: documents that could not be read"],
-        ),
-        ({"deciding": 3.0, "reading": 3.0, "asking": 4.0}, ["30% of the seconds: reading", "40%", "30%"]),
-        ({"reading": 0.0}, []),
-    ],
-)
-def test_what_took_a_large_part_is_why(seconds: dict[str, float], reasons: list[str]) -> None:
-    steps = dict.fromkeys(STEP_EXPLANATIONS, 0.0) | seconds
-    told = [why for why, _ in RunTimings("2026-01-01T00:00:00Z", 1, 10.0, 99.0, steps, ()).reasons]
-    assert len(told) == len(reasons)
-    assert all(why.startswith(reason) for why, reason in zip(told, reasons, strict=True))
+def test_reading_fields_is_a_step_of_its_own(samples: Path, tmp_path: Path) -> None:
+    timings = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path, extract=True).timings
+    decided = read_result(open_folder(tmp_path), "quest_cbc").times["seconds"]
+    fields = read_extractions(open_folder(tmp_path), "quest_cbc").times["seconds"]
+    steps = (decided.keys() | fields.keys()) - {"waiting"}
+    assert timings.seconds_by_step == {step: decided.get(step, 0) + fields.get(step, 0) for step in steps}
+    assert timings.seconds_by_step["extracting"] > 0
 
 
-def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
+def test_only_what_a_run_did_itself_counts(samples: Path, tmp_path: Path) -> None:
     evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path)
-    evalkit.run([samples / "quest_cbc.pdf", samples / "requisition.pdf"], output=tmp_path)
-    found = summarise_last_run(open_folder(tmp_path))
-    assert [one.doc_id for one in found.slowest] == ["requisition"]
+    timings = evalkit.run([samples / "quest_cbc.pdf", samples / "requisition.pdf"], output=tmp_path).timings
+    assert timings.seconds_by_document.keys() == {"requisition"}
     seconds = read_result(open_folder(tmp_path), "requisition").times["seconds"]
-    assert seconds.keys() == {"waiting", *STEP_EXPLANATIONS} - {"extracting", "failing"}
+    assert seconds.keys() == {"waiting", "reading", "recognising", "asking", "deciding"}
     assert all(took >= 0 for took in seconds.values())
 
 
-def test_a_document_that_could_not_be_read_in_its_time_is_why(
+def test_a_document_that_could_not_be_read_counts(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def slow(*_: object) -> None:
@@ -87,17 +67,9 @@ def test_a_document_that_could_not_be_read_in_its_time_is_why(
         raise DocumentError("it took too long", code="READER-CRASHED", remedy="Print it anew.")
 
     monkeypatch.setattr(reader_pool, "read_with_limits", slow)
-    evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path)
-    found = summarise_last_run(open_folder(tmp_path))
-    assert (found.documents, found.slowest[0].doc_id, found.slowest[0].step) == (1, "quest_cbc", "failing")
-    assert found.slowest[0].seconds >= 1
-    assert [why.partition(": ")[2] for why, _ in found.reasons] == ["documents that could not be read in the end"]
-
-
-def test_a_folder_without_times_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="has left its times"):
-        summarise_last_run(open_folder(tmp_path))
-    assert evalkit_command("doctor", "--run", tmp_path).returncode == 2
+    timings = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path).timings
+    assert timings.seconds_by_document["quest_cbc"] >= 1
+    assert "unreadable documents 100 %" in timings.format_line(1.0)
 
 
 def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples: Path, tmp_path: Path) -> None:
