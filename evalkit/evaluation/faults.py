@@ -29,7 +29,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.classification.v4_evidence_quality import MIN_SNIPPET_WORDS
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
-from evalkit.evaluation.alterations import Kind, Planted, plant
+from evalkit.evaluation.quote_faults import QuotableText, load_quote_faults
 from evalkit.issue import Agent
 
 Json = dict[str, Any]
@@ -42,8 +42,6 @@ _TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 _PRIMARY, _ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
 _GENOMIC_TYPE = DocumentType.GENOMIC_REPORT.value
 _OTHER_TYPE = DocumentType.OTHER.value
-_ALTERATION_SEED = 0
-"""Seed of the alterations; which of them is planted, the challenge's own seed says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +52,9 @@ class CleanAnswer:
     classification: ClassificationOutput
 
     @cached_property
-    def altered_quotes(self) -> Mapping[Kind, Sequence[Planted]]:
-        """Quotes of the document that were altered or invented, by kind."""
-        quotes_by_kind: dict[Kind, list[Planted]] = {}
-        for altered_quote in plant(self.bundle, _ALTERATION_SEED):
-            quotes_by_kind.setdefault(altered_quote.kind, []).append(altered_quote)
-        return quotes_by_kind
+    def quotable_text(self) -> QuotableText:
+        """The document's passages, to be quoted and altered."""
+        return QuotableText(self.bundle)
 
 
 @dataclass
@@ -584,25 +579,31 @@ def _plant_misquoted_presence(mutated_answer: MutatedAnswer, random_source: Rand
     return True
 
 
-def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: Kind) -> bool:
+def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: str) -> bool:
     quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
     if quoted_claim is None:
         return False
     segment, claim = quoted_claim
-    altered_quotes = [
-        candidate
-        for candidate in mutated_answer.clean_answer.altered_quotes.get(kind, ())
-        if segment["start_page"] <= candidate.page <= segment["end_page"]
-    ]
-    if not altered_quotes:
+    altered_quote = mutated_answer.clean_answer.quotable_text.draw_altered_quote(
+        kind, segment["start_page"], segment["end_page"], random_source
+    )
+    if altered_quote is None:
         return False
-    altered_quote = random_source.choice(altered_quotes)
-    evidence_index = random_source.randrange(len(claim["top_evidence"]))
-    claim["top_evidence"][evidence_index] = {
-        "snippet": altered_quote.quote,
-        "page": altered_quote.page,
-        "anchors_found": [],
-    }
+    return _replace_quote(claim, altered_quote.text, altered_quote.page, random_source)
+
+
+def _plant_invented_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
+    if quoted_claim is None:
+        return False
+    segment, claim = quoted_claim
+    page_number = random_source.randint(segment["start_page"], segment["end_page"])
+    return _replace_quote(claim, _draw_text("invented_quotes", random_source), page_number, random_source)
+
+
+def _replace_quote(claim: Json, text: str, page_number: int, random_source: RandomSource) -> bool:
+    quote_index = random_source.randrange(len(claim["top_evidence"]))
+    claim["top_evidence"][quote_index] = {"snippet": text, "page": page_number, "anchors_found": []}
     return True
 
 
@@ -779,29 +780,6 @@ def _plant_extra_text(
 
 
 _REPORT_TYPE_NAMES = tuple(kind.value for kind in REPORT_TYPES)
-_ALTERATION_NAMES = {
-    Kind.DIGIT: "a digit",
-    Kind.DECIMAL: "a decimal point",
-    Kind.SIGN: "a sign",
-    Kind.DATE: "a date",
-    Kind.UNIT: "a unit",
-    Kind.NUMBER_WORD: "a number in words",
-    Kind.COMPARATOR: "a comparator",
-    Kind.NEGATION: "a negation",
-    Kind.NEGATION_CUT: "a negation cut off",
-    Kind.MODAL: "a degree of certainty",
-    Kind.LATERALITY: "a side",
-    Kind.POLARITY: "positive and negative",
-    Kind.PATHOGENICITY: "a pathogenicity",
-    Kind.GENE: "a gene",
-    Kind.VARIANT: "a variant",
-    Kind.NAME: "a name",
-    Kind.CONTENT_WORD: "a word",
-    Kind.INSERTED_WORD: "a word put in",
-    Kind.DELETED_WORD: "a word left out",
-    Kind.SWAPPED: "two words exchanged",
-    Kind.SPLICED: "two sentences joined",
-}
 
 # fmt: off
 FAULTS: tuple[MutationOperator, ...] = (
@@ -832,10 +810,10 @@ FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("presence-no-evidence", "a second type is PRIMARY, nothing quoted", ("V1", "V4"), "structural", _plant_unquoted_presence),
     MutationOperator("evidence-outside-file", "evidence on a page that the document has not", ("V4",), "structural", _plant_quote_outside_file),
     MutationOperator("evidence-outside-segment", "evidence from another segment", ("V4",), "structural", _plant_quote_of_other_segment),
-    MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", partial(_plant_altered_quote, kind=Kind.FABRICATED)),
+    MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", _plant_invented_quote),
     MutationOperator("quote-moved", "a quote claimed for another page", ("V4",), "quote", _plant_moved_quote),
     MutationOperator("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _plant_invented_anchor),
-    *(MutationOperator(f"quote-{kind.value.replace('_', '-')}", f"a quote altered: {what}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, what in _ALTERATION_NAMES.items()),
+    *(MutationOperator(f"quote-{kind}", f"a quote altered: {row['description']}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, row in load_quote_faults().items()),
     MutationOperator("label", "one document of a packet is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_label),
     MutationOperator("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_labels),
     MutationOperator("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from benchmarks.quote_alterations import planted_pages
 from builders import (
     GENOMIC,
     NOTE,
@@ -32,7 +33,6 @@ from servers.gemini import GeminiServer
 
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.errors import UsageError
-from evalkit.evaluation import planted_pages
 from evalkit.evaluation.faults import FAULT_BY_ID, FAULTS, CleanAnswer, MutatedAnswer, load_fault_texts
 from evalkit.evaluation.mutation_testing import (
     CASE_COLUMNS,
