@@ -302,16 +302,6 @@ def compute_panoptic_quality(
     )
 
 
-def pool_panoptic_quality(qualities: Iterable[PanopticQuality]) -> PanopticQuality:
-    """The quality of many documents together, from the sums of their counts: each segment weighs the same."""
-    counts = [quality[3:] for quality in qualities]
-    return (
-        _compute_quality(*(sum(count_column) for count_column in zip(*counts, strict=True)))
-        if counts
-        else _compute_quality(0.0, 0, 0, 0)
-    )
-
-
 def is_exact_segmentation(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool) -> bool:
     """Whether the segments are exactly the true ones, in any order; where ``compare_types``, with their types, all known.
 

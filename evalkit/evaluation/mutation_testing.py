@@ -19,6 +19,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,14 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import DocumentError, StoreError, UsageError
-from evalkit.evaluation.faults import FAULT_BY_ID, FAULTS, CleanAnswer, MutatedAnswer, MutationOperator
+from evalkit.evaluation.faults import (
+    FAULT_BY_ID,
+    FAULTS,
+    CleanAnswer,
+    MutatedAnswer,
+    MutationOperator,
+    NotApplicableError,
+)
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.issue import Issue, IssueSeverity
@@ -549,7 +557,8 @@ def _plant_fault(
 ) -> MutatedAnswer | None:
     for _ in range(_MAX_PLANTING_ATTEMPTS):
         mutated_answer = MutatedAnswer.from_clean_answer(clean_answer)
-        if operator.plant(mutated_answer, random_source):
+        with suppress(NotApplicableError):
+            operator.plant(mutated_answer, random_source)
             return mutated_answer
     return None
 

@@ -22,7 +22,6 @@ from evalkit.evaluation.metrics import (
     is_exact_segmentation,
     list_page_types,
     merge_neighbours,
-    pool_panoptic_quality,
     pool_scores,
     score_boundaries,
     score_presence,
@@ -261,18 +260,6 @@ def test_overlapping_predictions_match_a_segment_once():
 def test_half_is_not_more_than_half():
     assert compute_panoptic_quality([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
     assert compute_panoptic_quality([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
-
-
-def test_panoptic_quality_of_many_documents_worked_out():
-    one = compute_panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "B")])
-    other = compute_panoptic_quality([(1, 10, "A")], [(1, 5, "A"), (6, 10, "B")])
-    together = pool_panoptic_quality([one, other])
-    # Two found, overlapping 3/4 and 2/3; two invented and one missed.
-    assert together.overlap_sum == pytest.approx(17 / 12, abs=1e-9)
-    assert together.segmentation_quality == pytest.approx(17 / 24, abs=1e-9)
-    assert together.recognition_quality == pytest.approx(4 / 7, abs=1e-9)
-    assert together.panoptic_quality == pytest.approx(17 / 42, abs=1e-9)
-    assert pool_panoptic_quality([])[:3] == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
