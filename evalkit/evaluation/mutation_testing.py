@@ -73,10 +73,6 @@ KIND_COLUMNS = (
     *("kind", "what", "nature", "seen_by", "n", "caught", "share", "low", "high"),
     *("escalated", "undone", "repaired_otherwise", "missed", "unanswered", "caught_by", "caught_by_other", "skipped"),
 )
-CASE_COLUMNS = (
-    *("doc_id", "kind", "nature", "place", "caught", "caught_by_other", "outcome", "severity", "agents", "codes"),
-    *("decision", "decision_rule", "unanswered"),
-)
 
 
 @dataclass(frozen=True)
@@ -172,12 +168,6 @@ class MutationTestReport:
             for kind in FAULT_BY_ID
             if kind in cases_by_kind or kind in self.skipped_counts
         ]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case, columns as the fields of :class:`MutationCase`."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(case) for case in self.cases], columns=list(CASE_COLUMNS))
 
     def to_json(self) -> dict[str, Any]:
         """All of it, for a program."""
