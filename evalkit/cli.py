@@ -400,8 +400,8 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
+    from evalkit.review.loaders import read_shown_bundle, read_shown_result
     from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
-    from evalkit.review.seeded_cases import read_shown_result
     from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 
     output_folder = _require_output(output)
@@ -426,13 +426,9 @@ def show(
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
         from evalkit.classification.explanation import format_explanation
-        from evalkit.review.loaders import read_bundle
-        from evalkit.review.seeded_cases import resolve_shown_document
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in format_explanation(
-            read_bundle(output_folder, resolve_shown_document(output_folder, doc_id)), result.classification
-        ):
+        for line in format_explanation(read_shown_bundle(output_folder, doc_id), result.classification):
             _print_text(line)
 
 
@@ -467,15 +463,12 @@ def _print_case(packet: SMEPacket) -> None:
 def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.classification.explanation import explain_classification
-    from evalkit.review.loaders import read_bundle
-    from evalkit.review.seeded_cases import resolve_shown_document
+    from evalkit.review.loaders import read_shown_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
     return {
-        "why": explain_classification(
-            read_bundle(output_folder, resolve_shown_document(output_folder, result.doc_id)), result.classification
-        ).to_json()
+        "why": explain_classification(read_shown_bundle(output_folder, result.doc_id), result.classification).to_json()
     }
 
 
@@ -710,7 +703,7 @@ def sample(
                 code="SAMPLE-BY",
                 remedy="Give --seeded or --by, not both.",
             )
-        _sample_seeded(
+        _draw_attention_checks(
             output_folder, number, seed=Settings.load().audit_seed, drawn_at=current_timestamp(), as_json=as_json
         )
         return
@@ -734,24 +727,26 @@ def sample(
     )
 
 
-def _sample_seeded(output_folder: OutputFolder, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
-    from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
-    from evalkit.review.seeded_cases import describe_fault
+def _draw_attention_checks(
+    output_folder: OutputFolder, number: int, *, seed: str, drawn_at: str, as_json: bool
+) -> None:
+    from evalkit.evaluation.attention_checks import draw_attention_checks
+    from evalkit.review.attention_checks import describe_fault
 
-    seeded_sample = sample_seeded_cases(output_folder, number, seed=seed, drawn_at=drawn_at)
+    check_draw = draw_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
     rows = [
-        [seeded_case.packet.case_id, seeded_case.doc_id, seeded_case.fault.kind, describe_fault(seeded_case.fault)]
-        for seeded_case in seeded_sample.cases
+        [check.packet.case_id, check.doc_id, check.fault.kind, describe_fault(check.fault)]
+        for check in check_draw.cases
     ]
     if as_json:
         cases = [dict(zip(("case_id", "doc_id", "kind", "fault"), row, strict=True)) for row in rows]
-        _print_json({"cases": cases, "nobody": list(seeded_sample.unassignable_case_ids)})
+        _print_json({"cases": cases, "nobody": list(check_draw.unassignable_case_ids)})
         return
     _print_table(rows, ("case", "document", "kind", "planted fault"))
     shortfall = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
     typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{shortfall}")
     typer.echo("Your experts should know that such cases exist; which they are, the screen tells after each answer.")
-    for case_id in seeded_sample.unassignable_case_ids:
+    for case_id in check_draw.unassignable_case_ids:
         _print_to_stderr(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 
 
@@ -851,7 +846,7 @@ _SCHEMA_MODELS = {
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",
     "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
-    "seeded": "evalkit.review.seeded_cases:Seeded",
+    "seeded": "evalkit.review.attention_checks:Seeded",
     "statement_template": "evalkit.statements.statement_template:StatementTemplate",
     "template_review": "evalkit.statements.review_cycles:Cycle",
 }

@@ -105,7 +105,7 @@ def list_earlier_reviews(case: ReviewCase) -> list[dict[str, Any]]:
 
 def list_colleague_messages(case: ReviewCase) -> list[str]:
     """What colleagues left for whoever opens the case, a sentence each."""
-    sentences = [case.seeded_feedback] if case.seeded_feedback else []
+    sentences = [case.feedback] if case.feedback else []
     if case.second_opinion_reason:
         sentences.append(f"A colleague asks: {case.second_opinion_reason}")
     if case.deferral:

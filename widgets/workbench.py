@@ -877,9 +877,9 @@ class Workbench:
             self.case.packet.case_id, self.draft, str(message["reason"])
         )
         self.bar.notice = self._format_saved_notice(receipt) + (
-            "" if receipt.seeded_feedback else " · a second expert is asked"
+            "" if receipt.feedback else " · a second expert is asked"
         )
-        self._open_next_or_show_feedback(receipt.seeded_feedback)
+        self._open_next_or_show_feedback(receipt.feedback)
 
     def submit_review(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
         """Submit what the expert says, or that the agent is right, or that nobody can tell, and why."""
@@ -887,7 +887,7 @@ class Workbench:
         case_id = self.case.packet.case_id
         receipt = self.review_session.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
         self.bar.notice = self._format_saved_notice(receipt)
-        self._open_next_or_show_feedback(receipt.seeded_feedback)
+        self._open_next_or_show_feedback(receipt.feedback)
 
     def _format_saved_notice(self, receipt: SubmissionReceipt) -> str:
         """What is said of a decision: when it was saved, and what the machines had said, which nobody had seen yet."""
@@ -907,11 +907,11 @@ class Workbench:
             parts.append(f"production said {receipt.production_type}")
         return " · ".join(parts)
 
-    def _open_next_or_show_feedback(self, seeded_feedback: str = "") -> None:
+    def _open_next_or_show_feedback(self, feedback: str = "") -> None:
         """The next case; what was planted in the last one is read first, in the queue."""
-        next_case_id = None if seeded_feedback else self.review_session.choose_next_case()
+        next_case_id = None if feedback else self.review_session.choose_next_case()
         if next_case_id is None:
-            self._show_queue(seeded_feedback)
+            self._show_queue(feedback)
         else:
             self._show_case(next_case_id)
 

@@ -1,34 +1,29 @@
-"""How often experts notice a fault that was planted in the answer on their screen.
+"""Draw attention checks, and say how often experts notice the fault that was planted in the answer on their screen.
 
-Seeded cases alone say this: of a wrong answer that was validated by itself, nobody knows. A case counts only while what is
-known of the planted part is still true; a revision of something else in the document takes nothing away.
+Attention checks alone say this: of a wrong answer that was validated by itself, nobody knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
-from evalkit.errors import StoreError
+from evalkit.core.clocks import format_timestamp, utc_now
+from evalkit.errors import UsageError
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.review.ground_truth import is_simulated
-from evalkit.review.opinions import CaseOpinions
+from evalkit.evaluation.study import DocumentRecord, read_folder_study
+from evalkit.review.attention_checks import Seeded, iterate_attention_checks
+from evalkit.review.attention_checks.outcomes import AttentionCheck, AttentionCheckStatus, read_attention_checks
+from evalkit.review.attention_checks.planting import create_attention_check
+from evalkit.review.attention_checks.queueing import sync_attention_checks
 from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import (
-    describe_fault,
-    is_fault_corrected,
-    is_seeded_truth_current,
-    iterate_seeded_cases,
-    read_seeded_case,
-)
-from evalkit.store import OutputFolder, packet_file_name
-
-AttentionCheckStatus = Literal["answered", "waiting", "nobody", "void"]
-"""``nobody``: it waits, and everybody in the roster knows the document; ``void``: of the planted part something else is true now."""
+from evalkit.review.write_lock import hold_write_lock
+from evalkit.store import OutputFolder, OutputIndex
 
 ALL_REVIEWERS, ALL_FAULTS = "(together)", "all"
 
@@ -38,73 +33,11 @@ _DETECTION_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionCheck:
-    """One seeded case, and what became of it."""
-
-    case_id: str
-    doc_id: str
-    """The document whose pages it shows."""
-    fault_kind: str
-    """``type``, ``boundary`` or ``joined``."""
-    fault_description: str
-    """What was planted, in a sentence."""
-    status: AttentionCheckStatus
-    reviewer: str | None = None
-    is_simulated: bool = False
-    """Whether a program answered."""
-    outcome: str | None = None
-    is_fault_noticed: bool = False
-    """Whether the answer corrects what was planted."""
-    is_colleague_asked: bool = False
-    """Whether a colleague was to be asked too."""
-    active_seconds: float | None = None
-    """Active seconds; None where nobody measured."""
-
-    @property
-    def is_wrongly_validated(self) -> bool:
-        """Whether the wrong answer was validated, and nobody asked."""
-        return self.outcome == "validated" and not self.is_colleague_asked
-
-
-def read_attention_checks(output_folder: OutputFolder, problems: list[str]) -> Iterator[AttentionCheck]:
-    """The seeded cases of an output folder, in order; a sentence in ``problems`` for each that cannot be read."""
-    roster = Roster(output_folder).list_deciding_reviewers()
-    for case_id, _ in iterate_seeded_cases(output_folder):
-        try:
-            yield _read_attention_check(output_folder, case_id, roster)
-        except StoreError as error:
-            problems.append(str(error))
-
-
-def _read_attention_check(output_folder: OutputFolder, case_id: str, roster: Sequence[str]) -> AttentionCheck:
-    seeded_case = read_seeded_case(output_folder, case_id)
-    identity_fields = (case_id, seeded_case.doc_id, seeded_case.fault.kind, describe_fault(seeded_case.fault))
-    if not output_folder.has_file(packet_file_name(case_id)) or not is_seeded_truth_current(output_folder, seeded_case):
-        return AttentionCheck(*identity_fields, "void")
-    opinions = CaseOpinions.read(output_folder, case_id)
-    reviews = opinions.reviews_by_case[case_id]
-    if not reviews:
-        is_everyone_excluded = bool(roster) and set(roster) <= set(opinions.list_excluded_reviewers(case_id))
-        return AttentionCheck(*identity_fields, "nobody" if is_everyone_excluded else "waiting")
-    review = reviews[0][1]
-    return AttentionCheck(
-        *identity_fields,
-        "answered",
-        review.reviewer,
-        is_simulated(review.reviewer),
-        review.outcome,
-        is_fault_corrected(seeded_case.fault, review),
-        bool(review.second_opinion),
-        review.seconds_active,
-    )
-
-
 def tabulate_fault_detection(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
     """One row per reviewer and kind of fault, with one of all kinds, and such rows of all reviewers together.
 
     Columns: ``reviewer`` (or ``(together)``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
-    ``all``), ``seen`` (seeded cases answered), ``noticed`` (the planted part was corrected), ``validated`` (the wrong
+    ``all``), ``seen`` (attention checks answered), ``noticed`` (the planted part was corrected), ``validated`` (the wrong
     answer as it was shown), ``otherwise`` (could not tell, asked a colleague, corrected something else), ``share``
     (noticed of seen, an ``Estimate`` with its exact interval), ``median_seconds`` (active; None where nobody measured)
     and ``documents`` (doc_ids, to ``view``).
@@ -152,7 +85,7 @@ def _summarise_checks(checks: Sequence[AttentionCheck]) -> dict[str, Any]:
 
 
 def tabulate_attention_checks(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
-    """One row per seeded case: ``doc_id``, ``fault_description``, ``status``, ``reviewer``, ``outcome``, ``noticed``, ``active_seconds``,
+    """One row per attention check: ``doc_id``, ``fault_description``, ``status``, ``reviewer``, ``outcome``, ``noticed``, ``active_seconds``,
     ``simulated``, ``case_id``.
     """
     status_labels: dict[AttentionCheckStatus, str] = {
@@ -179,4 +112,81 @@ def tabulate_attention_checks(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
         columns=[
             *("doc_id", "fault", "standing", "reviewer", "outcome", "noticed", "seconds", "simulated", "case_id"),
         ],
+    )
+
+
+@dataclass(frozen=True)
+class AttentionCheckDraw:
+    """One ``evalkit sample N --seeded``."""
+
+    cases: tuple[Seeded, ...]
+    """What was put into the queue."""
+    unassignable_case_ids: tuple[str, ...]
+    """The case_ids of attention checks, earlier ones too, that wait although everybody in the roster knows the document."""
+
+
+def draw_attention_checks(
+    output_folder: OutputFolder, case_count: int, *, seed: str, drawn_at: str
+) -> AttentionCheckDraw:
+    """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.
+
+    Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
+    person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,
+    or where a run is writing; StoreError.
+    """
+    if case_count < 1:
+        raise UsageError(f"{case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
+    with output_folder.run_lock():
+        vouched_documents = [record for record in read_folder_study(output_folder).documents if _is_vouched(record)]
+        candidates = [
+            record for record in vouched_documents if record.truth and not record.truth.is_simulated
+        ] or vouched_documents
+        candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
+        checked_doc_ids = {doc_id for _, doc_id in iterate_attention_checks(output_folder)}
+        deciding_reviewers = Roster(output_folder).list_deciding_reviewers()
+        with OutputIndex(output_folder) as index:
+            new_checks: list[Seeded] = []
+            known_to_everybody = 0
+            for record in candidates:
+                if len(new_checks) == case_count:
+                    break
+                if record.doc_id in checked_doc_ids:
+                    continue
+                if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
+                    known_to_everybody += 1
+                    continue
+                with hold_write_lock(output_folder):  # no review may change the truth meanwhile
+                    new_check = create_attention_check(output_folder, record.doc_id, seed=seed, drawn_at=drawn_at)
+                    if new_check is not None:
+                        new_checks.append(new_check)
+            with hold_write_lock(output_folder):
+                sync_attention_checks(output_folder, index, format_timestamp(utc_now()))
+        if not new_checks:
+            raise _create_nothing_left_error(len(candidates), known_to_everybody)
+        waiting_cases = read_attention_checks(output_folder, [])
+        return AttentionCheckDraw(
+            tuple(new_checks), tuple(record.case_id for record in waiting_cases if record.status == "nobody")
+        )
+
+
+def _create_nothing_left_error(candidate_count: int, known_to_everybody: int) -> UsageError:
+    if known_to_everybody:
+        return UsageError(
+            f"everybody in the roster knows all documents ({known_to_everybody}) that a fault could be planted in",
+            code="SAMPLE-NOBODY",
+            remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw when others have decided more cases.",
+        )
+    return UsageError(
+        f"no fault can be planted: {candidate_count} documents have type and segments that a person vouched for, and none of "
+        "them is left that would come to an expert unnoticed",
+        code="SAMPLE-NOTHING-LEFT",
+        remedy="Review more escalated cases first.",
+    )
+
+
+def _is_vouched(document: DocumentRecord) -> bool:
+    return (
+        document.truth is not None
+        and document.truth.is_vouched("dominant_type")
+        and document.truth.is_vouched("segments")
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from evalkit.classification.primary_classifier import choose_overall_type, compute_mixture
 from evalkit.classification.schema import (
@@ -29,11 +29,12 @@ from evalkit.classification.schema import (
 )
 from evalkit.classification.v4_evidence_quality import MIN_SNIPPET_WORDS
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
-from evalkit.evaluation.alterations import Kind, Planted, plant
+from evalkit.evaluation.quote_faults import QuotableText, load_quote_faults
 from evalkit.issue import Agent
 
 Json = dict[str, Any]
 RandomSource = random.Random
+T = TypeVar("T")
 
 FaultNature = Literal["structural", "quote", "semantic"]
 """How a fault can be seen: by counting and adding up; by looking up a quote; only by understanding the text."""
@@ -41,9 +42,6 @@ FaultNature = Literal["structural", "quote", "semantic"]
 _TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 _PRIMARY, _ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
 _GENOMIC_TYPE = DocumentType.GENOMIC_REPORT.value
-_OTHER_TYPE = DocumentType.OTHER.value
-_ALTERATION_SEED = 0
-"""Seed of the alterations; which of them is planted, the challenge's own seed says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +52,9 @@ class CleanAnswer:
     classification: ClassificationOutput
 
     @cached_property
-    def altered_quotes(self) -> Mapping[Kind, Sequence[Planted]]:
-        """Quotes of the document that were altered or invented, by kind."""
-        quotes_by_kind: dict[Kind, list[Planted]] = {}
-        for altered_quote in plant(self.bundle, _ALTERATION_SEED):
-            quotes_by_kind.setdefault(altered_quote.kind, []).append(altered_quote)
-        return quotes_by_kind
+    def quotable_text(self) -> QuotableText:
+        """The document's passages, to be quoted and altered."""
+        return QuotableText(self.bundle)
 
 
 @dataclass
@@ -83,8 +78,12 @@ class MutatedAnswer:
         return segments
 
 
-FaultPlanter = Callable[[MutatedAnswer, RandomSource], bool]
-"""Changes the draft; False where the kind does not apply to it, and then the draft is of no use any more."""
+class NotApplicableError(Exception):
+    """The kind of fault does not apply to an answer, or not where it was drawn."""
+
+
+FaultPlanter = Callable[[MutatedAnswer, RandomSource], None]
+"""Changes the draft. NotApplicableError; then the draft is of no use any more."""
 
 
 @dataclass(frozen=True)
@@ -130,18 +129,37 @@ def _find_dominant_row(segment: Json) -> Json | None:
     return _find_presence_row(segment, segment["dominant_type"])
 
 
-def _draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json] | None:
-    """A segment and its claim, which is PRIMARY and has evidence."""
-    quoted_claims = [
+def _require(is_applicable: bool) -> None:
+    if not is_applicable:
+        raise NotApplicableError
+
+
+def _draw(random_source: RandomSource, candidates: Sequence[T]) -> T:
+    """Draw one of the places where a fault can be planted. NotApplicableError if there is none."""
+    _require(bool(candidates))
+    return random_source.choice(candidates)
+
+
+def _draw_two_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> list[Json]:
+    _require(len(mutated_answer.segments) > 1)
+    return random_source.sample(mutated_answer.segments, 2)
+
+
+def _list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]:
+    """The segments with their claims, which are PRIMARY and have evidence."""
+    return [
         (segment, claim)
         for segment in mutated_answer.segments
         if (claim := _find_dominant_row(segment)) and claim["top_evidence"]
     ]
-    return random_source.choice(quoted_claims) if quoted_claims else None
+
+
+def _draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json]:
+    return _draw(random_source, _list_quoted_claims(mutated_answer))
 
 
 def _recompute_totals(mutated_answer: MutatedAnswer) -> bool:
-    """Mixture, counts and the overall type as the segments have them: True, for the end of a planting."""
+    """Mixture, counts and the overall type as the segments have them; whether there is an overall type."""
     for index, segment in enumerate(mutated_answer.segments, 1):
         segment["segment_index"] = index
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
@@ -219,87 +237,74 @@ def _normalise_quote(text: str) -> str:
 # ------------------------------------------------------------------------------------------------ structure
 
 
-def _plant_wrong_segment_count(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_segment_count(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     mutated_answer.answer_json["number_of_segments"] += random_source.choice((-1, 1, 2))
-    return True
 
 
-def _plant_repeated_index(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    if len(mutated_answer.segments) < 2:
-        return False
-    segment, other_segment = random_source.sample(mutated_answer.segments, 2)
+def _plant_repeated_index(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    segment, other_segment = _draw_two_segments(mutated_answer, random_source)
     segment["segment_index"] = other_segment["segment_index"]
-    return True
 
 
-def _plant_page_out_of_range(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_page_out_of_range(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     if random_source.random() < 0.5:
         mutated_answer.segments[-1]["end_page"] += random_source.randint(1, 5)
     else:
         mutated_answer.segments[0]["start_page"] = random_source.choice((0, -1))
-    return True
 
 
-def _plant_reversed_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_reversed_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     segment = random_source.choice(mutated_answer.segments)
     segment["start_page"], segment["end_page"] = (
         segment["end_page"] + random_source.randint(1, 2),
         segment["start_page"],
     )
-    return True
 
 
-def _plant_wrong_page_count(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_page_count(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     random_source.choice(mutated_answer.segments)["segment_page_count"] += random_source.choice((-1, 1, 3))
-    return True
 
 
-def _plant_confidence_out_of_range(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_confidence_out_of_range(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     rows = [
         row for segment in mutated_answer.segments for row in segment["segment_composition"]
     ] + mutated_answer.answer_json["document_mixture"]
     random_source.choice(rows)["confidence"] = random_source.choice((1.01, 1.5, 95.0, -0.1))
-    return True
 
 
-def _plant_negative_share(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    """The sum stays right, so that only the range tells."""
-    rows = random_source.choice(mutated_answer.segments)["segment_composition"]
-    row, other_row = random_source.sample(rows, 2)
-    shift = round(row["segment_share"] + random_source.uniform(0.02, 0.1), 4)
-    row["segment_share"] = round(row["segment_share"] - shift, 4)
-    other_row["segment_share"] = round(other_row["segment_share"] + shift, 4)
-    return True
+def _move_share(row: Json, other_row: Json, share_key: str, shift: float) -> None:
+    """The sum stays right."""
+    row[share_key] = round(row[share_key] - round(shift, 4), 4)
+    other_row[share_key] = round(other_row[share_key] + round(shift, 4), 4)
 
 
-def _list_absent_rows(rows: Sequence[Json], share_key: str) -> list[Json]:
-    return [row for row in rows if row["presence_level"] == _ABSENT and row[share_key] == 0]
+def _draw_rows(mutated_answer: MutatedAnswer, random_source: RandomSource, share_key: str) -> list[Json]:
+    """The rows of the mixture, or of a segment."""
+    table, rows_key = mutated_answer.answer_json, "document_mixture"
+    if share_key == "segment_share":
+        table, rows_key = random_source.choice(mutated_answer.segments), "segment_composition"
+    rows: list[Json] = table[rows_key]
+    return rows
 
 
-def _plant_missing_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    rows = random_source.choice(mutated_answer.segments)["segment_composition"]
-    absent_rows = _list_absent_rows(rows, "segment_share")
-    if absent_rows:
-        rows.remove(random_source.choice(absent_rows))
-    return bool(absent_rows)
+def _plant_negative_share(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    row, other_row = random_source.sample(_draw_rows(mutated_answer, random_source, "segment_share"), 2)
+    _move_share(row, other_row, "segment_share", row["segment_share"] + random_source.uniform(0.02, 0.1))
 
 
-def _plant_missing_mixture_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    rows = mutated_answer.answer_json["document_mixture"]
-    absent_rows = _list_absent_rows(rows, "overall_share")
-    if absent_rows:
-        rows.remove(random_source.choice(absent_rows))
-    return bool(absent_rows)
+def _plant_missing_type(mutated_answer: MutatedAnswer, random_source: RandomSource, *, share_key: str) -> None:
+    rows = _draw_rows(mutated_answer, random_source, share_key)
+    absent_rows = [row for row in rows if row["presence_level"] == _ABSENT and row[share_key] == 0]
+    rows.remove(_draw(random_source, absent_rows))
 
 
-def _plant_repeated_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_repeated_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     rows = random_source.choice(mutated_answer.segments)["segment_composition"]
     row, other_row = random_source.sample(rows, 2)
     row["document_type"] = other_row["document_type"]
-    return True
 
 
-def _plant_wrong_shape(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_shape(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     segment = random_source.choice(mutated_answer.segments)
     row = random_source.choice(segment["segment_composition"])
     match random_source.randrange(5):
@@ -313,54 +318,32 @@ def _plant_wrong_shape(mutated_answer: MutatedAnswer, random_source: RandomSourc
             row["confidence"] = "high"
         case _:
             mutated_answer.answer_json["segments"] = {"1": segment}
-    return True
 
 
-def _scale_shares(rows: Sequence[Json], share_key: str, factor: float) -> bool:
-    for row in rows:
-        row[share_key] = round(row[share_key] * factor, 4)
-    return True
-
-
-def _draw_factor(random_source: RandomSource) -> float:
-    return random_source.choice(
+def _plant_wrong_sum(mutated_answer: MutatedAnswer, random_source: RandomSource, *, share_key: str) -> None:
+    factor = random_source.choice(
         (random_source.uniform(0.91, 0.98), random_source.uniform(1.02, 1.09), random_source.uniform(1.2, 2), 100.0)
     )
+    for row in _draw_rows(mutated_answer, random_source, share_key):
+        row[share_key] = round(row[share_key] * factor, 4)
 
 
-def _plant_wrong_segment_sum(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    return _scale_shares(
-        random_source.choice(mutated_answer.segments)["segment_composition"],
-        "segment_share",
-        _draw_factor(random_source),
-    )
-
-
-def _plant_wrong_mixture_sum(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    return _scale_shares(mutated_answer.answer_json["document_mixture"], "overall_share", _draw_factor(random_source))
-
-
-def _plant_page_overlap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_page_overlap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     neighbours = list(zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False))
-    if not neighbours:
-        return False
-    earlier, later = random_source.choice(neighbours)
+    earlier, later = _draw(random_source, neighbours)
     if random_source.random() < 0.5 and later["start_page"] > 1:
         later["start_page"] -= 1
     else:
         earlier["end_page"] += 1
     for segment in (earlier, later):
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
-    return True
 
 
-def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     long_segments = [
         candidate for candidate in mutated_answer.segments if candidate["end_page"] > candidate["start_page"]
     ]
-    if not long_segments:
-        return False
-    segment = random_source.choice(long_segments)
+    segment = _draw(random_source, long_segments)
     if random_source.random() < 0.5:
         segment["start_page"] += 1
     else:
@@ -368,14 +351,12 @@ def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) 
     segment["segment_page_count"] -= 1
     for row in segment["segment_composition"]:
         row["top_evidence"] = [candidate for candidate in row["top_evidence"] if _is_within_segment(candidate, segment)]
-    return True
 
 
-def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    if len(mutated_answer.segments) < 2:
-        return False
+def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    _require(len(mutated_answer.segments) > 1)
     mutated_answer.segments.remove(random_source.choice(mutated_answer.segments))
-    return _recompute_totals(mutated_answer)
+    _require(_recompute_totals(mutated_answer))
 
 
 def _is_within_segment(evidence: Json, segment: Json) -> bool:
@@ -385,15 +366,12 @@ def _is_within_segment(evidence: Json, segment: Json) -> bool:
 # ------------------------------------------------------------------------------------------------ consistency
 
 
-def _plant_wrong_dominant_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_dominant_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     segment = random_source.choice(mutated_answer.segments)
-    segment["dominant_type"] = random_source.choice(
-        [type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]]
-    )
-    return True
+    segment["dominant_type"] = _draw_other_type(segment, random_source)
 
 
-def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     overall_type = mutated_answer.answer_json["dominant_type_overall"]
     share_by_type = {
         row["document_type"]: row["overall_share"] for row in mutated_answer.answer_json["document_mixture"]
@@ -401,29 +379,21 @@ def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: Rand
     smaller_types = [
         type_name for type_name in _TYPE_NAMES if share_by_type[type_name] < share_by_type[overall_type] - 0.02
     ]
-    if smaller_types:
-        mutated_answer.answer_json["dominant_type_overall"] = random_source.choice(smaller_types)
-    return bool(smaller_types)
+    mutated_answer.answer_json["dominant_type_overall"] = _draw(random_source, smaller_types)
 
 
-def _plant_weak_dominant_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_weak_dominant_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """The dominant type is said to be only mentioned, or not there at all."""
-    claim = _find_dominant_row(random_source.choice(mutated_answer.segments))
-    if claim is None:
-        return False
+    claim = _draw(random_source, list(filter(None, map(_find_dominant_row, mutated_answer.segments))))
     claim["presence_level"] = random_source.choice([level.value for level in PresenceLevel if level.value != _PRIMARY])
-    return True
 
 
-def _plant_denied_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_denied_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     primary_rows = [row for row in mutated_answer.answer_json["document_mixture"] if row["presence_level"] == _PRIMARY]
-    if not primary_rows:
-        return False
-    random_source.choice(primary_rows)["presence_level"] = _ABSENT
-    return True
+    _draw(random_source, primary_rows)["presence_level"] = _ABSENT
 
 
-def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     levels_by_type = {row["document_type"]: set[str]() for row in mutated_answer.answer_json["document_mixture"]}
     for segment in mutated_answer.segments:
         for row in segment["segment_composition"]:
@@ -433,29 +403,20 @@ def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: Rand
         for row in mutated_answer.answer_json["document_mixture"]
         if levels_by_type[row["document_type"]] == {_ABSENT}
     ]
-    if not absent_rows:
-        return False
-    random_source.choice(absent_rows)["presence_level"] = _PRIMARY
-    return True
+    _draw(random_source, absent_rows)["presence_level"] = _PRIMARY
 
 
-def _plant_wrong_mixture(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_mixture(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """Some of the largest share goes to another type, so that the largest stays the largest."""
     rows = sorted(mutated_answer.answer_json["document_mixture"], key=lambda row: -row["overall_share"])
     max_shift = (rows[0]["overall_share"] - rows[1]["overall_share"]) / 2 - 0.02
-    if max_shift < 0.07:
-        return False
-    shift = round(random_source.uniform(0.07, max_shift), 4)
-    other_row = random_source.choice(rows[1:])
-    rows[0]["overall_share"] = round(rows[0]["overall_share"] - shift, 4)
-    other_row["overall_share"] = round(other_row["overall_share"] + shift, 4)
-    return True
+    _require(max_shift >= 0.07)
+    _move_share(rows[0], random_source.choice(rows[1:]), "overall_share", random_source.uniform(0.07, max_shift))
 
 
-def _plant_cannot_tell(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_cannot_tell(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     target = random_source.choice([mutated_answer.answer_json, *mutated_answer.segments])
     target["dominant_type_overall" if target is mutated_answer.answer_json else "dominant_type"] = None
-    return True
 
 
 # ------------------------------------------------------------------------------------------------ labels and boundaries
@@ -465,43 +426,37 @@ def _draw_other_type(segment: Json, random_source: RandomSource) -> str:
     return random_source.choice([type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]])
 
 
-def _plant_wrong_label(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_label(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """One segment of several; the document's only one is the next row's."""
-    if len(mutated_answer.segments) < 2:
-        return False
+    _require(len(mutated_answer.segments) > 1)
     segment = random_source.choice(mutated_answer.segments)
     _relabel_segment(segment, _draw_other_type(segment, random_source))
-    return _recompute_totals(mutated_answer)
+    _require(_recompute_totals(mutated_answer))
 
 
-def _plant_wrong_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_wrong_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     used_types = [candidate["dominant_type"] for candidate in mutated_answer.segments]
     unused_types = [type_name for type_name in _TYPE_NAMES if type_name not in used_types]
-    if not unused_types:
-        return False
-    type_name = random_source.choice(unused_types)
+    type_name = _draw(random_source, unused_types)
     for segment in mutated_answer.segments:
         _relabel_segment(segment, type_name)
-    return _recompute_totals(mutated_answer)
+    _require(_recompute_totals(mutated_answer))
 
 
-def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """Two documents of a packet are called by each other's type."""
     pairs = [
         (earlier, later)
         for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False)
         if earlier["dominant_type"] != later["dominant_type"]
     ]
-    if not pairs:
-        return False
-    earlier, later = random_source.choice(pairs)
-    old_types = earlier["dominant_type"], later["dominant_type"]
-    _relabel_segment(earlier, old_types[1])
-    _relabel_segment(later, old_types[0])
-    return _recompute_totals(mutated_answer)
+    earlier, later = _draw(random_source, pairs)
+    for segment, type_name in ((earlier, later["dominant_type"]), (later, earlier["dominant_type"])):
+        _relabel_segment(segment, type_name)
+    _require(_recompute_totals(mutated_answer))
 
 
-def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> bool:
+def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> None:
     """A boundary moved by so many pages; what the shorter document had quoted from them is gone with them."""
     moves: list[tuple[Json, Json, int]] = []
     for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False):
@@ -521,92 +476,79 @@ def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSo
         ):
             for row in shorter["segment_composition"]:
                 row["top_evidence"] = evidence_by_type[row["document_type"]]
-            return _recompute_totals(mutated_answer)
+            _require(_recompute_totals(mutated_answer))
+            return
         earlier["end_page"] -= step
         later["start_page"] -= step
-    return False
+    raise NotApplicableError
 
 
-def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """Two documents taken for one: the longer one, or the first."""
-    if len(mutated_answer.segments) < 2:
-        return False
+    _require(len(mutated_answer.segments) > 1)
     index = random_source.randrange(len(mutated_answer.segments) - 1)
     earlier, later = mutated_answer.segments[index : index + 2]
     longer = later if later["segment_page_count"] > earlier["segment_page_count"] else earlier
     merged_segment = longer | {"start_page": earlier["start_page"], "end_page": later["end_page"]}
     mutated_answer.segments[index : index + 2] = [merged_segment]
-    return _recompute_totals(mutated_answer)
+    _require(_recompute_totals(mutated_answer))
 
 
 # ------------------------------------------------------------------------------------------------ evidence
 
 
-def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """High confidence, and nothing is quoted."""
-    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
-    if quoted_claim is None:
-        return False
-    quoted_claim[1].update(top_evidence=[], confidence=0.97)
-    return True
+    _, claim = _draw_quoted_claim(mutated_answer, random_source)
+    claim.update(top_evidence=[], confidence=0.97)
 
 
-def _plant_unquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_unquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     rows = [
         row
         for segment in mutated_answer.segments
         for row in segment["segment_composition"]
         if row["presence_level"] == _ABSENT
     ]
-    if not rows:
-        return False
-    row = random_source.choice(rows)
+    row = _draw(random_source, rows)
     row.update(presence_level=_PRIMARY, confidence=0.8, top_evidence=[])
     _recompute_totals(mutated_answer)
-    return True
 
 
-def _plant_misquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_misquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """A second type is called PRIMARY, by a quote of the first."""
-    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
-    if quoted_claim is None:
-        return False
-    segment, claim = quoted_claim
+    segment, claim = _draw_quoted_claim(mutated_answer, random_source)
     absent_rows = [row for row in segment["segment_composition"] if row["presence_level"] == _ABSENT]
-    if not absent_rows:
-        return False
-    random_source.choice(absent_rows).update(
+    _draw(random_source, absent_rows).update(
         presence_level=_PRIMARY,
         confidence=0.9,
         top_evidence=[random_source.choice(claim["top_evidence"]) | {"anchors_found": []}],
     )
     _recompute_totals(mutated_answer)
-    return True
 
 
-def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: Kind) -> bool:
-    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
-    if quoted_claim is None:
-        return False
-    segment, claim = quoted_claim
-    altered_quotes = [
-        candidate
-        for candidate in mutated_answer.clean_answer.altered_quotes.get(kind, ())
-        if segment["start_page"] <= candidate.page <= segment["end_page"]
-    ]
-    if not altered_quotes:
-        return False
-    altered_quote = random_source.choice(altered_quotes)
-    evidence_index = random_source.randrange(len(claim["top_evidence"]))
-    claim["top_evidence"][evidence_index] = {
-        "snippet": altered_quote.quote,
-        "page": altered_quote.page,
-        "anchors_found": [],
-    }
-    return True
+def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: str) -> None:
+    segment, claim = _draw_quoted_claim(mutated_answer, random_source)
+    altered_quote = mutated_answer.clean_answer.quotable_text.draw_altered_quote(
+        kind, segment["start_page"], segment["end_page"], random_source
+    )
+    if altered_quote is None:
+        raise NotApplicableError
+    _replace_quote(claim, altered_quote.text, altered_quote.page, random_source)
 
 
-def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_invented_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    segment, claim = _draw_quoted_claim(mutated_answer, random_source)
+    page_number = random_source.randint(segment["start_page"], segment["end_page"])
+    _replace_quote(claim, _draw_text("invented_quotes", random_source), page_number, random_source)
+
+
+def _replace_quote(claim: Json, text: str, page_number: int, random_source: RandomSource) -> None:
+    quote_index = random_source.randrange(len(claim["top_evidence"]))
+    claim["top_evidence"][quote_index] = {"snippet": text, "page": page_number, "anchors_found": []}
+
+
+def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """Claimed for another page of the same segment, on which it does not stand."""
     moves = [
         (quote, page.page_num)
@@ -618,11 +560,8 @@ def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSourc
         and page.status.is_readable
         and _normalise_quote(quote["snippet"]) not in _extract_nearby_text(mutated_answer, page)
     ]
-    if not moves:
-        return False
-    quote, page = random_source.choice(moves)
+    quote, page = _draw(random_source, moves)
     quote.update(page=page, anchors_found=[])
-    return True
 
 
 def _extract_nearby_text(mutated_answer: MutatedAnswer, page: Page) -> str:
@@ -632,82 +571,65 @@ def _extract_nearby_text(mutated_answer: MutatedAnswer, page: Page) -> str:
     )
 
 
-def _plant_quote_of_other_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    if len(mutated_answer.segments) < 2:
-        return False
-    segment, other_segment = random_source.sample(mutated_answer.segments, 2)
-    claim, other_claim = _find_dominant_row(segment), _find_dominant_row(other_segment)
-    if not claim or not other_claim or not claim["top_evidence"] or not other_claim["top_evidence"]:
-        return False
+def _plant_quote_of_other_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    quoted_claims = _list_quoted_claims(mutated_answer)
+    _require(len(quoted_claims) > 1)
+    (_, claim), (_, other_claim) = random_source.sample(quoted_claims, 2)
     claim["top_evidence"][0] = random_source.choice(other_claim["top_evidence"])
-    return True
 
 
-def _plant_quote_outside_file(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
-    if quoted_claim is None:
-        return False
-    random_source.choice(quoted_claim[1]["top_evidence"])["page"] = random_source.choice(
+def _plant_quote_outside_file(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    _, claim = _draw_quoted_claim(mutated_answer, random_source)
+    random_source.choice(claim["top_evidence"])["page"] = random_source.choice(
         (0, mutated_answer.bundle.total_pages + random_source.randint(1, 4))
     )
-    return True
 
 
-def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
-    if quoted_claim is None:
-        return False
-    quote = random_source.choice(quoted_claim[1]["top_evidence"])
+def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    _, claim = _draw_quoted_claim(mutated_answer, random_source)
+    quote = random_source.choice(claim["top_evidence"])
     anchor = _draw_text("anchors", random_source)
     quote["anchors_found"].append(anchor)
-    return _normalise_quote(anchor) not in _normalise_quote(mutated_answer.bundle.page(quote["page"]).text)
+    _require(_normalise_quote(anchor) not in _normalise_quote(mutated_answer.bundle.page(quote["page"]).text))
 
 
 def _plant_replaced_evidence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_furniture: bool = False
-) -> bool:
+) -> None:
     """All evidence of a segment's type is a line that the page now has: a reference, a courtesy, a header."""
-    quoted_claim = _draw_quoted_claim(mutated_answer, random_source)
-    if quoted_claim is None:
-        return False
-    segment, claim = quoted_claim
+    segment, claim = _draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     text = _draw_text(text_key, random_source)
-    if not mutated_answer.bundle.page(page_number).status.is_readable:
-        return False
+    _require(mutated_answer.bundle.page(page_number).status.is_readable)
     mutated_answer.bundle = _add_block(
         mutated_answer.bundle, page_number, text, is_first=is_furniture, is_furniture=is_furniture
     )
     claim.update(top_evidence=[{"snippet": text, "page": page_number, "anchors_found": []}], confidence=0.9)
-    return True
 
 
 # ------------------------------------------------------------------------------------------------ traps
 
 
-def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
+def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """A routine laboratory among the vendors of what is called a genomic report."""
-    if not any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments):
-        return False
+    _require(any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments))
     mutated_answer.answer_json["vendor_signals"].append(random_source.choice(load_fault_texts()["vendors"]))
-    return True
 
 
-def _plant_unnamed_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    """Its letterhead stands on the page, and the vendors leave it out."""
-    genomic_segments = [segment for segment in mutated_answer.segments if segment["dominant_type"] == _GENOMIC_TYPE]
-    if not genomic_segments:
-        return False
-    page_number = random_source.choice(genomic_segments)["start_page"]
+def _plant_first_line(
+    mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, segment_types: Sequence[str]
+) -> None:
+    """A line on top of a document of one of these types: a letterhead, or words of an order or cover sheet."""
+    segments = [segment for segment in mutated_answer.segments if segment["dominant_type"] in segment_types]
+    page_number = _draw(random_source, segments)["start_page"]
     mutated_answer.bundle = _add_block(
-        mutated_answer.bundle, page_number, _draw_text("letterheads", random_source), is_first=True
+        mutated_answer.bundle, page_number, _draw_text(text_key, random_source), is_first=True
     )
-    return True
 
 
 def _plant_mislabelled_page(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, claimable_types: Sequence[str]
-) -> bool:
+) -> None:
     """One more page behind the last, claimed as a document of a type that it is not."""
     page_template: Mapping[str, Any] = random_source.choice(load_fault_texts()[text_key])
     page_number = mutated_answer.bundle.total_pages + 1
@@ -727,7 +649,6 @@ def _plant_mislabelled_page(
     )
     mutated_answer.segments.append(_build_segment(claimed_type, page_number, evidence).model_dump(mode="json"))
     _recompute_totals(mutated_answer)
-    return True
 
 
 def _build_segment(claimed_type: str, page_number: int, evidence: tuple[Evidence, ...]) -> Segment:
@@ -751,57 +672,20 @@ def _build_segment(claimed_type: str, page_number: int, evidence: tuple[Evidence
     )
 
 
-def _plant_administrative_line(mutated_answer: MutatedAnswer, random_source: RandomSource) -> bool:
-    """A line of an order or cover sheet on a page that is claimed as a report."""
-    report_segments = [candidate for candidate in mutated_answer.segments if candidate["dominant_type"] in REPORT_TYPES]
-    if not report_segments:
-        return False
-    segment = random_source.choice(report_segments)
-    page_number = random_source.randint(segment["start_page"], segment["end_page"])
-    mutated_answer.bundle = _add_block(
-        mutated_answer.bundle, page_number, _draw_text("administrative_lines", random_source), is_first=True
-    )
-    return True
-
-
 def _plant_extra_text(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_hidden: bool
-) -> bool:
+) -> None:
     readable_pages = [page.page_num for page in mutated_answer.bundle.pages if page.status.is_readable]
     text = _draw_text(text_key, random_source)
     mutated_answer.bundle = _add_block(
         mutated_answer.bundle, random_source.choice(readable_pages), text, is_hidden=is_hidden
     )
-    return True
 
 
 # ------------------------------------------------------------------------------------------------ the table
 
 
 _REPORT_TYPE_NAMES = tuple(kind.value for kind in REPORT_TYPES)
-_ALTERATION_NAMES = {
-    Kind.DIGIT: "a digit",
-    Kind.DECIMAL: "a decimal point",
-    Kind.SIGN: "a sign",
-    Kind.DATE: "a date",
-    Kind.UNIT: "a unit",
-    Kind.NUMBER_WORD: "a number in words",
-    Kind.COMPARATOR: "a comparator",
-    Kind.NEGATION: "a negation",
-    Kind.NEGATION_CUT: "a negation cut off",
-    Kind.MODAL: "a degree of certainty",
-    Kind.LATERALITY: "a side",
-    Kind.POLARITY: "positive and negative",
-    Kind.PATHOGENICITY: "a pathogenicity",
-    Kind.GENE: "a gene",
-    Kind.VARIANT: "a variant",
-    Kind.NAME: "a name",
-    Kind.CONTENT_WORD: "a word",
-    Kind.INSERTED_WORD: "a word put in",
-    Kind.DELETED_WORD: "a word left out",
-    Kind.SWAPPED: "two words exchanged",
-    Kind.SPLICED: "two sentences joined",
-}
 
 # fmt: off
 FAULTS: tuple[MutationOperator, ...] = (
@@ -812,12 +696,12 @@ FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("page-count", "segment_page_count is wrong", ("V1",), "structural", _plant_wrong_page_count),
     MutationOperator("confidence-range", "a confidence is not between 0 and 1", ("V1",), "structural", _plant_confidence_out_of_range),
     MutationOperator("share-range", "a share is below 0, the sum right", ("V1",), "structural", _plant_negative_share),
-    MutationOperator("type-missing", "a type is missing in a segment", ("V1",), "structural", _plant_missing_type),
-    MutationOperator("type-missing-mixture", "a type is missing in the mixture", ("V1",), "structural", _plant_missing_mixture_type),
+    MutationOperator("type-missing", "a type is missing in a segment", ("V1",), "structural", partial(_plant_missing_type, share_key="segment_share")),
+    MutationOperator("type-missing-mixture", "a type is missing in the mixture", ("V1",), "structural", partial(_plant_missing_type, share_key="overall_share")),
     MutationOperator("type-twice", "a segment names a type twice", ("V1",), "structural", _plant_repeated_type),
     MutationOperator("shape", "a field is missing or of the wrong kind", ("V1",), "structural", _plant_wrong_shape),
-    MutationOperator("segment-share-sum", "the shares of a segment do not sum to 1", ("V2",), "structural", _plant_wrong_segment_sum),
-    MutationOperator("mixture-share-sum", "the shares of the mixture do not sum to 1", ("V2",), "structural", _plant_wrong_mixture_sum),
+    MutationOperator("segment-share-sum", "the shares of a segment do not sum to 1", ("V2",), "structural", partial(_plant_wrong_sum, share_key="segment_share")),
+    MutationOperator("mixture-share-sum", "the shares of the mixture do not sum to 1", ("V2",), "structural", partial(_plant_wrong_sum, share_key="overall_share")),
     MutationOperator("page-overlap", "two segments claim one page", ("V2",), "structural", _plant_page_overlap),
     MutationOperator("page-gap", "a page belongs to no segment", ("V2",), "structural", _plant_page_gap),
     MutationOperator("segment-dropped", "a whole document of the packet is left out", ("V2",), "structural", _plant_dropped_segment),
@@ -832,10 +716,10 @@ FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("presence-no-evidence", "a second type is PRIMARY, nothing quoted", ("V1", "V4"), "structural", _plant_unquoted_presence),
     MutationOperator("evidence-outside-file", "evidence on a page that the document has not", ("V4",), "structural", _plant_quote_outside_file),
     MutationOperator("evidence-outside-segment", "evidence from another segment", ("V4",), "structural", _plant_quote_of_other_segment),
-    MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", partial(_plant_altered_quote, kind=Kind.FABRICATED)),
+    MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", _plant_invented_quote),
     MutationOperator("quote-moved", "a quote claimed for another page", ("V4",), "quote", _plant_moved_quote),
     MutationOperator("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _plant_invented_anchor),
-    *(MutationOperator(f"quote-{kind.value.replace('_', '-')}", f"a quote altered: {what}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, what in _ALTERATION_NAMES.items()),
+    *(MutationOperator(f"quote-{kind}", f"a quote altered: {row['description']}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, row in load_quote_faults().items()),
     MutationOperator("label", "one document of a packet is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_label),
     MutationOperator("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_labels),
     MutationOperator("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),
@@ -848,8 +732,8 @@ FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="courtesies")),
     MutationOperator("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_plant_replaced_evidence, text_key="headers", is_furniture=True)),
     MutationOperator("trap-vendor", "a routine laboratory as vendor of a genomic report", ("V3",), "structural", _plant_routine_vendor),
-    MutationOperator("trap-letterhead", "its letterhead on the page, left out of the vendors", ("V3",), "semantic", _plant_unnamed_vendor),
-    MutationOperator("trap-keyword", "administrative words on a page claimed as a report", ("V3",), "structural", _plant_administrative_line),
+    MutationOperator("trap-letterhead", "its letterhead on the page, left out of the vendors", ("V3",), "semantic", partial(_plant_first_line, text_key="letterheads", segment_types=(_GENOMIC_TYPE,))),
+    MutationOperator("trap-keyword", "administrative words on a page claimed as a report", ("V3",), "structural", partial(_plant_first_line, text_key="administrative_lines", segment_types=_REPORT_TYPE_NAMES)),
     MutationOperator("trap-form", "a form, order or cover sheet claimed as a report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="forms", claimable_types=_REPORT_TYPE_NAMES)),
     MutationOperator("trap-panel", "a routine panel claimed as a genomic report", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="panels", claimable_types=(_GENOMIC_TYPE,))),
     MutationOperator("trap-boilerplate", "a laboratory's words about its method claimed as a result", ("V2", "V3", "V4"), "semantic", partial(_plant_mislabelled_page, text_key="boilerplates", claimable_types=(_GENOMIC_TYPE,))),

@@ -16,6 +16,7 @@ from evalkit.classification.schema import Segment
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.errors import StoreError
 from evalkit.pipeline.sample_draws import read_draw_probabilities
+from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED_PREFIX, GroundTruth, is_simulated, list_revisions
 from evalkit.review.packet import get_base_case_id
 from evalkit.store import (
@@ -126,7 +127,7 @@ class FolderGroundTruth:
     problems: tuple[str, ...]
     """A sentence for each file that could not be read; it names the file and quotes nothing of it."""
     reviewers: frozenset[str]
-    """Everybody who has reviewed any case of the folder, with or without ground truth; seeded cases apart."""
+    """Everybody who has reviewed any case of the folder, with or without ground truth; attention checks apart."""
 
 
 def load_ground_truth(output: Path | str, level: TableLevel = "document", *, silver: bool = False) -> pd.DataFrame:
@@ -204,7 +205,7 @@ def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping
 
 
 def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Case, reviewer and outcome of every review in the folder but those of seeded cases."""
+    """Case, reviewer and outcome of every review in the folder but those of attention checks."""
     for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
         try:
             file_names = [review_file_name(case_id, revision) for revision in list_revisions(output_folder, case_id)]
@@ -216,7 +217,7 @@ def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -
             except StoreError as error:
                 problems.append(error.message)
                 continue
-            if stored_review.get("seeded") is True:  # it says nothing about a document
+            if is_attention_check_review(stored_review):
                 continue
             reviewer, outcome = stored_review.get("reviewer"), stored_review.get("outcome")
             if isinstance(reviewer, str) and isinstance(outcome, str):

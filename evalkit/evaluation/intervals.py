@@ -7,12 +7,13 @@ looked at is never taken for right.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.special import betaincinv, ndtr, stdtrit
 
 RowNumbers: TypeAlias = npt.NDArray[np.intp]
@@ -93,19 +94,11 @@ def count_audits_needed(max_error_rate: float, errors: int = 0, confidence_level
         raise ValueError(
             f"a rate of {max_error_rate}: it must be above 0 and up to 1, because no number of audits shows 0"
         )
-    if bound_error_rate(errors, errors, confidence_level) <= max_error_rate:
-        return errors
-    too_few, enough = errors, max(1, 2 * errors)
-    while bound_error_rate(errors, enough, confidence_level) > max_error_rate:
-        too_few, enough = enough, 2 * enough
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (
-            (too_few, middle)
-            if bound_error_rate(errors, middle, confidence_level) <= max_error_rate
-            else (middle, enough)
-        )
-    return enough
+    return errors + bisect_left(
+        range(errors, sys.maxsize),
+        True,
+        key=lambda trials: bound_error_rate(errors, trials, confidence_level) <= max_error_rate,
+    )
 
 
 def bootstrap_estimate(
@@ -115,7 +108,6 @@ def bootstrap_estimate(
     seed: int,
     repeats: int = 1000,
     confidence_level: float = 0.95,
-    groups: Sequence[Hashable] | None = None,
     weights: Sequence[float] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
@@ -129,8 +121,6 @@ def bootstrap_estimate(
         seed: the same seed gives the same interval.
         repeats: how many resamples.
         confidence_level: how often the interval holds the truth.
-        groups: one per row, such as its document. Rows of one group resemble each other, so that whole groups are
-            drawn; the number of groups is then the number of observations.
         weights: one per row: how many of the population it stands for (1 / its inclusion probability, at least 1).
             Each drawn row is handed to ``statistic`` as often, so that the statistic needs no weights of its own.
         bounds: the worst and the best that the statistic can be.
@@ -156,12 +146,10 @@ def bootstrap_estimate(
     if row_weights.min() < 1 - _ROUNDING_TOLERANCE:
         raise ValueError(f"a weight of {row_weights.min()}: a row stands at least for itself")
 
-    group_members = _group_rows(row_count, groups)
-    group_count = len(group_members.sizes)
     row_copies = row_weights * min(
         1.0, max(_MAX_ROW_COPIES, 4 * row_count) / row_weights.sum()
     )  # in proportion, where there would be millions
-    value = statistic(_copy_drawn_rows(group_members, np.arange(group_count), row_copies, weights is not None))
+    value = statistic(_copy_drawn_rows(np.arange(row_count), row_copies))
     if math.isnan(value):
         return Estimate(None, worst, best, 0, "bootstrap")
     if not worst - _ROUNDING_TOLERANCE <= value <= best + _ROUNDING_TOLERANCE:
@@ -169,16 +157,9 @@ def bootstrap_estimate(
 
     generator = np.random.default_rng(seed)
     resampled_values = [
-        statistic(
-            _copy_drawn_rows(
-                group_members, generator.integers(group_count, size=group_count), row_copies, weights is not None
-            )
-        )
-        for _ in range(repeats)
+        statistic(_copy_drawn_rows(generator.integers(row_count, size=row_count), row_copies)) for _ in range(repeats)
     ]
-    effective_size = _compute_effective_size(
-        np.add.reduceat(row_weights[group_members.order], group_members.starts) / group_members.sizes
-    )
+    effective_size = _compute_effective_size(row_weights)
     tail_probability = (1 - confidence_level) / 2
     expanded_tail = _expand_tail(tail_probability, max(effective_size, 2))
     low, high = np.nanquantile([value, *resampled_values], [expanded_tail, 1 - expanded_tail], method="weibull")
@@ -195,35 +176,10 @@ def _expand_tail(tail_probability: float, sample_size: float) -> float:
     return float(ndtr(math.sqrt(sample_size / (sample_size - 1)) * stdtrit(sample_size - 1, tail_probability)))
 
 
-class _GroupMembers(NamedTuple):
-    """The rows of each group: those of group i are ``order[starts[i] : starts[i] + sizes[i]]``."""
-
-    order: RowNumbers
-    starts: RowNumbers
-    sizes: RowNumbers
-
-
-def _group_rows(row_count: int, groups: Sequence[Hashable] | None) -> _GroupMembers:
-    if groups is None:
-        return _GroupMembers(np.arange(row_count), np.arange(row_count), np.ones(row_count, dtype=np.intp))
-    if len(groups) != row_count:
-        raise ValueError(f"{len(groups)} groups for {row_count} rows")
-    group_codes = pd.factorize(pd.Series(list(groups), dtype=object))[0]
-    sizes = np.bincount(group_codes)
-    return _GroupMembers(np.argsort(group_codes, kind="stable"), np.cumsum(sizes) - sizes, sizes)
-
-
-def _copy_drawn_rows(
-    group_members: _GroupMembers, drawn_groups: RowNumbers, row_copies: FloatArray, is_weighted: bool
-) -> RowNumbers:
-    """The rows of the groups that were drawn, each as often as it weighs; fractions are carried to the next row."""
-    drawn_sizes = group_members.sizes[drawn_groups]
-    offsets = np.arange(drawn_sizes.sum()) - np.repeat(np.cumsum(drawn_sizes) - drawn_sizes, drawn_sizes)
-    rows: RowNumbers = group_members.order[np.repeat(group_members.starts[drawn_groups], drawn_sizes) + offsets]
-    if not is_weighted:
-        return rows
-    copy_ends: RowNumbers = np.rint(np.cumsum(row_copies[rows])).astype(np.intp)
-    return np.repeat(rows, np.diff(copy_ends, prepend=0))
+def _copy_drawn_rows(drawn_rows: RowNumbers, row_copies: FloatArray) -> RowNumbers:
+    """The rows that were drawn, each as often as it weighs; fractions are carried to the next row."""
+    copy_ends: RowNumbers = np.rint(np.cumsum(row_copies[drawn_rows])).astype(np.intp)
+    return np.repeat(drawn_rows, np.diff(copy_ends, prepend=0))
 
 
 def _compute_effective_size(weights: FloatArray) -> float:

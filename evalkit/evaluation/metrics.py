@@ -157,25 +157,25 @@ class DetectionScores(NamedTuple):
     precision: float
     recall: float
     f1: float
-    true_positives: int
-    false_positives: int
-    false_negatives: int
+    true_positives: float
+    false_positives: float
+    false_negatives: float
 
 
-class PanopticQuality(NamedTuple):
-    """How well segments were found (recognition) and how well those found fit (segmentation), 0 to 1."""
+class SegmentMatches(NamedTuple):
+    """Segments that were found, and how well they fit; the sums over many documents as well."""
 
-    panoptic_quality: float
-    """``sq * rq``."""
-    segmentation_quality: float
-    """Mean overlap (IoU) of matched segments."""
-    recognition_quality: float
-    """F1 of segments."""
     overlap_sum: float
-    """Sum of the matched segments' IoU."""
-    true_positives: int
-    false_positives: int
-    false_negatives: int
+    """Of the found ones' IoU."""
+    true_positives: float
+    false_positives: float
+    false_negatives: float
+
+    @property
+    def panoptic_quality(self) -> float:
+        """The mean IoU of the found ones, times their F1; 1 where there is nothing to find or to invent."""
+        f1 = _compute_detection_scores(self.true_positives, self.false_positives, self.false_negatives).f1
+        return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
 
 
 def merge_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
@@ -265,9 +265,9 @@ def pool_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
     )
 
 
-def compute_panoptic_quality(
+def match_segments(
     truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool = False
-) -> PanopticQuality:
+) -> SegmentMatches:
     """How well the predicted segments are the true ones, in one number for finding and fitting them.
 
     A predicted segment is found when more than half of the pages in either are in both (IoU > 0.5) and, where
@@ -279,11 +279,11 @@ def compute_panoptic_quality(
 
     Pages 1–4 and 5–6, cut at 4: 1–3 has IoU 3/4 with 1–4, and 4–6 has 2/3 with 5–6. Both are found, and fit by 17/24.
 
-    >>> found = compute_panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")])
-    >>> round(found.panoptic_quality, 4), round(found.segmentation_quality, 4), found.recognition_quality
-    (0.7083, 0.7083, 1.0)
-    >>> compute_panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], compare_types=True)
-    PanopticQuality(panoptic_quality=0.375, segmentation_quality=0.75, recognition_quality=0.5, overlap_sum=0.75, true_positives=1, false_positives=1, false_negatives=1)
+    >>> found = match_segments([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")])
+    >>> round(found.panoptic_quality, 4), found.true_positives
+    (0.7083, 2)
+    >>> match_segments([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], compare_types=True).panoptic_quality
+    0.375
     """
     true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
     overlaps = np.array(
@@ -294,21 +294,11 @@ def compute_panoptic_quality(
     ).reshape(len(true_segments), len(predicted_segments))
     matched_overlaps = overlaps[linear_sum_assignment(overlaps, maximize=True)]
     matched_overlaps = matched_overlaps[matched_overlaps > 0]
-    return _compute_quality(
+    return SegmentMatches(
         float(matched_overlaps.sum()),
         len(matched_overlaps),
         len(predicted_segments) - len(matched_overlaps),
         len(true_segments) - len(matched_overlaps),
-    )
-
-
-def pool_panoptic_quality(qualities: Iterable[PanopticQuality]) -> PanopticQuality:
-    """The quality of many documents together, from the sums of their counts: each segment weighs the same."""
-    counts = [quality[3:] for quality in qualities]
-    return (
-        _compute_quality(*(sum(count_column) for count_column in zip(*counts, strict=True)))
-        if counts
-        else _compute_quality(0.0, 0, 0, 0)
     )
 
 
@@ -366,7 +356,7 @@ def _compute_matching_iou(true_span: PageSpan, predicted_span: PageSpan, compare
     return shared_pages / all_pages if 2 * shared_pages > all_pages else 0.0
 
 
-def _compute_detection_scores(true_positives: int, false_positives: int, false_negatives: int) -> DetectionScores:
+def _compute_detection_scores(true_positives: float, false_positives: float, false_negatives: float) -> DetectionScores:
     """Where nothing was said or nothing is there, what could not be wrong is 1."""
     predicted_count, true_count = true_positives + false_positives, true_positives + false_negatives
     if not predicted_count and not true_count:
@@ -377,22 +367,6 @@ def _compute_detection_scores(true_positives: int, false_positives: int, false_n
         precision,
         recall,
         2 * true_positives / (predicted_count + true_count),
-        true_positives,
-        false_positives,
-        false_negatives,
-    )
-
-
-def _compute_quality(
-    overlap_sum: float, true_positives: int, false_positives: int, false_negatives: int
-) -> PanopticQuality:
-    recognition_quality = _compute_detection_scores(true_positives, false_positives, false_negatives).f1
-    segmentation_quality = overlap_sum / true_positives if true_positives else recognition_quality
-    return PanopticQuality(
-        segmentation_quality * recognition_quality,
-        segmentation_quality,
-        recognition_quality,
-        overlap_sum,
         true_positives,
         false_positives,
         false_negatives,

@@ -19,6 +19,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,14 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import DocumentError, StoreError, UsageError
-from evalkit.evaluation.faults import FAULT_BY_ID, FAULTS, CleanAnswer, MutatedAnswer, MutationOperator
+from evalkit.evaluation.faults import (
+    FAULT_BY_ID,
+    FAULTS,
+    CleanAnswer,
+    MutatedAnswer,
+    MutationOperator,
+    NotApplicableError,
+)
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.issue import Issue, IssueSeverity
@@ -64,10 +72,6 @@ _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
 KIND_COLUMNS = (
     *("kind", "what", "nature", "seen_by", "n", "caught", "share", "low", "high"),
     *("escalated", "undone", "repaired_otherwise", "missed", "unanswered", "caught_by", "caught_by_other", "skipped"),
-)
-CASE_COLUMNS = (
-    *("doc_id", "kind", "nature", "place", "caught", "caught_by_other", "outcome", "severity", "agents", "codes"),
-    *("decision", "decision_rule", "unanswered"),
 )
 
 
@@ -164,12 +168,6 @@ class MutationTestReport:
             for kind in FAULT_BY_ID
             if kind in cases_by_kind or kind in self.skipped_counts
         ]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case, columns as the fields of :class:`MutationCase`."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(case) for case in self.cases], columns=list(CASE_COLUMNS))
 
     def to_json(self) -> dict[str, Any]:
         """All of it, for a program."""
@@ -543,7 +541,8 @@ def _plant_fault(
 ) -> MutatedAnswer | None:
     for _ in range(_MAX_PLANTING_ATTEMPTS):
         mutated_answer = MutatedAnswer.from_clean_answer(clean_answer)
-        if operator.plant(mutated_answer, random_source):
+        with suppress(NotApplicableError):
+            operator.plant(mutated_answer, random_source)
             return mutated_answer
     return None
 

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scipy.stats import binomtest
+
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 
 _MIN_DISCORDANT_COUNT = 6
 """Discordant documents below which no outcome can have a p-value under 0.05: 2 · 0.5⁵ is 0.0625."""
-_NORMAL_QUANTILE = 1.959963984540054
-"""97.5 % of a standard normal distribution lie below."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,6 @@ def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> P
     >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.verdict
     (0.012939, [0.2, 0.0569, 0.3404], 'B is right more often')
     """
-    from scipy.stats import binomtest
-
     counts_by_correctness = Counter((bool(a), bool(b)) for a, b in correctness_pairs)
     both_right, neither_right = counts_by_correctness[True, True], counts_by_correctness[False, False]
     only_a_right, only_b_right = counts_by_correctness[True, False], counts_by_correctness[False, True]
@@ -117,8 +115,8 @@ def _estimate_accuracy_difference(
     right_count_1, right_count_2 = both_right + only_first_right, both_right + only_second_right
     share_1, share_2 = right_count_1 / document_count, right_count_2 / document_count
     (low_1, high_1), (low_2, high_2) = (
-        _compute_wilson_interval(right_count_1, document_count),
-        _compute_wilson_interval(right_count_2, document_count),
+        binomtest(right_count, document_count).proportion_ci(method="wilson")
+        for right_count in (right_count_1, right_count_2)
     )
     association = both_right * neither_right - only_first_right * only_second_right
     spread = math.sqrt(
@@ -140,14 +138,6 @@ def _estimate_accuracy_difference(
         document_count,
         "Newcombe",
     )
-
-
-def _compute_wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Both ends of a share's interval. Source: Wilson, Journal of the American Statistical Association 22 (1927)."""
-    centre = 2 * successes + _NORMAL_QUANTILE**2
-    half_width = _NORMAL_QUANTILE * math.sqrt(_NORMAL_QUANTILE**2 + 4 * successes * (trials - successes) / trials)
-    denominator = 2 * (trials + _NORMAL_QUANTILE**2)
-    return (centre - half_width) / denominator, (centre + half_width) / denominator
 
 
 def estimate_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> OverallAccuracy:

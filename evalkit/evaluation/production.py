@@ -22,7 +22,6 @@ DIFFERENCE_COLUMNS = (
     *("decision", "pages", "standing", "simulated"),
 )
 EVIDENCE_COLUMNS = ("page", "type", "snippet", "anchors")
-CONFUSION_COLUMNS = ("truth", "production", "reviewed_only", "estimated", "low", "high", "documents", "simulated")
 _ESTIMATE_SUFFIXES = ("", "_low", "_high", "_n")
 CLASS_COLUMNS = (
     *("type", "is_foreign", "true_reviewed", "said", "said_reviewed"),
@@ -90,47 +89,6 @@ def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
         for quote in claim.top_evidence
     ]
     return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
-
-
-def estimate_confusion(study: Study) -> pd.DataFrame:
-    """What production called the documents of each true type: one row per pair that was seen, the types in their order.
-
-    Columns:
-        truth, production: the types.
-        reviewed_only: documents whose truth is known; escalated ones are too many among them.
-        estimated, low, high: documents among all that production labelled, by inclusion probability, with the 95 %
-            interval; the pending count in no cell but for all that they could be in ``high``. ``estimated`` is None where
-            no accepted document was looked at.
-        documents: the doc_ids of ``reviewed_only``.
-        simulated: how many of them a program judged.
-    """
-    labelled_documents = _list_labelled_documents(study)
-    documents_by_cell: dict[tuple[str, str], list[DocumentRecord]] = {}
-    for document in labelled_documents:
-        true_label, production_label = get_true_type(document), get_production_type(document)
-        if true_label is not None and production_label is not None:
-            documents_by_cell.setdefault((true_label, production_label), []).append(document)
-    type_order = _order_types({type_name for type_pair in documents_by_cell for type_name in type_pair})
-    rows = []
-    for type_pair in sorted(
-        documents_by_cell, key=lambda type_pair: (type_order.index(type_pair[0]), type_order.index(type_pair[1]))
-    ):
-        cell_share = _estimate_share(
-            labelled_documents, frozenset(document.doc_id for document in documents_by_cell[type_pair])
-        )
-        rows.append(
-            {
-                "truth": type_pair[0],
-                "production": type_pair[1],
-                "reviewed_only": len(documents_by_cell[type_pair]),
-                "estimated": None if cell_share.value is None else cell_share.value * len(labelled_documents),
-                "low": cell_share.low * len(labelled_documents),
-                "high": cell_share.high * len(labelled_documents),
-                "documents": tuple(document.doc_id for document in documents_by_cell[type_pair]),
-                "simulated": sum(map(_is_simulated, documents_by_cell[type_pair])),
-            }
-        )
-    return pd.DataFrame(rows, columns=list(CONFUSION_COLUMNS))
 
 
 def worst_classes(study: Study) -> pd.DataFrame:

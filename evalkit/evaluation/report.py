@@ -484,7 +484,7 @@ def _describe_offer(offer: acceptance_threshold.ThresholdOffer) -> str:
 
 def _build_experts_section(study: Study) -> EvaluationSection | None:
     reviewer_table = reviewer_performance.tabulate_reviewers(study)
-    if reviewer_table.empty and not study.seeded_cases:
+    if reviewer_table.empty and not study.attention_checks:
         return None
     expert_agreement = reviewer_performance.measure_agreement(study)
     rows = [
@@ -517,17 +517,17 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
-    if not study.seeded_cases:
+    if not study.attention_checks:
         return ()
     return (
         EvaluationTable(
             "Faults planted on purpose: how many were noticed (exact 95 % intervals)",
-            attention_checks.tabulate_fault_detection(study.seeded_cases),
+            attention_checks.tabulate_fault_detection(study.attention_checks),
             "Noticed: the planted part was corrected; validated: the wrong answer was, as it was shown. What was said in "
             "these cases counts nowhere else.",
         ),
         EvaluationTable(
-            "The cases with a planted fault", attention_checks.tabulate_attention_checks(study.seeded_cases)
+            "The cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
         ),
     )
 

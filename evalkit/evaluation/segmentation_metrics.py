@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from evalkit.evaluation.intervals import Estimate, RowNumbers, bootstrap_estimate
 from evalkit.evaluation.metrics import (
+    SegmentMatches,
     compute_drag_and_drop_distance,
     compute_page_accuracy,
-    compute_panoptic_quality,
     is_exact_segmentation,
+    match_segments,
     merge_neighbours,
     score_boundaries,
 )
@@ -84,20 +85,11 @@ def _compute_f1(sums: CountSums) -> float:
 
 
 def _pool_quality(sums: CountSums) -> float:
-    overlap, *match_counts = sums
-    return (
-        float(overlap / match_counts[0] * _compute_f1(np.array(match_counts)))
-        if match_counts[0]
-        else _compute_f1(np.array(match_counts))
-    )
+    return SegmentMatches(*sums.tolist()).panoptic_quality
 
 
 def _compute_share(sums: CountSums) -> float:
     return float(sums[0] / sums[1])
-
-
-def _count_panoptic(document: SegmentedDocument, *, compare_types: bool) -> Sequence[float]:
-    return compute_panoptic_quality(document.true_spans, document.predicted_spans, compare_types)[3:]
 
 
 MEASURES: dict[str, SegmentationMeasure] = {
@@ -113,10 +105,11 @@ MEASURES: dict[str, SegmentationMeasure] = {
         lambda document: score_boundaries(document.true_spans, document.predicted_spans)[3:], _compute_f1
     ),
     "panoptic quality": SegmentationMeasure(
-        lambda document: _count_panoptic(document, compare_types=False), _pool_quality
+        lambda document: match_segments(document.true_spans, document.predicted_spans), _pool_quality
     ),
     "panoptic quality, typed": SegmentationMeasure(
-        lambda document: _count_panoptic(document, compare_types=True), _pool_quality
+        lambda document: match_segments(document.true_spans, document.predicted_spans, compare_types=True),
+        _pool_quality,
     ),
     "documents with every boundary right": SegmentationMeasure(
         lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=False), 1),

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
-from evalkit.evaluation import attention_checks
 from evalkit.issue import Issue
 from evalkit.pipeline.sample_draws import read_all_draws, read_draw_probabilities
 from evalkit.pipeline.supplied_labels import (
@@ -29,6 +28,8 @@ from evalkit.pipeline.supplied_labels import (
     read_stored_labels,
     read_true_labels,
 )
+from evalkit.review.attention_checks import is_attention_check_review
+from evalkit.review.attention_checks.outcomes import AttentionCheck, read_attention_checks
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, list_revisions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
@@ -205,7 +206,7 @@ class Study:
     """A sentence for each damaged file."""
     label_warnings: tuple[str, ...] = ()
     """A sentence for each label that could not be used as it is."""
-    seeded_cases: tuple[attention_checks.AttentionCheck, ...] = ()
+    attention_checks: tuple[AttentionCheck, ...] = ()
     """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
 
     @property
@@ -315,13 +316,13 @@ def read_folder_study(
         for result_name in reader.iterate_result_names()
     ]
     reader.report_unmatched_labels(documents)
-    seeded_cases = tuple(attention_checks.read_attention_checks(reader.output_folder, reader.problems))
+    attention_checks = tuple(read_attention_checks(reader.output_folder, reader.problems))
     return Study(
         output_folder.root,
         tuple(add_review_probabilities(documents)),
         tuple(reader.problems),
         tuple(dict.fromkeys(reader.label_warnings)),
-        seeded_cases,
+        attention_checks,
     )
 
 
@@ -535,7 +536,7 @@ class _StudyReader:
             if case_id in self._reviewed_case_ids:
                 for revision in list_revisions(self.output_folder, case_id):
                     review = self._read_json(review_file_name(case_id, revision))
-                    if review.get("seeded") is not True:  # it says nothing about a document
+                    if not is_attention_check_review(review):
                         yield case_id, revision, review
 
     def _find_inclusion_probability(self, doc_id: str, stored_case: Mapping[str, Any] | None) -> float | None:

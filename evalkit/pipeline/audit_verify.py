@@ -28,6 +28,7 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.sample_draws import read_all_draws
 from evalkit.pipeline.supplied_labels import read_stored_labels
+from evalkit.review.attention_checks import find_damage, get_record_name, is_attention_check, list_stray_records
 from evalkit.review.ground_truth import (
     Review,
     build_silver_fields,
@@ -46,13 +47,12 @@ from evalkit.review.packet import (
     compute_packet_digest,
     get_base_case_id,
     read_packet,
-    serialise_packet,
 )
 from evalkit.review.queue import list_case_ids
 from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import iterate_seeded_cases, read_seeded_case
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import (
+    ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
@@ -64,7 +64,6 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
-    SEED_RECORDS_FOLDER,
     LocalOutputFolder,
     OutputFolder,
     OutputIndex,
@@ -77,7 +76,6 @@ from evalkit.store import (
     purge_record_file_name,
     result_file_name,
     review_file_name,
-    seed_record_file_name,
 )
 
 _CHECKED_FOLDERS = (
@@ -87,7 +85,7 @@ _CHECKED_FOLDERS = (
     REVIEWS_FOLDER,
     GROUND_TRUTH_FOLDER,
     EXTRACTIONS_FOLDER,
-    SEED_RECORDS_FOLDER,
+    ATTENTION_CHECKS_FOLDER,
     SAMPLE_DRAWS_FOLDER,
     PURGE_RECORDS_FOLDER,
 )
@@ -137,7 +135,7 @@ def verify_integrity(output_folder: OutputFolder, *, export_path: Path | None = 
         "chains_without_head": sum(chain_id not in case_ids_with_head for chain_id in chain_ids),
         "reviews": sum(len(output_folder.list_json_files(f"{REVIEWS_FOLDER}/{chain_id}")) for chain_id in chain_ids),
         "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
-        "seeded": len(output_folder.list_json_files(SEED_RECORDS_FOLDER)),
+        "seeded": len(output_folder.list_json_files(ATTENTION_CHECKS_FOLDER)),
         "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
         "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
     }
@@ -225,7 +223,7 @@ def _check_reviewed_packet(
             yield IntegrityFault(
                 packet_file_name(case_id), f"it is not what review {revision} was given on", _RESTORE_REMEDY
             )
-        if review.seeded != packet.is_seeded:
+        if review.seeded != packet.is_attention_check:
             yield IntegrityFault(
                 review_file_name(case_id, revision),
                 "it and its packet differ in whether a fault was planted",
@@ -306,30 +304,17 @@ def _read_silver_facts(stored_truth: Mapping[str, Any]) -> tuple[str, float | No
 
 
 def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    planted_case_ids = {case_id for case_id, _ in iterate_seeded_cases(output_folder)}
-    for name in output_folder.list_json_files(SEED_RECORDS_FOLDER):
-        if PurePath(name).stem not in planted_case_ids:
-            yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
+    for name in list_stray_records(output_folder):
+        yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
     for case_id in list_case_ids(output_folder):
         with hold_write_lock(output_folder, case_id):
-            yield from list(
-                _list_faults(
-                    packet_file_name(case_id),
-                    partial(_check_packet, output_folder, case_id, case_id in planted_case_ids),
-                )
-            )
+            yield from list(_list_faults(packet_file_name(case_id), partial(_check_packet, output_folder, case_id)))
 
 
-def _check_packet(output_folder: OutputFolder, case_id: str, is_planted: bool) -> Iterator[IntegrityFault]:
+def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     packet = read_packet(output_folder, case_id)
-    if packet.is_seeded and not is_planted:
-        yield IntegrityFault(
-            seed_record_file_name(case_id), "it is gone, and its case is there", "Restore it from a backup."
-        )
-    elif is_planted:
-        yield from _list_faults(
-            seed_record_file_name(case_id), partial(_check_seeded_packet, output_folder, case_id, packet)
-        )
+    if is_attention_check(output_folder, packet):
+        yield from _list_faults(get_record_name(case_id), partial(_check_attention_check, output_folder, packet))
     elif (
         packet.kind == "classification"
         and case_id == packet.doc_id
@@ -357,12 +342,9 @@ def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Ite
         )
 
 
-def _check_seeded_packet(output_folder: OutputFolder, case_id: str, packet: SMEPacket) -> Iterator[IntegrityFault]:
-    seeded_packet = read_seeded_case(output_folder, case_id).packet
-    if serialise_packet(seeded_packet) != serialise_packet(packet) | {"review_status": seeded_packet.review_status}:
-        yield IntegrityFault(
-            packet_file_name(case_id), f"it is not what {seed_record_file_name(case_id)} says", _RESTORE_REMEDY
-        )
+def _check_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
+    if damage := find_damage(output_folder, packet):
+        yield IntegrityFault(*damage, _RESTORE_REMEDY)
 
 
 def _check_registries(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:

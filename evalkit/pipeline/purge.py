@@ -27,6 +27,7 @@ from evalkit.core.records import StrictRecord
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.document_registries import DocumentRegistries
+from evalkit.review.attention_checks import get_record_name, map_attention_checks_by_document
 from evalkit.review.ground_truth import (
     Review,
     derive_review_status,
@@ -37,7 +38,6 @@ from evalkit.review.ground_truth import (
 )
 from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SECOND_SUFFIX, get_base_case_id
 from evalkit.review.permissions import ReviewerRole
-from evalkit.review.seeded_cases import iterate_seeded_cases
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 from evalkit.store import (
@@ -64,7 +64,6 @@ from evalkit.store import (
     purge_record_file_name,
     result_file_name,
     review_file_name,
-    seed_record_file_name,
     template_file_name,
     validate_stored,
 )
@@ -405,19 +404,15 @@ class _FolderContents:
     document_rows: Mapping[str, Mapping[str, Any]]
     """The rows of the index, by document, as they were at first: what is purged stays in here."""
     cases_by_stem: Mapping[str, list[str]]
-    """The case_ids by the part before the first dot, which is the document's name or a seeded case's."""
-    seeded_by_document: Mapping[str, list[str]]
-    """By document."""
+    """The case_ids by the part before the first dot, which is the document's name or an attention check's."""
+    checks_by_document: Mapping[str, list[str]]
+    """The attention checks, by document."""
     template_cases_by_document: Mapping[str, list[str]]
     """By the document that a template was tried on: these cases bear the template's name."""
 
     @classmethod
     def read(cls, output_folder: OutputFolder, index: OutputIndex) -> _FolderContents:
-        cases_by_stem, seeded_by_document, template_cases_by_document = (
-            defaultdict(list),
-            defaultdict(list),
-            defaultdict(list),
-        )
+        cases_by_stem, template_cases_by_document = defaultdict(list), defaultdict(list)
         for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
             cases_by_stem[case_id.partition(".")[0]].append(case_id)
         for subfolder, prefix in ((PACKETS_FOLDER, "sme_packet_"), (GROUND_TRUTH_FOLDER, "gt_")):
@@ -428,14 +423,12 @@ class _FolderContents:
                     doc_id = _read_if_readable(output_folder, name).get("doc_id")
                     if isinstance(doc_id, str):
                         template_cases_by_document[doc_id].append(case_id)
-        for case_id, doc_id in iterate_seeded_cases(output_folder):
-            seeded_by_document[doc_id].append(case_id)
         return cls(
             output_folder,
             index,
             {row["doc_id"]: row for row in index.list_documents()},
             cases_by_stem,
-            seeded_by_document,
+            map_attention_checks_by_document(output_folder),
             template_cases_by_document,
         )
 
@@ -540,12 +533,12 @@ class _FolderContents:
         With the further opinions on each, whether there are any: one may come at any time, and of one that was withdrawn
         the database still has what was said in it.
         """
-        seeded_ids = {*self.seeded_by_document.get(doc_id, ()), *self.index.document_erasure.list_seeded_cases(doc_id)}
-        own_ids = (case_id for name in (doc_id, *seeded_ids) for case_id in self.cases_by_stem.get(name, ()))
+        check_ids = {*self.checks_by_document.get(doc_id, ()), *self.index.document_erasure.list_showing_cases(doc_id)}
+        own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.cases_by_stem.get(name, ()))
         base_ids = {
             doc_id,
             doc_id + EXTRACTION_SUFFIX,
-            *seeded_ids,
+            *check_ids,
             *own_ids,
             *self.template_cases_by_document.get(doc_id, ()),
         }
@@ -576,11 +569,11 @@ class _FolderContents:
     def list_document_files(self, doc_id: str, sha256: str | None, case_ids: Iterable[str]) -> Iterator[str]:
         """The names of all files that are about the document; some may not be there.
 
-        In the order in which they may go: a seeded case's packet would be made again from its record, and results are
+        In the order in which they may go: an attention check's packet would be made again from its record, and results are
         looked up in bundles.
         """
         all_case_ids = tuple(case_ids)
-        yield from map(seed_record_file_name, all_case_ids)
+        yield from map(get_record_name, all_case_ids)
         yield from map(packet_file_name, all_case_ids)
         yield from (
             review_file_name(case_id, revision)
@@ -671,7 +664,7 @@ def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, in
     # Without their packets nothing more can be said in these cases: what the record has is all that there was.
     removed_files = [
         name
-        for name in (*map(seed_record_file_name, case_ids), *map(packet_file_name, case_ids))
+        for name in (*map(get_record_name, case_ids), *map(packet_file_name, case_ids))
         if output_folder.remove_file(name)
     ]
     if not output_folder.has_file(purge_record_file_name(intent.number)):

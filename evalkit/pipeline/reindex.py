@@ -16,12 +16,13 @@ from evalkit.classification.document_result import DocumentFailure, DocumentResu
 from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
+from evalkit.review.attention_checks import map_attention_checks_by_document
+from evalkit.review.attention_checks.queueing import sync_attention_checks
 from evalkit.review.claiming import update_case_status
 from evalkit.review.loaders import read_document_path, read_result
-from evalkit.review.opinions import rebuild_case_files, sync_seeded_cases
+from evalkit.review.opinions import rebuild_case_files
 from evalkit.review.packet import get_base_case_id
 from evalkit.review.queue import list_case_ids, rebuild_closing_rows, rebuild_review_heads
-from evalkit.review.seeded_cases import map_seeded_cases_by_document
 from evalkit.review.write_lock import get_write_lock_key, hold_write_lock
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
 
@@ -70,7 +71,9 @@ def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int,
         ):
             index.rebuild(document_rows, case_rows, rebuild_closing_rows(output_folder))
         index.review_heads.backfill_heads(rebuild_review_heads(output_folder))
-        sync_seeded_cases(output_folder, index, format_timestamp(utc_now()))  # by the ground truth as it is only now
+        sync_attention_checks(
+            output_folder, index, format_timestamp(utc_now())
+        )  # by the ground truth as it is only now
         for case_id in index.deferrals.list_deferrals():
             update_case_status(output_folder, index, case_id, format_timestamp(utc_now()))
     return len(result_names), sum(index.case_list.count_by_status().values())
@@ -113,8 +116,8 @@ def _group_related_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
 
 def _reproject_cases(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
     """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
-    seeded_cases = map_seeded_cases_by_document(output_folder)
-    return [row for case_id in case_ids for row in rebuild_case_files(output_folder, case_id, seeded_cases)]
+    checks_by_document = map_attention_checks_by_document(output_folder)
+    return [row for case_id in case_ids for row in rebuild_case_files(output_folder, case_id, checks_by_document)]
 
 
 def _read_document_rows(output_folder: OutputFolder, result_names: Sequence[str]) -> _IndexRows:

@@ -33,7 +33,7 @@ from evalkit.pipeline.supplied_labels import (
     report_unused_labels,
     store_production_labels,
 )
-from evalkit.review.seeded_cases import iterate_seeded_cases
+from evalkit.review.attention_checks import iterate_attention_checks
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputIndex, open_output_folder
 
@@ -130,7 +130,7 @@ async def arun(
         row_by_sha256 = {row["sha256"]: row for row in index.list_documents() if row["sha256"]}
         doc_id_by_sha256 = {sha256: row["doc_id"] for sha256, row in row_by_sha256.items()}
         discovered = discover_documents(
-            paths, doc_id_by_sha256, reserved_ids=(case_id for case_id, _ in iterate_seeded_cases(output_folder))
+            paths, doc_id_by_sha256, reserved_ids=(case_id for case_id, _ in iterate_attention_checks(output_folder))
         )
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
         label_by_doc_id, label_problems = None, []

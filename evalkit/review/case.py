@@ -96,8 +96,8 @@ class ReviewCase:
     """Why a colleague asks for a second opinion; empty in any other case."""
     deferral: Deferral | None = None
     """Who has put the case off, and why; None where nobody has."""
-    seeded_feedback: str = ""
-    """Of a finished seeded case, what is told of its fault; empty before, and in any other case."""
+    feedback: str = ""
+    """What is told of a finished case; mostly nothing."""
     is_read_only: bool = False
     """Whether this reviewer may look at cases, and decide none."""
 

@@ -272,10 +272,10 @@ def project_ground_truth(
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
-    that are ``withheld_revisions``; failing that the silver record (0) of a document that was accepted. A seeded case has none,
+    that are ``withheld_revisions``; failing that the silver record (0) of a document that was accepted. An attention check has none,
     whatever was said about it.
     """
-    if not chain or packet.is_seeded or any(review.seeded for _, review in chain):
+    if not chain or packet.is_attention_check or any(review.seeded for _, review in chain):
         return None
     revision, newest_review = chain[-1]
     source = SOURCE_BY_OUTCOME[newest_review.outcome]

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from evalkit.errors import NotFound, ReviewRefused, UsageError
+from evalkit.review.attention_checks.records import is_attention_check_waiting, map_attention_checks_by_document
 from evalkit.review.draft import Draft, SegmentFlag
 from evalkit.review.field_answers import find_changed_fields, list_comparable_values, list_forms
 from evalkit.review.ground_truth import (
@@ -43,13 +44,6 @@ from evalkit.review.packet import (
     read_packet,
     serialise_packet,
     write_packet_status,
-)
-from evalkit.review.seeded_cases import (
-    is_seeded_case_waiting,
-    is_seeded_truth_current,
-    iterate_seeded_cases,
-    map_seeded_cases_by_document,
-    read_seeded_case,
 )
 from evalkit.review.template_editing import extract_edited_template, is_same_template, read_packet_template
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
@@ -87,42 +81,46 @@ class CaseOpinions:
     reviews_by_case: dict[str, _NumberedReviews]
     """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
     unblinded_reviewers: tuple[str, ...] = ()
-    """Who has answered a case about the document that a seeded case shows; of any other case, who has learnt its answer
-    from a seeded one."""
-    is_seeded_case_pending: bool = False
-    """Whether a seeded case that shows this document waits: its answer must not be read here before."""
+    """Who has answered a case about the document that an attention check shows; of any other case, who has learnt its answer
+    from one."""
+    is_attention_check_pending: bool = False
+    """Whether an attention check that shows this document waits: its answer must not be read here before."""
 
     @classmethod
     def read(
         cls,
         output_folder: OutputFolder,
         case_id: str,
-        seeded_ids_by_document: Mapping[str, Sequence[str]] | None = None,
+        checks_by_document: Mapping[str, Sequence[str]] | None = None,
     ) -> CaseOpinions:
         """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there.
 
-        Who reads those about many cases looks once which are ``seeded_ids_by_document``: by document, as ``seeded_by_document`` says.
+        Who reads those about many cases looks once which are ``checks_by_document``: ``map_attention_checks_by_document``.
         """
         base_packet = read_packet(output_folder, get_base_case_id(case_id))
         reviews_by_case = {
             member_id: read_numbered_reviews(output_folder, member_id)
             for member_id in _iterate_opinion_case_ids(base_packet.case_id)
         }
-        if base_packet.is_seeded:
+        if base_packet.is_attention_check:
             return cls(base_packet, reviews_by_case, _list_past_reviewers(output_folder, base_packet.bundle_doc_id))
-        if base_packet.kind != "classification":  # what a document is, which a seeded case is about, is not asked here
+        if (
+            base_packet.kind != "classification"
+        ):  # what a document is, which an attention check is about, is not asked here
             return cls(base_packet, reviews_by_case)
-        seeded_ids = (
-            map_seeded_cases_by_document(output_folder) if seeded_ids_by_document is None else seeded_ids_by_document
+        check_ids = (
+            map_attention_checks_by_document(output_folder) if checks_by_document is None else checks_by_document
         ).get(base_packet.doc_id, ())
         informed_reviewers = tuple(
-            review.reviewer for member_id in seeded_ids for _, review in read_numbered_reviews(output_folder, member_id)
+            review.reviewer for member_id in check_ids for _, review in read_numbered_reviews(output_folder, member_id)
         )
         return cls(
             base_packet,
             reviews_by_case,
             informed_reviewers,
-            is_seeded_case_pending=any(is_seeded_case_waiting(output_folder, member_id) for member_id in seeded_ids),
+            is_attention_check_pending=any(
+                is_attention_check_waiting(output_folder, member_id) for member_id in check_ids
+            ),
         )
 
     def add_review(self, case_id: str, review: Review) -> CaseOpinions:
@@ -141,9 +139,9 @@ class CaseOpinions:
     def second_opinion_request(self) -> Review | None:
         """The review that stands on the base case and asks for a second opinion, if it does.
 
-        Never of a seeded case: a colleague's time is worth more than a second answer to a planted fault.
+        Never of an attention check: a colleague's time is worth more than a second answer to a planted fault.
         """
-        if self.base_packet.is_seeded:
+        if self.base_packet.is_attention_check:
             return None
         closing_review = self._find_closing_review(self.base_packet.case_id)
         return closing_review if closing_review and closing_review.second_opinion else None
@@ -214,10 +212,10 @@ class CaseOpinions:
     def list_excluded_reviewers(self, case_id: str) -> tuple[str, ...]:
         """The reviewers who must not answer that case: all who have answered one before it, undone or not.
 
-        Of a seeded case, all who have answered any about the document; and whoever has learnt the first answer from a
-        seeded case gives no further opinion.
+        Of an attention check, all who have answered any about the document; and whoever has learnt the first answer from
+        one gives no further opinion.
         """
-        if self.base_packet.is_seeded:
+        if self.base_packet.is_attention_check:
             return self.unblinded_reviewers
         earlier_endings = {SECOND_SUFFIX: ("",), ADJUDICATION_SUFFIX: ("", SECOND_SUFFIX)}.get(
             case_id.removeprefix(self.base_packet.case_id), ()
@@ -230,7 +228,7 @@ class CaseOpinions:
 
     def list_readable_reviews(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
         """The reviews of a case that a reviewer may read: while another opinion is awaited, only their own."""
-        is_open_to_all = not (self.is_opinion_awaited or self._can_get_seeded_case(reviewer))
+        is_open_to_all = not (self.is_opinion_awaited or self._can_get_attention_check(reviewer))
         return tuple(
             review for _, review in self.reviews_by_case[case_id] if review.reviewer == reviewer or is_open_to_all
         )
@@ -249,7 +247,7 @@ class CaseOpinions:
         can_be_asked = self.is_opinion_awaited and reviewer not in self.list_excluded_reviewers(
             self._build_case_id(SECOND_SUFFIX)
         )
-        can_be_tested = self.get_status(case_id) == "completed" and self._can_get_seeded_case(reviewer)
+        can_be_tested = self.get_status(case_id) == "completed" and self._can_get_attention_check(reviewer)
         if (case_id == self.base_packet.case_id and can_be_asked) or can_be_tested:
             raise ReviewRefused(
                 f"a further opinion on case {case_id!r} is awaited: until then nobody reads it who has not answered it",
@@ -283,7 +281,7 @@ class CaseOpinions:
         Only under the lock. ``now`` is ISO 8601 in UTC; ``is_undo`` says that the review reopens the case.
         """
         self.require_not_excluded(case_id, reviewer)
-        if self.base_packet.is_seeded and self.reviews_by_case[self.base_packet.case_id]:
+        if self.base_packet.is_attention_check and self.reviews_by_case[self.base_packet.case_id]:
             raise ReviewRefused(
                 f"a fault was planted in case {case_id!r}, and its answer stands",
                 code="REVIEW-SEEDED",
@@ -308,9 +306,9 @@ class CaseOpinions:
                 remedy="Wait for it, or reopen the case, which takes the question back.",
             )
 
-    def _can_get_seeded_case(self, reviewer: str) -> bool:
+    def _can_get_attention_check(self, reviewer: str) -> bool:
         past_reviewers = (review.reviewer for chain in self.reviews_by_case.values() for _, review in chain)
-        return self.is_seeded_case_pending and reviewer not in past_reviewers
+        return self.is_attention_check_pending and reviewer not in past_reviewers
 
     def _build_case_id(self, ending: str) -> str:
         return self.base_packet.case_id + ending
@@ -375,15 +373,15 @@ class CaseOpinions:
 
 
 def rebuild_case_files(
-    output_folder: OutputFolder, case_id: str, seeded_ids_by_document: Mapping[str, Sequence[str]] | None = None
+    output_folder: OutputFolder, case_id: str, checks_by_document: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
     """Make all files that follow from a case's reviews again; the index's rows of the cases about it.
 
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
-    review was written; without reviews nothing changes. The caller holds the lock. ``seeded_ids_by_document`` as of ``CaseOpinions.read``.
+    review was written; without reviews nothing changes. The caller holds the lock. ``checks_by_document`` as of ``CaseOpinions.read``.
     NotFound where the base case has no packet.
     """
-    opinions = CaseOpinions.read(output_folder, case_id, seeded_ids_by_document)
+    opinions = CaseOpinions.read(output_folder, case_id, checks_by_document)
     return list(opinions.iterate_index_rows(output_folder, write_derived_files(output_folder, opinions)))
 
 
@@ -416,32 +414,6 @@ def update_case_index(
     for row in opinions.iterate_index_rows(output_folder, existing_ids):
         index.upsert_case(row)
     index.remove_cases(*(opinions.reviews_by_case.keys() - existing_ids))
-
-
-def sync_seeded_cases(output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None) -> None:
-    """Put the seeded cases (of one document, or all) into the queue that belong there; the caller holds the lock.
-
-    One of which the planted part's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
-    Heals a crash after one was written down. StoreError where one cannot be read.
-    """
-    for case_id, bundle_doc_id in list(iterate_seeded_cases(output_folder)):
-        if doc_id not in (None, bundle_doc_id):
-            continue
-        seeded_case, name = read_seeded_case(output_folder, case_id), packet_file_name(case_id)
-        is_begun = (
-            is_packet_frozen(output_folder, index, case_id, now) or index.deferrals.find_deferral(case_id) is not None
-        )
-        if not is_begun and not is_seeded_truth_current(output_folder, seeded_case):
-            output_folder.remove_file(name)
-        elif not output_folder.has_file(name):
-            output_folder.write_json(name, serialise_packet(seeded_case.packet))
-        if output_folder.has_file(name):
-            row = CaseOpinions.read(output_folder, case_id).build_index_row(output_folder, case_id)
-            if is_begun:
-                row.pop("review_status")  # claims have a say in it
-            index.upsert_case(row)
-        else:
-            index.remove_cases(case_id)
 
 
 def _sync_ground_truth(output_folder: OutputFolder, opinions: CaseOpinions) -> None:

@@ -153,11 +153,11 @@ class SMEPacket(StrictRecord):
 
     @property
     def bundle_doc_id(self) -> str:
-        """The document whose pages it shows; for all but seeded cases the same as ``doc_id``."""
+        """The document whose pages it shows; for all but attention checks the same as ``doc_id``."""
         return self.document_bundle_path.rpartition("/")[2].removesuffix(".json")
 
     @property
-    def is_seeded(self) -> bool:
+    def is_attention_check(self) -> bool:
         """Whether the shown answer is wrong on purpose: such a case shows another document's pages under its own name.
 
         That stands in the packet itself, so that no loss of another file could make a planted answer true.
@@ -417,7 +417,7 @@ def build_case_row(packet: SMEPacket, status: ReviewStatus, excluded_reviewers: 
         "dominant_type": _get_indexed_type(packet),
         "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
         "is_blind": packet.is_first_review_blind,
-        "shows": packet.bundle_doc_id if packet.is_seeded else "",
+        "shows": packet.bundle_doc_id if packet.is_attention_check else "",
     }
 
 

@@ -19,8 +19,7 @@ from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
-from evalkit.review.loaders import read_bundle
-from evalkit.review.seeded_cases import read_shown_result, resolve_shown_document
+from evalkit.review.loaders import read_shown_bundle, read_shown_result
 from evalkit.store import open_output_folder
 
 HighlightStyle = Literal["found", "near"]
@@ -69,7 +68,7 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     result = read_shown_result(output_folder, doc_id)
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
-    bundle = read_bundle(output_folder, resolve_shown_document(output_folder, doc_id))
+    bundle = read_shown_bundle(output_folder, doc_id)
     path = Path(bundle.file_path)
     if hash_source_file(path) != bundle.sha256:
         raise DocumentError(

@@ -18,7 +18,8 @@ from statistics import median
 from pydantic import ValidationError
 
 from evalkit.core.clocks import format_timestamp
-from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.errors import ReviewConflict, ReviewRefused, UsageError
+from evalkit.review.attention_checks import tell_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
 from evalkit.review.claiming import (
     CLAIM_DURATION,
@@ -51,7 +52,6 @@ from evalkit.review.queue import (
 )
 from evalkit.review.review_helper import require_reviewer_and_folder
 from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import format_seeded_feedback, read_seeded_case
 from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, incomplete_review_error
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.write_lock import hold_write_lock
@@ -86,8 +86,8 @@ class SubmissionReceipt:
     """The type that the agent gave the whole document; only of a blind case, and None where it gave none."""
     is_same_as_agent: bool | None
     """Whether the expert said the same as the agent without having seen it; None but for an answer to a blind case."""
-    seeded_feedback: str = ""
-    """What is told of the fault that was planted in the case; empty in any other case."""
+    feedback: str = ""
+    """What is told of the case now that it is answered; mostly nothing."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,9 @@ class ReviewSession:
             opinions.list_opinions_to_adjudicate(case_id),
             opinions.get_second_opinion_reason(case_id),
             self._index.deferrals.find_deferral(case_id),
-            self._read_seeded_feedback(packet, opinions.reviews_by_case[case_id][-1][1]) if is_completed else "",
+            tell_feedback(self._output_folder, packet, opinions.reviews_by_case[case_id][-1][1])
+            if is_completed
+            else "",
             is_read_only=permissions.is_read_only,
         )
 
@@ -409,7 +411,8 @@ class ReviewSession:
             tab=BrowserTab(self._holder.tab_id, opened_case.opened_at),
         )
         undoable_submission = _UndoableSubmission(case_id, opened_case.revision + 1, opened_case.packet_sha256, draft)
-        self._last_submission = None if packet.is_seeded else undoable_submission  # what was planted is told now
+        feedback = tell_feedback(self._output_folder, packet, review)
+        self._last_submission = None if feedback else undoable_submission  # who knows more by now undoes nothing
         del self._opened_cases[case_id]
         production_row, agent_answer = packet.production_classification, packet.classification
         return SubmissionReceipt(
@@ -420,7 +423,7 @@ class ReviewSession:
             is_same_as_agent=case.is_same_as_agent(draft)
             if case.is_blind and review.outcome != "undeterminable"
             else None,
-            seeded_feedback=self._read_seeded_feedback(packet, review),
+            feedback=feedback,
         )
 
     @property
@@ -462,14 +465,6 @@ class ReviewSession:
                 if self._index.claims.release_claim(opened_case.claim):
                     update_case_status(self._output_folder, self._index, case_id, format_timestamp(self._clock()))
         self._opened_cases.pop(case_id, None)
-
-    def _read_seeded_feedback(self, packet: SMEPacket, review: Review) -> str:
-        if not packet.is_seeded:
-            return ""
-        try:
-            return format_seeded_feedback(read_seeded_case(self._output_folder, packet.case_id).fault, review)
-        except StoreError:  # the review stands, and nobody must take the case for a true one
-            return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."
 
     @property
     def _permissions(self) -> Permissions:

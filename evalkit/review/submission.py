@@ -18,6 +18,7 @@ from evalkit.core.clocks import format_timestamp
 from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
+from evalkit.review.attention_checks.queueing import sync_attention_checks
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     ClassificationPart,
@@ -44,7 +45,7 @@ from evalkit.review.ground_truth import (
     hash_review_file,
     is_newest_review_unchanged,
 )
-from evalkit.review.opinions import CaseOpinions, sync_seeded_cases, update_case_index, write_derived_files
+from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files
 from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import read_review_status
@@ -292,7 +293,7 @@ class ReviewSubmitter:
         if packet.kind != "classification":
             return review
         try:
-            sync_seeded_cases(self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id)
+            sync_attention_checks(self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id)
         except StoreError:
             log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
@@ -327,7 +328,7 @@ class ReviewSubmitter:
                 reviewer=self.reviewer,
                 role=role,
                 before=_get_agent_answer(packet),
-                seeded=packet.is_seeded,
+                seeded=packet.is_attention_check,
                 versions=dict(_read_versions()),
                 **review_fields,
             )

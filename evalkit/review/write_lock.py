@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 
 from evalkit.store import OutputFolder
 
-#: What tells documents of one stem, and the seeded cases about a document, apart.
+#: What tells documents of one stem, and cases of other names that show a document, apart.
 _HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 

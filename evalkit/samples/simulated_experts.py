@@ -50,7 +50,7 @@ def simulate_reviews(
             type, ``segments``.
         error_rate: the share of answers, 0..1, in which the type is wrong; never the judge's.
         second_opinion_rate: the share of cases, 0..1, in which a colleague is asked too.
-        attention_rate: the share of planted faults, 0..1, that are noticed in seeded cases.
+        attention_rate: the share of planted faults, 0..1, that are noticed in attention checks.
         seed: equal seeds answer equally.
         on_unlabelled: is called with the doc_id of each document that waits and has no row, once.
 
@@ -81,13 +81,13 @@ def simulate_reviews(
                     continue
                 generator = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
                 packet = read_packet(output_folder, case_id)
-                if packet.is_seeded != (reviewer == UNEXPOSED_REVIEWER):
+                if packet.is_attention_check != (reviewer == UNEXPOSED_REVIEWER):
                     continue
                 row = rows.get(packet.bundle_doc_id)
                 if row is None:
                     unlabelled_doc_ids.add(packet.bundle_doc_id)
                     continue
-                if packet.is_seeded:
+                if packet.is_attention_check:
                     row = row if generator.random() < attention_rate else _build_row_from_answer(packet) or row
                     _submit_review(submitter, packet, row, generator, has_error=False, second_opinion="")
                     review_count += 1

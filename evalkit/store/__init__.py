@@ -20,6 +20,7 @@ from evalkit.store.database import describe_database, has_database, resolve_data
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.file_names import (
+    ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
     EXTRACTIONS_FOLDER,
     GROUND_TRUTH_FOLDER,
@@ -32,7 +33,6 @@ from evalkit.store.file_names import (
     REVIEWS_FOLDER,
     ROSTER_FILE,
     SAMPLE_DRAWS_FOLDER,
-    SEED_RECORDS_FOLDER,
     TEMPLATE_REVIEWS_FOLDER,
     TEMPLATES_FOLDER,
     bundle_file_name,
@@ -43,7 +43,6 @@ from evalkit.store.file_names import (
     result_file_name,
     review_file_name,
     sample_draw_file_name,
-    seed_record_file_name,
     template_file_name,
     template_review_file_name,
 )
@@ -63,6 +62,7 @@ from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
 from evalkit.store.view_log import CaseView
 
 __all__ = [
+    "ATTENTION_CHECKS_FOLDER",
     "BUNDLES_FOLDER",
     "CASE_COLUMNS",
     "EXTRACTIONS_FOLDER",
@@ -76,7 +76,6 @@ __all__ = [
     "REVIEWS_FOLDER",
     "ROSTER_FILE",
     "SAMPLE_DRAWS_FOLDER",
-    "SEED_RECORDS_FOLDER",
     "TEMPLATES_FOLDER",
     "TEMPLATE_REVIEWS_FOLDER",
     "CaseClaim",
@@ -110,7 +109,6 @@ __all__ = [
     "result_file_name",
     "review_file_name",
     "sample_draw_file_name",
-    "seed_record_file_name",
     "template_file_name",
     "template_review_file_name",
     "validate_stored",

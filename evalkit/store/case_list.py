@@ -84,7 +84,7 @@ class CaseList:
         return {row[0]: row[1] for row in count_rows}
 
     def has_withheld_cases(self, reviewer: str) -> bool:
-        """Whether ``reviewer`` must not read some case yet, because a seeded case about its document may come to them.
+        """Whether ``reviewer`` must not read some case yet, because a case that shows its document under another name may come to them.
 
         Mostly there is none; to look for each finished case whether it is one takes longer than the rest of a page.
         """
@@ -254,12 +254,12 @@ def _build_list_conditions(
 
 
 def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
-    """The documents about which a seeded case may come to that reviewer."""
-    seeded_case = database_tables.cases.alias("seeded").c
-    return sa.select(seeded_case.shows).where(
-        seeded_case.shows > "",
-        seeded_case.review_status != "completed",
-        sa.not_(_contains_name(seeded_case.barred, reviewer)),
+    """The documents whose pages may yet come to that reviewer in a case of another name."""
+    showing_case = database_tables.cases.alias("showing").c
+    return sa.select(showing_case.shows).where(
+        showing_case.shows > "",
+        showing_case.review_status != "completed",
+        sa.not_(_contains_name(showing_case.barred, reviewer)),
     )
 
 

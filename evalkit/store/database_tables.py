@@ -95,7 +95,7 @@ cases = sa.Table(
     sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", CodePointText, nullable=False, server_default=""),
-    # Of a seeded case the document whose pages it shows; else empty.
+    # The document whose pages the case shows under a name of its own; else empty.
     sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
     # File name and case id as a search compares them: folding is Python's, which no server does alike.
     sa.Column("folded_name", CodePointText, nullable=False, server_default=""),

@@ -26,8 +26,8 @@ class DocumentErasure:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def list_seeded_cases(self, doc_id: str) -> list[str]:
-        """The seeded cases that show the document's pages, as far as the index knows them."""
+    def list_showing_cases(self, doc_id: str) -> list[str]:
+        """The cases of other names that show the document's pages, as far as the index knows them."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
         with self._database.single_statement() as connection:
             return list(connection.execute(query).scalars())

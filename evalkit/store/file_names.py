@@ -10,7 +10,7 @@ PACKETS_FOLDER = "sme_packets"
 REVIEWS_FOLDER = "reviews"
 GROUND_TRUTH_FOLDER = "ground_truth"
 EXTRACTIONS_FOLDER = "extractions"
-SEED_RECORDS_FOLDER = "seeded"
+ATTENTION_CHECKS_FOLDER = "seeded"
 SAMPLE_DRAWS_FOLDER = "draws"
 TEMPLATES_FOLDER = "templates"
 TEMPLATE_REVIEWS_FOLDER = "template_reviews"
@@ -54,7 +54,7 @@ NEUTRAL_NAMES = frozenset(
             RESULTS_FOLDER,
             REVIEWS_FOLDER,
             EXTRACTIONS_FOLDER,
-            SEED_RECORDS_FOLDER,
+            ATTENTION_CHECKS_FOLDER,
             SAMPLE_DRAWS_FOLDER,
             TEMPLATES_FOLDER,
             PRODUCTION_LABELS_FILE,
@@ -97,11 +97,6 @@ def review_file_name(case_id: str, revision: int) -> str:
 def ground_truth_file_name(case_id: str) -> str:
     """Where a case's ground truth lies."""
     return f"{GROUND_TRUTH_FOLDER}/gt_{case_id}.json"
-
-
-def seed_record_file_name(case_id: str) -> str:
-    """Where it stands what was planted in a seeded case."""
-    return f"{SEED_RECORDS_FOLDER}/{case_id}.json"
 
 
 def sample_draw_file_name(number: int) -> str:

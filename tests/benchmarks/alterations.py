@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests .venv/bin/python tests/benchmarks/alterations.py [--misses N] [--seed S] [--documents N]
 
-The cases come from ``evalkit.evaluation``, which knows nothing of the checker. Real documents are measured where
+The cases come from ``quote_alterations.py``, which knows nothing of the checker. Real documents are measured where
 ``../shared/data`` lies beside the checkout, the demo's and made-up ones always.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.measuring import documents
+from benchmarks.quote_alterations import Kind, Noised, NoiseKind, Planted, noise, plant, planted_pages
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evalkit.documents import DocumentBundle
-from evalkit.evaluation import Kind, Noised, NoiseKind, Planted, noise, plant, planted_pages
 
 ACCEPTED = frozenset({"VERBATIM", "NOISY"})
 

@@ -4,7 +4,7 @@
 
 The right answers are known here: packets are put together from the records beside the checkout (``../shared/data``),
 and each document's evidence is what the embedded model quotes for its true type. The real PDFs are taken with the truth
-that comes with them. Quotes are altered in made-up documents as well (``evalkit.evaluation``), as real ones hold too few
+that comes with them. Quotes are altered in made-up documents as well (``quote_alterations.py``), as real ones hold too few
 of some kinds.
 """
 
@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from benchmarks.measuring import DATA, TIMESTAMP, documents
+from benchmarks.quote_alterations import planted_pages
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +32,6 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.identifiers import find_identifiers
-from evalkit.evaluation import planted_pages
 from evalkit.evaluation.faults import CleanAnswer
 from evalkit.evaluation.mutation_testing import (
     MutationTestReport,

@@ -271,14 +271,20 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
         chances = believed.of_types[chosen]
         sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.true_types[chosen]
 
-        def error(rows: npt.NDArray[np.intp], sure: training.FloatArray = sure, right: Flags = right) -> float:
+        members = [np.flatnonzero(groups[chosen] == group) for group in np.unique(groups[chosen])]
+
+        def error(
+            drawn: npt.NDArray[np.intp],
+            sure: training.FloatArray = sure,
+            right: Flags = right,
+            members: list[npt.NDArray[np.intp]] = members,
+        ) -> float:
+            rows = np.concatenate([members[number] for number in drawn])
             return compute_expected_calibration_error(
                 sure[rows].tolist(), right[rows].tolist(), bin_count=BINS, is_equal_mass=True
             )
 
-        found = bootstrap_estimate(
-            error, len(sure), seed=20, repeats=400, groups=groups[chosen].tolist(), bounds=(0.0, 1.0)
-        )
+        found = bootstrap_estimate(error, len(members), seed=20, repeats=400)
         table.add_row(
             name,
             str(len(sure)),

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measuring import ROUNDS, NotMeasured, cpu, documents, peer
+from benchmarks.quote_alterations import Kind, Noised, NoiseKind, Planted, noise, plant
 from rich.console import Console
 from rich.table import Table
 
 from evalkit.documents import DocumentBundle
-from evalkit.evaluation import Kind, Noised, NoiseKind, Planted, noise, plant
 from evalkit.grounding import QuoteLocation, QuoteLocator
 
 #: A round of evalkit's has so many quotes at most, one of langextract's so many.

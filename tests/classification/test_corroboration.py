@@ -6,6 +6,7 @@ import time
 from itertools import islice
 
 import pytest
+from benchmarks.quote_alterations import planted_pages
 from builders import (
     GENOMIC,
     MENTION_ONLY,
@@ -35,7 +36,6 @@ from evalkit.classification.second_opinion_types import (
     is_statement,
     measure_page_forms,
 )
-from evalkit.evaluation import planted_pages
 
 TEXTS = {
     GENOMIC: "NM_007294.4:c.5266dupC, p.Gln1756fs, heterozygous, allele fraction 0.48, pathogenic.",

@@ -9,10 +9,11 @@ from evaluation.studies import document, study, truth
 from scipy.stats import beta
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.evaluation.attention_checks import AttentionCheck, tabulate_attention_checks, tabulate_fault_detection
+from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_fault_detection
 from evalkit.evaluation.report import build
+from evalkit.review.attention_checks import Fault, describe_fault, format_feedback, is_fault_corrected
+from evalkit.review.attention_checks.outcomes import AttentionCheck
 from evalkit.review.ground_truth import Review
-from evalkit.review.seeded_cases import Fault, describe_fault, format_seeded_feedback, is_fault_corrected
 
 NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
     DocumentType.CLINICAL_NOTE,
@@ -72,7 +73,7 @@ def test_what_waits_and_what_is_left_out_is_listed_and_not_counted() -> None:
 
 def test_the_report_names_the_documents() -> None:
     made = study(document("a", truth=truth()))
-    section = build(type(made)(made.output, made.documents, (), seeded_cases=CASES), made_at="now")["experts"]
+    section = build(type(made)(made.output, made.documents, (), attention_checks=CASES), made_at="now")["experts"]
     (table,) = [one for one in section.tables if "planted on purpose" in one.caption]
     assert set(table.frame["documents"].explode()) == set("abcdefg")
     without = build(study(document("a", truth=truth())), made_at="now")
@@ -144,8 +145,8 @@ def test_noticed_is_what_was_planted_and_nothing_else(
 ) -> None:
     review = said(before, answer(dominant, *segments))
     assert is_fault_corrected(fault, review) is noticed
-    assert ("You saw it" in format_seeded_feedback(fault, review)) is noticed
-    assert describe_fault(fault) in format_seeded_feedback(fault, review)
+    assert ("You saw it" in format_feedback(fault, review)) is noticed
+    assert describe_fault(fault) in format_feedback(fault, review)
 
 
 @pytest.mark.parametrize("outcome", ["validated", "undeterminable"])

@@ -7,12 +7,14 @@ import json
 import random
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
 import pytest
+from benchmarks.quote_alterations import planted_pages
 from builders import (
     GENOMIC,
     NOTE,
@@ -32,10 +34,15 @@ from servers.gemini import GeminiServer
 
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.errors import UsageError
-from evalkit.evaluation import planted_pages
-from evalkit.evaluation.faults import FAULT_BY_ID, FAULTS, CleanAnswer, MutatedAnswer, load_fault_texts
+from evalkit.evaluation.faults import (
+    FAULT_BY_ID,
+    FAULTS,
+    CleanAnswer,
+    MutatedAnswer,
+    NotApplicableError,
+    load_fault_texts,
+)
 from evalkit.evaluation.mutation_testing import (
-    CASE_COLUMNS,
     KIND_COLUMNS,
     MutationCase,
     MutationTestReport,
@@ -129,7 +136,8 @@ def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
     for clean in cleans:
         for seed in range(3):
             draft = MutatedAnswer.from_clean_answer(clean)
-            if fault.plant(draft, random.Random(seed)):
+            with suppress(NotApplicableError):
+                fault.plant(draft, random.Random(seed))
                 planted += 1
                 assert (draft.answer_json, draft.bundle) != (clean.classification.to_json(), clean.bundle)
                 assert len(draft.bundle.pages) == draft.bundle.total_pages
@@ -204,7 +212,7 @@ def test_a_page_that_is_claimed_as_a_report_is_quoted_so_that_its_lack_of_quotes
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("evalkit.evaluation.faults.load_fault_texts", lambda said=only_it: said)
             draft = MutatedAnswer.from_clean_answer(packet())
-            assert FAULT_BY_ID[f"trap-{kind}"].plant(draft, random.Random(0))
+            FAULT_BY_ID[f"trap-{kind}"].plant(draft, random.Random(0))
         claimed = next(row for row in draft.segments[-1]["segment_composition"] if row["presence_level"] == "PRIMARY")
         assert claimed["top_evidence"], text["page"]
 
@@ -315,7 +323,6 @@ def test_kinds_that_apply_nowhere_are_told_and_counted() -> None:
     assert (rows["trap-vendor"]["n"], rows["trap-vendor"]["skipped"]) == (0, 1)
     assert rows["segment-count"]["skipped"] == 0
     assert list(made.tabulate_kinds().columns) == list(KIND_COLUMNS)
-    assert list(made.to_frame().columns) == list(CASE_COLUMNS) == list(MutationCase.__dataclass_fields__)
 
 
 def test_the_table_says_what_was_counted() -> None:

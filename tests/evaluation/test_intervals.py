@@ -128,28 +128,6 @@ def test_where_all_are_right_the_bootstrap_is_exact(n):
     assert estimate[:3] == pytest.approx(estimate_proportion(n, n)[:3], abs=1e-9)
 
 
-def test_rows_of_one_document_are_one_observation():
-    groups = np.repeat(np.arange(20), 30)
-    values = (groups < 14).astype(float)
-    together = bootstrap_estimate(mean_of(values), 600, seed=0, repeats=300, groups=list(groups))
-    apart = bootstrap_estimate(mean_of(values), 600, seed=0, repeats=300)
-    assert together.n == 20
-    assert together.high - together.low > 4 * (apart.high - apart.low)
-
-
-def test_groups_stay_whole_in_whatever_order_they_come():
-    groups = ["b", "a", "b", "c", "a", "b"]
-
-    def statistic(rows):
-        counts = np.bincount(rows, minlength=6)
-        assert counts[0] == counts[2] == counts[5]
-        assert counts[1] == counts[4]
-        assert counts[[0, 1, 3]].sum() == 3
-        return 0.5
-
-    bootstrap_estimate(statistic, 6, seed=0, repeats=50, groups=groups)
-
-
 def test_weights_make_a_plain_statistic_that_of_the_population():
     values = np.array([1.0, 0.0, 1.0])
     assert bootstrap_estimate(mean_of(values), 3, seed=0, repeats=20, weights=[1, 20, 3]).value == pytest.approx(4 / 24)
@@ -164,7 +142,7 @@ def test_what_is_not_defined_has_no_value():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"weights": [0.5] * 3}, "weight"), ({"groups": ["a"]}, "groups"), ({"bounds": (0.6, 1)}, "between")],
+    [({"weights": [0.5] * 3}, "weight"), ({"bounds": (0.6, 1)}, "between")],
 )
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
@@ -187,19 +165,6 @@ def test_bootstrap_covers(name, n):
     samples = [draw(random, n).astype(float) for _ in range(200)]
     share = covered([bootstrap_estimate(mean_of(one), n, seed=i, repeats=100) for i, one in enumerate(samples)], truth)
     assert share >= CLAIMED
-
-
-def test_bootstrap_of_pages_covers_only_with_their_documents():
-    random = np.random.default_rng(3)
-    together, apart = [], []
-    for seed in range(200):
-        pages = random.integers(5, 20, 30)
-        groups = np.repeat(np.arange(30), pages)
-        right = (random.random(groups.size) < random.beta(2, 0.5, 30)[groups]).astype(float)
-        together.append(bootstrap_estimate(mean_of(right), groups.size, seed=seed, repeats=100, groups=list(groups)))
-        apart.append(bootstrap_estimate(mean_of(right), groups.size, seed=seed, repeats=100))
-    assert covered(together, 0.8) >= CLAIMED
-    assert covered(apart, 0.8) < 0.8
 
 
 def test_weighted_bootstrap_covers_a_population_drawn_unequally():

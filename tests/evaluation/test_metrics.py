@@ -17,12 +17,11 @@ from evalkit.evaluation.metrics import (
     compute_macro_f1,
     compute_mixture_error,
     compute_page_accuracy,
-    compute_panoptic_quality,
     find_boundaries,
     is_exact_segmentation,
     list_page_types,
+    match_segments,
     merge_neighbours,
-    pool_panoptic_quality,
     pool_scores,
     score_boundaries,
     score_presence,
@@ -148,7 +147,7 @@ def test_a_perfect_answer_is_perfect(spans):
     assert compute_page_accuracy(spans, backwards, PAGES) == 1
     assert score_boundaries(spans, backwards)[:3] == (1, 1, 1)
     for typed in (False, True):
-        assert compute_panoptic_quality(spans, backwards, typed)[:3] == (1, 1, 1)
+        assert match_segments(spans, backwards, typed).panoptic_quality == 1
         assert is_exact_segmentation(spans, backwards, typed)
         assert is_exact_segmentation(merge_neighbours(spans), merge_neighbours(backwards), typed)
     assert compute_drag_and_drop_distance(spans, backwards, PAGES) == 0
@@ -159,17 +158,13 @@ def test_any_answer_has_scores_within_bounds(truth, predicted, random):
     assert len(list_page_types(predicted, PAGES)) == PAGES
     numbers = [compute_page_accuracy(truth, predicted, PAGES), *score_boundaries(truth, predicted)[:3]]
     for typed in (False, True):
-        found = compute_panoptic_quality(truth, predicted, typed)
-        numbers += found[:3]
-        assert found.panoptic_quality == pytest.approx(found.segmentation_quality * found.recognition_quality)
+        found = match_segments(truth, predicted, typed)
+        numbers.append(found.panoptic_quality)
         assert found.true_positives + found.false_negatives == len(truth)
         assert is_exact_segmentation(truth, predicted, typed) <= (found.panoptic_quality == pytest.approx(1))
     assert all(0 <= number <= 1 + 1e-9 for number in numbers)
     assert 0 <= compute_drag_and_drop_distance(truth, predicted, PAGES) <= PAGES
-    assert (
-        compute_panoptic_quality(truth, predicted, True).true_positives
-        <= compute_panoptic_quality(truth, predicted).true_positives
-    )
+    assert match_segments(truth, predicted, True).true_positives <= match_segments(truth, predicted).true_positives
     # The first listed wins a page only where two begin together.
     distinct = list({span[0]: span for span in predicted}.values())
     shuffled = random.sample(distinct, len(distinct))
@@ -177,16 +172,14 @@ def test_any_answer_has_scores_within_bounds(truth, predicted, random):
     assert compute_drag_and_drop_distance(truth, distinct, PAGES) == compute_drag_and_drop_distance(
         truth, shuffled, PAGES
     )
-    assert compute_panoptic_quality(truth, distinct) == pytest.approx(compute_panoptic_quality(truth, shuffled))
+    assert match_segments(truth, distinct) == pytest.approx(match_segments(truth, shuffled))
 
 
 @given(good_spans(), good_spans())
 def test_whoever_comes_first(one, other):
     assert score_boundaries(one, other).f1 == score_boundaries(other, one).f1
     assert score_boundaries(one, other).precision == score_boundaries(other, one).recall
-    assert compute_panoptic_quality(one, other).panoptic_quality == pytest.approx(
-        compute_panoptic_quality(other, one).panoptic_quality
-    )
+    assert match_segments(one, other).panoptic_quality == pytest.approx(match_segments(other, one).panoptic_quality)
     assert compute_drag_and_drop_distance(one, other, PAGES) == compute_drag_and_drop_distance(other, one, PAGES)
     assert (compute_drag_and_drop_distance(one, other, PAGES) == 0) == is_exact_segmentation(
         one, other, compare_types=False
@@ -234,7 +227,7 @@ def test_no_answer_is_right_about_nothing(nothing):
     truth = [(1, 5, "Note")]
     assert compute_page_accuracy(truth, nothing, 5) == 0
     assert score_boundaries(truth, nothing)[:3] == (0, 0, 0)
-    assert compute_panoptic_quality(truth, nothing)[:3] == (0, 0, 0)
+    assert match_segments(truth, nothing).panoptic_quality == 0
     assert not is_exact_segmentation(truth, nothing, compare_types=False)
     assert compute_drag_and_drop_distance(truth, nothing, 5) == 5
 
@@ -243,8 +236,8 @@ def test_cannot_tell_is_never_the_right_type():
     unknown = [(1, 3, None)]
     assert compute_page_accuracy(unknown, unknown, 3) == 0
     assert not is_exact_segmentation(unknown, unknown, compare_types=True)
-    assert compute_panoptic_quality(unknown, unknown, compare_types=True).panoptic_quality == 0
-    assert compute_panoptic_quality(unknown, unknown).panoptic_quality == 1
+    assert match_segments(unknown, unknown, compare_types=True).panoptic_quality == 0
+    assert match_segments(unknown, unknown).panoptic_quality == 1
 
 
 def test_malformed_spans_mean_what_is_said_of_them():
@@ -254,25 +247,13 @@ def test_malformed_spans_mean_what_is_said_of_them():
 
 
 def test_overlapping_predictions_match_a_segment_once():
-    found = compute_panoptic_quality([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
-    assert found == (pytest.approx(2 / 3), 1, pytest.approx(2 / 3), 1, 1, 1, 0)
+    found = match_segments([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
+    assert (found, found.panoptic_quality) == ((1, 1, 1, 0), pytest.approx(2 / 3))
 
 
 def test_half_is_not_more_than_half():
-    assert compute_panoptic_quality([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
-    assert compute_panoptic_quality([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
-
-
-def test_panoptic_quality_of_many_documents_worked_out():
-    one = compute_panoptic_quality([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "B")])
-    other = compute_panoptic_quality([(1, 10, "A")], [(1, 5, "A"), (6, 10, "B")])
-    together = pool_panoptic_quality([one, other])
-    # Two found, overlapping 3/4 and 2/3; two invented and one missed.
-    assert together.overlap_sum == pytest.approx(17 / 12, abs=1e-9)
-    assert together.segmentation_quality == pytest.approx(17 / 24, abs=1e-9)
-    assert together.recognition_quality == pytest.approx(4 / 7, abs=1e-9)
-    assert together.panoptic_quality == pytest.approx(17 / 42, abs=1e-9)
-    assert pool_panoptic_quality([])[:3] == (1, 1, 1)
+    assert match_segments([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
+    assert match_segments([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,9 @@ from evalkit.errors import NotFound, StoreError
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.production import (
     CLASS_COLUMNS,
-    CONFUSION_COLUMNS,
     DIFFERENCE_COLUMNS,
     EVIDENCE_COLUMNS,
     differences,
-    estimate_confusion,
     evidence_of,
     worst_classes,
 )
@@ -144,26 +142,6 @@ def ten() -> Study:
     )
 
 
-def test_confusion_weighted_and_of_reviewed_ones_only() -> None:
-    frame = estimate_confusion(ten())
-    assert tuple(frame.columns) == CONFUSION_COLUMNS
-    found = {(one["truth"], one["production"]): one for one in frame.to_dict("records")}
-    assert list(found) == [(NOTE, NOTE), (NOTE, "Lab letter"), (GENOMIC, NOTE), (GENOMIC, GENOMIC)]
-    # Each accepted document that was looked at stands for two of the eight; an escalated one for itself.
-    expected = {
-        (NOTE, NOTE): (2, 4.0),
-        (NOTE, "Lab letter"): (1, 2.0),
-        (GENOMIC, NOTE): (1, 1.0),
-        (GENOMIC, GENOMIC): (2, 3.0),
-    }
-    for pair, (seen, estimated) in expected.items():
-        assert found[pair]["reviewed_only"] == seen
-        assert found[pair]["estimated"] == pytest.approx(estimated, abs=1e-9)
-        assert found[pair]["low"] <= estimated <= found[pair]["high"]
-    assert sum(one["estimated"] for one in found.values()) == pytest.approx(10, abs=1e-9)
-    assert found[GENOMIC, GENOMIC]["documents"] == ("e2", "a3")
-
-
 def test_classes_by_hand_the_worst_first() -> None:
     frame = worst_classes(ten())
     assert tuple(frame.columns) == CLASS_COLUMNS
@@ -206,8 +184,6 @@ def test_what_is_pending_makes_no_figure_better() -> None:
     assert after.loc[NOTE, "recall"] == before.loc[NOTE, "recall"]
     assert after.loc[NOTE, "recall_high"] > before.loc[NOTE, "recall_high"]
     assert after.loc[GENOMIC, "recall_low"] < before.loc[GENOMIC, "recall_low"]
-    cells = estimate_confusion(study(*ten().documents, pending))
-    assert cells["estimated"].sum() == pytest.approx(10, abs=1e-9)
 
 
 def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> None:
@@ -215,14 +191,10 @@ def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> N
         escalated("e", production_labels=says(NOTE), truth=truth(NOTE, is_simulated=True)),
         document("a", production_labels=says(NOTE)),
     )
-    (cell,) = estimate_confusion(one).to_dict("records")
-    assert none(cell["estimated"])
-    assert (cell["reviewed_only"], cell["low"], cell["high"], cell["simulated"]) == (1, 1.0, 2.0, 1)
     (row,) = worst_classes(one).to_dict("records")
     assert none(row["recall"])
     assert none(row["precision"])
     assert (row["recall_reviewed_only"], row["simulated"]) == (1.0, 1)
-    assert estimate_confusion(study()).empty
     assert worst_classes(study()).empty
 
 
@@ -246,9 +218,6 @@ def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
     whole = study(
         *(escalated(f"d{n}", production_labels=says(said), truth=truth(true)) for n, (true, said) in enumerate(pairs))
     )
-    for one in estimate_confusion(whole).to_dict("records"):
-        assert one["estimated"] == pytest.approx(one["reviewed_only"], abs=1e-9)
-        assert one["reviewed_only"] == pairs.count((one["truth"], one["production"]))
     for one in worst_classes(whole).to_dict("records"):
         for name in ("recall", "precision"):
             alike = one[f"{name}_reviewed_only"]

@@ -16,7 +16,7 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
-from evalkit.evaluation.seeded_case_generation import plant_answer_fault
+from evalkit.review.attention_checks.planting import plant_answer_fault
 from evalkit.review.corrections import CLASSIFICATION_PARTS, correct_classification, validate_classification
 
 TYPES = [kind.value for kind in DocumentType]

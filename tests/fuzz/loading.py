@@ -40,12 +40,12 @@ from evalkit.pipeline.supplied_labels import (
     read_true_labels,
 )
 from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
+from evalkit.review.attention_checks import read_attention_check
 from evalkit.review.ground_truth import read_review, read_silver_probability, withdraw_unconfirmed_fields
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import read_packet
 from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import read_seeded_case
 from evalkit.settings import Settings
 from evalkit.statements.statement_template import parse_template_toml
 from evalkit.store import OutputFolder, StoredDraft
@@ -220,7 +220,7 @@ def fuzz(made: Path, folder: Path, *, each: int, seed: int) -> Table:
     kinds = {
         **KINDS,
         "seeded": Kind(
-            f"output/seeded/{_seeded_name(folder)}.json", _f(lambda f: read_seeded_case(f, _seeded_name(folder)))
+            f"output/seeded/{_seeded_name(folder)}.json", _f(lambda f: read_attention_check(f, _seeded_name(folder)))
         ),
     }
     table = Table()

@@ -7,8 +7,8 @@ from typing import Any
 
 from places import open_folder
 
-from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
-from evalkit.review.seeded_cases import Seeded
+from evalkit.evaluation.attention_checks import draw_attention_checks
+from evalkit.review.attention_checks import Seeded
 from evalkit.store import result_file_name
 
 NOW = "2025-02-02T00:00:00.000Z"
@@ -52,7 +52,7 @@ def decided(desk: Any, build: Any, doc_id: str = "doc2_6", reviewer: str = "dr_f
 
 def drawn(desk: Any, seed: str = "one") -> Seeded:
     """A seeded case of the decided document."""
-    (seeded,) = sample_seeded_cases(open_folder(desk.root), 1, seed=seed, drawn_at=NOW).cases
+    (seeded,) = draw_attention_checks(open_folder(desk.root), 1, seed=seed, drawn_at=NOW).cases
     return seeded
 
 

@@ -18,22 +18,22 @@ from typer.testing import CliRunner
 from evalkit.classification.schema import DocumentType
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
+from evalkit.evaluation.attention_checks import draw_attention_checks
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
-from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
 from evalkit.evaluation.study import read_study
 from evalkit.pipeline.document_discovery import discover_documents
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft
 from evalkit.review import ReviewSession as Tab
+from evalkit.review.attention_checks import describe_fault, get_record_name, iterate_attention_checks
 from evalkit.review.ground_truth import project_ground_truth
 from evalkit.review.opinions import CaseOpinions, rebuild_case_files
 from evalkit.review.page_view import view
 from evalkit.review.queue import QueueQuery
 from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import describe_fault, iterate_seeded_cases
 from evalkit.review.submission import ReviewSubmitter
-from evalkit.store import ground_truth_file_name, packet_file_name, seed_record_file_name
+from evalkit.store import ground_truth_file_name, packet_file_name
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_nothing_on_the_screen_tells_it_from_another_case(desk: Desk, build: typ
     case, plain = tab("dr_second").open_case(case_id), tab("dr_second").open_case("plain")
     assert re.fullmatch(r"doc2_6-[0-9a-f]{8}", case_id), "what a second document of that name is called"
     said = {
-        "seeded_feedback",
+        "feedback",
         "second_opinion_reason",
         "reviews",
         "opinions",
@@ -153,9 +153,9 @@ def test_where_everybody_knows_the_documents_it_is_said(desk: Desk, build: type[
     case_id = drawn(desk).packet.case_id
     (desk.root / "reviewers.json").unlink()
     Roster(desk.files).add_reviewer("dr_first")  # dr_second has left
-    assert [one.status for one in read_study(desk.root).seeded_cases] == ["nobody"]
+    assert [one.status for one in read_study(desk.root).attention_checks] == ["nobody"]
     decided(desk, build, "another", reviewer="dr_third")
-    made = sample_seeded_cases(open_folder(desk.root), 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
+    made = draw_attention_checks(open_folder(desk.root), 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
     assert made.unassignable_case_ids == (case_id,)
     assert [one.doc_id for one in made.cases] == ["another"], "a document serves once"
 
@@ -172,11 +172,11 @@ def test_the_expert_is_told_at_once_and_the_answer_stands(desk: Desk, seeded: An
     for issue in case.packet.open_issues:
         seen = seen.mark_evidence_seen(issue.issue_id)
     done = mine.submit(case_id, seen, validate=True)
-    assert describe_fault(seeded.fault) in done.seeded_feedback
-    assert "uncorrected" in done.seeded_feedback
+    assert describe_fault(seeded.fault) in done.feedback
+    assert "uncorrected" in done.feedback
     assert done.review.seeded
     assert not mine.can_undo
-    assert mine.open_case(case_id).seeded_feedback == done.seeded_feedback
+    assert mine.open_case(case_id).feedback == done.feedback
     for again in (
         lambda: desk.helper("dr_second").reopen(case_id, "now I know"),
         lambda: desk.helper("dr_third").save_review(case_id, agrees=True),
@@ -195,14 +195,14 @@ def test_who_corrects_it_is_thanked(desk: Desk, seeded: Any, tab: Any) -> None:
     draft = (
         draft.toggle_boundary(4).set_segment_type(0, DocumentType(PATHOLOGY)).set_segment_type(1, DocumentType(NOTE))
     )
-    assert "You saw it" in mine.submit(seeded.packet.case_id, draft).seeded_feedback
+    assert "You saw it" in mine.submit(seeded.packet.case_id, draft).feedback
 
 
 def test_a_colleague_is_never_asked_about_it(desk: Desk, seeded: Any, tab: Any) -> None:
     case_id, mine = seeded.packet.case_id, tab("dr_second")
     draft = otherwise(mine.open_case(case_id).draft)
     done = mine.request_second_opinion(case_id, draft, "please look at it")
-    assert done.seeded_feedback
+    assert done.feedback
     assert [row.case_id for row in tab("dr_third").load_queue_page().rows] == []
 
 
@@ -217,8 +217,8 @@ def test_whoever_was_told_the_answer_gives_no_second_opinion(desk: Desk, seeded:
 def test_what_was_planted_is_told_even_where_it_can_no_longer_be_read(desk: Desk, seeded: Any, tab: Any) -> None:
     mine = tab("dr_second")
     draft = otherwise(mine.open_case(seeded.packet.case_id).draft)
-    (desk.root / seed_record_file_name(seeded.packet.case_id)).write_text("torn")
-    assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).seeded_feedback
+    (desk.root / get_record_name(seeded.packet.case_id)).write_text("torn")
+    assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).feedback
     assert len(read_study(desk.root).problems) == 1
 
 
@@ -273,7 +273,7 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
 def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -> None:
     case_id = seeded.packet.case_id
     desk.helper("dr_second").save_review(case_id, agrees=True)
-    (desk.root / seed_record_file_name(case_id)).unlink()
+    (desk.root / get_record_name(case_id)).unlink()
     rebuild_case_files(desk.files, case_id)
     assert desk.truth(case_id) is None
     # Packet and review each forbid it alone.
@@ -291,7 +291,7 @@ def test_a_damaged_seeded_case_is_named_and_never_becomes_an_ordinary_one(desk: 
     stored = seeded.model_dump(mode="json")
     changed = {"document_bundle_path": f"document_bundles/{case_id}.json", "doc_id": "doc2_6", "case_id": "doc2_6"}
     stored["packet"] |= {name: changed[name] for name in where}
-    desk.files.write_json(seed_record_file_name(case_id), stored)
+    desk.files.write_json(get_record_name(case_id), stored)
     desk.files.remove_file(packet_file_name(case_id))
     with pytest.raises(StoreError, match=case_id):
         reindex(open_folder(desk.root))
@@ -303,7 +303,7 @@ def test_a_seeded_case_under_an_ordinary_ones_name_takes_nothing_away(
 ) -> None:
     escalated(desk, build, "plain-12345678")
     desk.files.write_json(
-        seed_record_file_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
+        get_record_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
     )
     with pytest.raises(StoreError, match="plain-12345678"):
         reindex(open_folder(desk.root))
@@ -322,7 +322,7 @@ def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any)
 def test_no_document_is_ever_called_like_a_seeded_case(desk: Desk, seeded: Any, tmp_path: Path) -> None:
     path = tmp_path / f"{seeded.packet.case_id}.pdf"
     path.write_bytes(b"%PDF-1.4")
-    reserved = [case_id for case_id, _ in iterate_seeded_cases(desk.files)]
+    reserved = [case_id for case_id, _ in iterate_attention_checks(desk.files)]
     (source,) = discover_documents([path], {}, reserved).sources
     assert source.doc_id != seeded.packet.case_id
 
@@ -347,7 +347,7 @@ def test_where_the_truth_changes_a_waiting_case_is_taken_back(desk: Desk, seeded
     desk.helper("dr_first").save_review("doc2_6", corrected_segments=[(1, 4, NOTE)])
     reindex(open_folder(desk.root))
     assert [row.case_id for row in tab("dr_second").load_queue_page().rows] == []
-    assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
+    assert [one.status for one in read_study(desk.root).attention_checks] == ["void"]
 
 
 def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(desk: Desk, seeded: Any, tab: Any) -> None:
@@ -355,7 +355,7 @@ def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(des
     name = ground_truth_file_name("doc2_6")
     stored = desk.files.read_json(name)
     desk.files.write_json(name, stored | {"correction_notes": "a word more", "revision": stored["revision"] + 1})
-    assert [one.status for one in read_study(desk.root).seeded_cases] == ["answered"]
+    assert [one.status for one in read_study(desk.root).attention_checks] == ["answered"]
     truth = stored["ground_truth_classification"]
     pages = sum(one["segment_page_count"] for one in truth["segments"])
     others = {kind.value for kind in DocumentType} - {one["dominant_type"] for one in truth["segments"]}
@@ -367,7 +367,7 @@ def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(des
         {"ground_truth_classification": "torn"},
     ):
         desk.files.write_json(name, stored | changed)
-        assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
+        assert [one.status for one in read_study(desk.root).attention_checks] == ["void"]
 
 
 def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
@@ -376,15 +376,15 @@ def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
     case_id, mine = seeded.packet.case_id, tab("dr_second")
     draft = otherwise(mine.open_case(case_id).draft)
     ReviewSubmitter(desk.files, desk.index, "dr_first", clock).reopen("doc2_6", "it was wrong", base_revision=None)
-    assert mine.submit(case_id, draft).seeded_feedback
-    assert [one.status for one in read_study(desk.root).seeded_cases] == ["void"]
+    assert mine.submit(case_id, draft).feedback
+    assert [one.status for one in read_study(desk.root).attention_checks] == ["void"]
 
 
 def test_what_cannot_be_drawn_is_said(desk: Desk, build: type[Build]) -> None:
     decided(desk, build, undeterminable="illegible")
     for number, code in ((0, "SAMPLE-NUMBER"), (1, "SAMPLE-NOTHING-LEFT")):
         with pytest.raises(EvalkitError) as refused:
-            sample_seeded_cases(open_folder(desk.root), number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
+            draw_attention_checks(open_folder(desk.root), number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
         assert refused.value.code == code
 
 

@@ -24,6 +24,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
+from evalkit.review.attention_checks import get_record_name
 from evalkit.review.packet import TEMPLATE_ESCALATION_REASONS, SMEPacketGenerator, publish_packet, read_packet
 from evalkit.review.template_editing import (
     MIN_EXTENT,
@@ -43,7 +44,7 @@ from evalkit.statements.review_cycles import TemplateCase, ToldIssue
 from evalkit.statements.reviewer_report import TemplateIssue
 from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml, render_template_toml
-from evalkit.store import LocalOutputFolder, OutputFolder, packet_file_name, seed_record_file_name
+from evalkit.store import LocalOutputFolder, OutputFolder, packet_file_name
 
 AT = "2026-11-20T10:00:00+00:00"
 
@@ -451,9 +452,7 @@ def test_a_review_of_a_template_leaves_the_cases_of_its_statement_alone(
     """They have a turn of their own, which whoever reviews the template has not."""
     statement = read_packet(bank.files, bank.case_id).doc_id
     name = f"{statement}-0a1b2c3d"
-    bank.files.write_json(
-        seed_record_file_name(name), {"schema_version": 1, "would": "be refused if it were looked at"}
-    )
+    bank.files.write_json(get_record_name(name), {"schema_version": 1, "would": "be refused if it were looked at"})
     bank.files.write_json(packet_file_name(name), {"schema_version": 1})
     bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
     assert bank.files.has_file(packet_file_name(name))

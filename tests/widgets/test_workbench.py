@@ -13,12 +13,12 @@ from ipywidgets import Widget
 from places import open_folder, open_index
 
 from evalkit.errors import DocumentError, UsageError
-from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
+from evalkit.evaluation.attention_checks import draw_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
+from evalkit.review.attention_checks import describe_fault
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import describe_fault
 from widgets.workbench import Workbench, show
 
 
@@ -306,14 +306,14 @@ def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
     first.save_review("altered_quotes", agrees=True)
     first.close()
-    (seeded,) = sample_seeded_cases(
+    (seeded,) = draw_attention_checks(
         open_folder(tmp_path / "output"), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     told = describe_fault(seeded.fault)
     screen.dispatch({"action": "open", "case_id": seeded.packet.case_id})
-    assert screen.case.packet.is_seeded
+    assert screen.case.packet.is_attention_check
     every = (screen.bar, screen.queue_panel, screen.page_pane, screen.case_panel, screen.segment_editor)
     sent = json.dumps([widget.get_state() for widget in every], default=str)
     assert not any(word in sent for word in ("planted", "seeded", told, '"altered_quotes"'))

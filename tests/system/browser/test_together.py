@@ -13,10 +13,10 @@ from system.browser.screen import Screen
 from system.browser.server import Served, kernels, serving
 from system.browser.small_cases import Waiting, until
 
-from evalkit.evaluation.seeded_case_generation import sample_seeded_cases
+from evalkit.evaluation.attention_checks import draw_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
-from evalkit.review.seeded_cases import describe_fault
+from evalkit.review.attention_checks import describe_fault
 
 Login = Callable[..., Screen]
 EARLIEST = "2000-01-01T00:00:00+00:00"
@@ -139,7 +139,7 @@ def test_a_planted_fault_is_told_after_the_answer_and_not_before(
     colleague = SMEReviewHelper(served.output, "dr_first")
     colleague.save_review("altered_quotes", agrees=True)
     colleague.close()
-    (seeded,) = sample_seeded_cases(
+    (seeded,) = draw_attention_checks(
         open_folder(served.output), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
     screen = login("dr_ito")

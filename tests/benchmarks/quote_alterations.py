@@ -1031,12 +1031,15 @@ def _parsed(table: str) -> Iterator[tuple[str, _Row]]:
     for line in filter(None, map(str.strip, table.splitlines())):
         swap, _, unless = line.partition(" :: ")
         if " <> " in swap:
-            one, other = swap.split(" <> ")
-            yield one.strip(), _Row((other.strip(),), unless)
-            yield other.strip(), _Row((one.strip(),), unless)
+            first, other = swap.split(" <> ")
+            yield first.strip(), _Row((other.strip(),), unless)
+            yield other.strip(), _Row((first.strip(),), unless)
         else:
             old, new = swap.split(" => ")
-            yield old.strip(), _Row(tuple("" if one.strip() == "-" else one.strip() for one in new.split(";")), unless)
+            yield (
+                old.strip(),
+                _Row(tuple("" if option.strip() == "-" else option.strip() for option in new.split(";")), unless),
+            )
 
 
 @cache
@@ -1072,11 +1075,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _stands(word: str, text: str) -> bool:
     """Whether the word stands in the text as a whole word."""
-    at = text.find(word)
-    while at >= 0:
-        if not text[at - 1 : at].isalnum() and not text[at + len(word) : at + len(word) + 1].isalnum():
+    position = text.find(word)
+    while position >= 0:
+        if (
+            not text[position - 1 : position].isalnum()
+            and not text[position + len(word) : position + len(word) + 1].isalnum()
+        ):
             return True
-        at = text.find(word, at + 1)
+        position = text.find(word, position + 1)
     return False
 
 
@@ -1144,15 +1150,19 @@ _MARKER_NUMBER = re.compile(
 
 def _other_digits(text: str, start: int, end: int) -> Iterator[_Edit]:
     """Each digit of text[start:end] exchanged; the first of several never becomes a zero."""
-    for at in range(start, end):
-        if not ("0" <= text[at] <= "9"):
+    for position in range(start, end):
+        if not ("0" <= text[position] <= "9"):
             continue
-        leads = not text[at - 1 : at].isdigit() and text[at + 1 : at + 2].isdigit()
-        yield _Edit(at, at + 1, tuple(one for one in "0123456789" if one != text[at] and not (leads and one == "0")))
+        leads = not text[position - 1 : position].isdigit() and text[position + 1 : position + 2].isdigit()
+        yield _Edit(
+            position,
+            position + 1,
+            tuple(option for option in "0123456789" if option != text[position] and not (leads and option == "0")),
+        )
 
 
 def _covered(text: str, patterns: Iterable[re.Pattern[str]]) -> set[int]:
-    return {at for pattern in patterns for match in pattern.finditer(text) for at in range(*match.span())}
+    return {position for pattern in patterns for match in pattern.finditer(text) for position in range(*match.span())}
 
 
 def _digit_edits(text: str) -> Iterator[_Edit]:
@@ -1175,10 +1185,16 @@ def _decimal_edits(text: str) -> Iterator[_Edit]:
             continue
         whole, part = match.group(1), match.group(2) or ""
         digits = whole + part
-        moved = [f"{digits[:at] or '0'}.{digits[at:]}" for at in range(len(digits)) if at != len(whole)]
+        moved = [
+            f"{digits[:position] or '0'}.{digits[position:]}"
+            for position in range(len(digits))
+            if position != len(whole)
+        ]
         moved += [f".0{part}"] if whole == "0" and part else []
         moved += [digits.lstrip("0") or "0"] if part else [f"{whole}0"]
-        options = tuple(one for one in moved if float(one) != float(match.group()) and not re.match(r"0\d", one))
+        options = tuple(
+            option for option in moved if float(option) != float(match.group()) and not re.match(r"0\d", option)
+        )
         if options:
             yield _Edit(*match.span(), options)
 
@@ -1210,8 +1226,8 @@ def _years(year: str) -> tuple[str, ...]:
 
 def _slashed_edits(match: re.Match[str]) -> Iterator[_Edit]:
     """Of 03/25/2011. Which of the two is the month stays open: each keeps to what a month could be, or to what it was."""
-    one, other = int(match[1]), int(match[3])
-    if min(one, other) < 1 or max(one, other) > 31 or min(one, other) > 12:
+    first, other = int(match[1]), int(match[3])
+    if min(first, other) < 1 or max(first, other) > 31 or min(first, other) > 12:
         return
     if match[2] == "." and len(match[4]) < 4:  # a section number
         return
@@ -1298,7 +1314,7 @@ def _gene_options(gene: str) -> tuple[str, ...]:
     ends_in_digit = gene[-1].isdigit() and len(gene) > 3
     bent = [f"{gene}{gene[-1]}", gene[:-1]] if ends_in_digit and not gene[:-1][-1].isdigit() else []
     stranger = _GENES[(_GENES.index(gene) * 37 + 11) % len(_GENES)]
-    return tuple(dict.fromkeys(one for one in (*siblings, *bent, stranger) if one != gene))
+    return tuple(dict.fromkeys(option for option in (*siblings, *bent, stranger) if option != gene))
 
 
 def _gene_edits(text: str) -> Iterator[_Edit]:
@@ -1306,7 +1322,7 @@ def _gene_edits(text: str) -> Iterator[_Edit]:
     for match in _GENE.finditer(text):
         if match.group() in _GENE_OR_WORD and shouting:
             continue
-        options = tuple(one for one in _gene_options(match.group()) if not _stands(one, text))
+        options = tuple(option for option in _gene_options(match.group()) if not _stands(option, text))
         if options:
             yield _Edit(*match.span(), options)
 
@@ -1322,11 +1338,11 @@ def _hgvs_edits(text: str, start: int, end: int) -> Iterator[_Edit]:
             continue
         yield _Edit(start + match.start(), start + match.end(), _EVENTS[match.group()])
     for match in re.finditer(r"([ACGT])>([ACGT])", text[start:end]):
-        at = start + match.end() - 1
-        yield _Edit(at, at + 1, tuple(base for base in _BASES if base not in match.group()))
+        position = start + match.end() - 1
+        yield _Edit(position, position + 1, tuple(base for base in _BASES if base not in match.group()))
     for match in re.finditer(r"(?<=dup|del|ins)[ACGT]$", text[start:end]):
-        at = start + match.start()
-        yield _Edit(at, at + 1, tuple(base for base in _BASES if base != match.group()))
+        position = start + match.start()
+        yield _Edit(position, position + 1, tuple(base for base in _BASES if base != match.group()))
 
 
 def _protein_edits(text: str, match: re.Match[str]) -> Iterator[_Edit]:
@@ -1336,7 +1352,7 @@ def _protein_edits(text: str, match: re.Match[str]) -> Iterator[_Edit]:
         acid = match[part] or "*"
         acids = _AMINO_ACIDS if len(acid) > 1 else tuple("ACDEFGHIKLMNPQRSTVWY")
         if acid in acids:
-            yield _Edit(*match.span(part), tuple(one for one in acids if one not in match.group()))
+            yield _Edit(*match.span(part), tuple(option for option in acids if option not in match.group()))
 
 
 def _band_edits(text: str, match: re.Match[str]) -> Iterator[_Edit]:
@@ -1347,7 +1363,9 @@ def _band_edits(text: str, match: re.Match[str]) -> Iterator[_Edit]:
 
 
 def _chromosomes(*taken: str) -> tuple[str, ...]:
-    return tuple(one for one in _words("1, 3, 4, 7, 8, 9, 11, 12, 13, 14, 17, 18, 21, 22, X") if one not in taken)
+    return tuple(
+        option for option in _words("1, 3, 4, 7, 8, 9, 11, 12, 13, 14, 17, 18, 21, 22, X") if option not in taken
+    )
 
 
 def _variant_edits(text: str) -> Iterator[_Edit]:
@@ -1391,7 +1409,7 @@ def _name_edits(text: str) -> Iterator[_Edit]:
             word = match[part]
             if word and word not in _NO_NAME and match["name"] not in _NO_NAME:
                 # A surname may stand first or last: a rarer surname in either place is another person.
-                yield _Edit(*match.span(part), tuple(one for one in _SURNAMES if one not in text))
+                yield _Edit(*match.span(part), tuple(option for option in _SURNAMES if option not in text))
 
 
 _ANSWERED = re.compile(
@@ -1416,22 +1434,22 @@ def _swap_edits(text: str) -> Iterator[_Edit]:
     """Two answers, two values or two sides that change places; their subjects must differ, or nothing would change."""
     taken = _covered(text, (_SLASHED, _ISO, _SPELLED, _YEAR, _MARKER_NUMBER))
     for pattern in (_ANSWERED, _MEASURED, _SIDED):
-        found = [
+        matches = [
             match
             for match in pattern.finditer(text)
             if match["what"].casefold() not in _NO_LABEL and match.start("answer") not in taken
         ]
-        for one, other in pairwise(found):
-            between = text[one.end("answer") : other.start("answer")]
-            same = one["answer"].casefold() == other["answer"].casefold()
-            if same or one["what"].casefold() == other["what"].casefold() or not 1 <= len(between.split()) <= 14:
+        for first, other in pairwise(matches):
+            between = text[first.end("answer") : other.start("answer")]
+            same = first["answer"].casefold() == other["answer"].casefold()
+            if same or first["what"].casefold() == other["what"].casefold() or not 1 <= len(between.split()) <= 14:
                 continue
-            if pattern is _MEASURED and float(one["answer"]) == float(other["answer"]):
+            if pattern is _MEASURED and float(first["answer"]) == float(other["answer"]):
                 continue
-            if pattern is _SIDED and (one["what"].split()[0].casefold() == other["what"].split()[0].casefold()):
+            if pattern is _SIDED and (first["what"].split()[0].casefold() == other["what"].split()[0].casefold()):
                 continue
-            swapped = _cased(one["answer"], other["answer"]) + between + _cased(other["answer"], one["answer"])
-            yield _Edit(one.start("answer"), other.end("answer"), (swapped,))
+            swapped = _cased(first["answer"], other["answer"]) + between + _cased(other["answer"], first["answer"])
+            yield _Edit(first.start("answer"), other.end("answer"), (swapped,))
 
 
 _FINDERS: Mapping[Kind, Callable[[str], Iterator[_Edit]]] = {
@@ -1466,7 +1484,7 @@ _DASHES = dict.fromkeys(map(ord, "‐‑‒–—−―"), "-")
 
 def _dice(*seeds: object) -> random.Random:
     """Randomness that depends on these alone: text seeds are hashed the same way by every Python."""
-    return random.Random(":".join(map(str, seeds)))  # noqa: S311 - nothing is kept secret with it
+    return random.Random(":".join(map(str, seeds)))
 
 
 def _loose(text: str) -> str:
@@ -1479,7 +1497,9 @@ def _loose(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).casefold().translate(_DASHES)
     text = re.sub(r"(?<![^\s(:=])-(?=\.?\d)", "~", text)
     text = re.sub(r"\.(?=\d)|(?<=\d)[,/:](?=\d)", lambda match: chr(ord(match.group()) + 0xE000), text)
-    return "".join(one for one in text if one.isalnum() or one in "<>≤≥=+%±°*~" or one >= "\ue000")
+    return "".join(
+        character for character in text if character.isalnum() or character in "<>≤≥=+%±°*~" or character >= "\ue000"
+    )
 
 
 @dataclass(frozen=True)
@@ -1514,8 +1534,8 @@ def _window(text: str, start: int, end: int, dice: random.Random) -> tuple[int, 
     tokens = [match.span() for match in _TOKEN.finditer(text)]
     if len(tokens) < _WORDS_MIN:
         return None
-    first = max((number for number, (at, _) in enumerate(tokens) if at <= start), default=0)
-    last = max((number for number, (at, _) in enumerate(tokens) if at < end), default=first)
+    first = max((number for number, (position, _) in enumerate(tokens) if position <= start), default=0)
+    last = max((number for number, (position, _) in enumerate(tokens) if position < end), default=first)
     last = max(first, last)
     if dice.random() < 0.5:
         lo, hi = _sentence(text, tokens[first][0], tokens[last][1])
@@ -1554,7 +1574,7 @@ def _altered(kind: Kind, passage: _Passage, whole: str, text: str, dice: random.
     edits = list(_FINDERS[kind](passage.text))
     for edit in dice.sample(edits, min(len(edits), _PER_PARAGRAPH)):
         # Models mix up what stands on the same pages: such a replacement is preferred half of the time.
-        known = [one for one in edit.options if one and one.casefold() in text]
+        known = [option for option in edit.options if option and option.casefold() in text]
         new = dice.choice(known if known and dice.random() < 0.5 else edit.options)
         for _ in range(_WINDOWS):
             window = _window(passage.text, edit.start, edit.end, dice)
@@ -1578,8 +1598,12 @@ def _cut_behind_negation(passage: _Passage, whole: str, dice: random.Random) -> 
         tokens = [match.span() for match in _TOKEN.finditer(governed)][:_WORDS_MAX]
         if len(tokens) < 3 or _NOT_CUT.match(governed) or _outside(passage.text, cue.start()):
             continue
-        lists = [at for at, (a, b) in enumerate(tokens) if a and governed[a:b] == "or" and len(tokens) - at > 3]
-        begin = tokens[dice.choice([0, 0, *(at + 1 for at in lists)])][0]
+        lists = [
+            position
+            for position, (a, b) in enumerate(tokens)
+            if a and governed[a:b] == "or" and len(tokens) - position > 3
+        ]
+        begin = tokens[dice.choice([0, 0, *(position + 1 for position in lists)])][0]
         quote = governed[begin : tokens[-1][1]].rstrip(" ,;")
         negated = passage.text[cue.start() : cue.end() + begin + len(quote)]
         # The words must not stand anywhere else without their negation.
@@ -1702,8 +1726,8 @@ def _hyphened(text: str, dice: random.Random) -> str:
     if not words:
         return text
     start, end = dice.choice(words)
-    at = dice.randint(start + 3, end - 3)
-    return f"{text[:at]}-\n{text[at:]}"
+    position = dice.randint(start + 3, end - 3)
+    return f"{text[:position]}-\n{text[position:]}"
 
 
 def _recased(text: str, dice: random.Random) -> str:
@@ -1752,16 +1776,16 @@ _NEAR = frozenset(_words("patents, patent, medial, pace, planed, though, through
 
 def _misread(word: str, dice: random.Random) -> str | None:
     """The word with one letter misread, dropped or doubled, its ends kept; None if that gave another real word."""
-    at = dice.randrange(1, len(word) - 1)
+    position = dice.randrange(1, len(word) - 1)
     confusions = [
         word[:where] + new + word[where + len(old) :]
         for old, new in _MISREAD
         for where in range(1, len(word) - len(old))
         if word.startswith(old, where)
     ]
-    lost, doubled = word[:at] + word[at + 1 :], word[: at + 1] + word[at:]
-    made = dice.choice((*confusions, lost, doubled) if confusions else (lost, doubled))
-    return None if made == word or made in _ORDINARY | _decisive() | _NEAR else made
+    lost, doubled = word[:position] + word[position + 1 :], word[: position + 1] + word[position:]
+    misread = dice.choice((*confusions, lost, doubled) if confusions else (lost, doubled))
+    return None if misread == word or misread in _ORDINARY | _decisive() | _NEAR else misread
 
 
 def _noisy(text: str, dice: random.Random) -> str:
@@ -1770,9 +1794,9 @@ def _noisy(text: str, dice: random.Random) -> str:
     wanted = max(1, round(len(text) * dice.uniform(0.01, 0.02)))
     chosen = sorted(dice.sample(spans, min(wanted, len(spans))), reverse=True)
     for start, end in chosen:
-        made = _misread(text[start:end], dice)
-        if made and made not in text:
-            text = text[:start] + made + text[end:]
+        misread = _misread(text[start:end], dice)
+        if misread and misread not in text:
+            text = text[:start] + misread + text[end:]
     return text
 
 
@@ -1820,13 +1844,13 @@ def noise(bundle: DocumentBundle, seed: int) -> Iterator[Noised]:
             quote = changed(genuine, dice)
             if quote != genuine or kind is NoiseKind.EXACT:
                 yield Noised(kind, genuine, quote, passage.page)
-    for one, other in pairwise(passages):
-        across = one.page != other.page
+    for first, other in pairwise(passages):
+        across = first.page != other.page
         kind = NoiseKind.PAGE_JOIN if across else NoiseKind.PARAGRAPH_JOIN
-        dice = _dice(seed, bundle.sha256, one.page, one.number, kind)
-        joined = _joined(one.text, other.text, dice)
-        if joined and other.page - one.page <= 1 and (across or other.number == one.number + 1):
-            yield Noised(kind, *joined, one.page)
+        dice = _dice(seed, bundle.sha256, first.page, first.number, kind)
+        joined = _joined(first.text, other.text, dice)
+        if joined and other.page - first.page <= 1 and (across or other.number == first.number + 1):
+            yield Noised(kind, *joined, first.page)
 
 
 # ------------------------------------------------------------------------------------------ documents of its own
@@ -1861,24 +1885,29 @@ def _date(dice: random.Random) -> str:
 
 def _coding(dice: random.Random) -> str:
     """A coding variant, on a made-up position."""
-    at, base, other = dice.randint(12, 9800), *dice.sample(_BASES, 2)
+    position, base, other = dice.randint(12, 9800), *dice.sample(_BASES, 2)
     return dice.choice(
         (
-            f"c.{at}{base}>{other}",
-            f"c.{at}dup{base}",
-            f"c.{at}del{base}",
-            f"c.{at}_{at + dice.randint(1, 9)}del",
-            f"c.{at}+{dice.randint(1, 5)}{base}>{other}",
-            f"c.{at}_{at + 1}ins{base}{other}",
+            f"c.{position}{base}>{other}",
+            f"c.{position}dup{base}",
+            f"c.{position}del{base}",
+            f"c.{position}_{position + dice.randint(1, 9)}del",
+            f"c.{position}+{dice.randint(1, 5)}{base}>{other}",
+            f"c.{position}_{position + 1}ins{base}{other}",
         )
     )
 
 
 def _amino(dice: random.Random) -> str:
     """A protein variant, on a made-up position."""
-    at, (one, other) = dice.randint(12, 2400), dice.sample(_AMINO_ACIDS, 2)
+    position, (first, other) = dice.randint(12, 2400), dice.sample(_AMINO_ACIDS, 2)
     return dice.choice(
-        (f"p.{one}{at}{other}", f"p.({one}{at}{other})", f"p.{one}{at}*", f"p.{one}{at}{other}fs*{dice.randint(3, 60)}")
+        (
+            f"p.{first}{position}{other}",
+            f"p.({first}{position}{other})",
+            f"p.{first}{position}*",
+            f"p.{first}{position}{other}fs*{dice.randint(3, 60)}",
+        )
     )
 
 
@@ -1971,13 +2000,13 @@ def _filled(template: str, dice: random.Random) -> str:
     used: set[str] = set()
 
     def draw(match: re.Match[str]) -> str:
-        made = _SLOTS[match.group(1)](dice)
+        filling = _SLOTS[match.group(1)](dice)
         for _ in range(20):
-            if made not in used:
+            if filling not in used:
                 break
-            made = _SLOTS[match.group(1)](dice)
-        used.add(made)
-        return made
+            filling = _SLOTS[match.group(1)](dice)
+        used.add(filling)
+        return filling
 
     text = re.sub(r"\{(\w+)\}", draw, template)
     return text[:1].upper() + text[1:]
@@ -2240,19 +2269,30 @@ def _written(dice: random.Random) -> Iterator[tuple[BlockType, str]]:
 def _page(number: int, blocks: Sequence[tuple[BlockType, str]]) -> Page:
     """The blocks set line by line, each word with its box, a line height of 1.2 % of the page."""
     words: list[WordPosition] = []
-    made: list[Block] = []
-    row = at = 0
+    page_blocks: list[Block] = []
+    row = position = 0
     for kind, text in blocks:
         first, column = row, 0
         for match in _TOKEN.finditer(text):
             if column and (column + len(match.group()) > _LINE or text[match.start() - 1] == "\n"):
                 row, column = row + 1, 0
             x, y = 600 + 95 * column, 300 + 120 * row
-            words.append((at + match.start(), at + match.end(), x, y, min(9950, x + 95 * len(match.group())), y + 100))
+            words.append(
+                (
+                    position + match.start(),
+                    position + match.end(),
+                    x,
+                    y,
+                    min(9950, x + 95 * len(match.group())),
+                    y + 100,
+                )
+            )
             column += len(match.group()) + 1
         row += 1
-        made.append(Block(type=kind, text=text, box=(0.06, 0.03 + 0.012 * first, 0.94, min(1.0, 0.03 + 0.012 * row))))
-        at += len(text) + 1
+        page_blocks.append(
+            Block(type=kind, text=text, box=(0.06, 0.03 + 0.012 * first, 0.94, min(1.0, 0.03 + 0.012 * row)))
+        )
+        position += len(text) + 1
     paragraphs = tuple(text for _, text in blocks)
     kinds = tuple(kind for kind, _ in blocks)
     return Page(
@@ -2261,7 +2301,7 @@ def _page(number: int, blocks: Sequence[tuple[BlockType, str]]) -> Page:
         text="\n".join(paragraphs),
         paragraphs=paragraphs,
         layout_metadata=LayoutMetadata(block_types=kinds, has_tables="table" in kinds),
-        blocks=tuple(made),
+        blocks=tuple(page_blocks),
         words=PackedWords(words),
     )
 
@@ -2275,14 +2315,14 @@ def planted_pages(seed: int, count: int) -> Iterator[DocumentBundle]:
     """
     for number in range(1, count + 1):
         dice = _dice("pages", seed, number)
-        pages = tuple(_page(one, list(_written(dice))) for one in range(1, _PAGES_PER_DOCUMENT + 1))
+        pages = tuple(_page(page_number, list(_written(dice))) for page_number in range(1, _PAGES_PER_DOCUMENT + 1))
         digest = hashlib.sha256("\f".join(page.text for page in pages).encode()).hexdigest()
         name = f"planted-{seed}-{number:03d}"
         yield DocumentBundle(
             doc_id=name,
             file_path=f"{name}.pdf",
             sha256=digest,
-            reader="evalkit.evaluation",
+            reader="benchmark",
             total_pages=len(pages),
             processing_timestamp="2026-01-01T00:00:00Z",
             pages=pages,

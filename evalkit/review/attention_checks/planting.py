@@ -1,4 +1,4 @@
-"""Seeded cases are made: a known answer, one deliberate fault in it, and the issues that the checks raise about that.
+"""Attention checks are made: a known answer, one deliberate fault in it, and the issues that the checks raise about that.
 
 A fault is planted where no computed check sees it, so that nobody but the expert can. The case must have come to a
 person anyway: a planted answer that the arbiter would have accepted is not used, because it would be told apart by that.
@@ -12,7 +12,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -31,12 +30,10 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
-from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import EvalkitError, UsageError
-from evalkit.evaluation.attention_checks import read_attention_checks as read_attention
-from evalkit.evaluation.study import DocumentRecord, read_folder_study
+from evalkit.errors import EvalkitError
 from evalkit.issue import Agent, Issue, number_issues
+from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_record_name
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     choose_dominant_type,
@@ -45,20 +42,14 @@ from evalkit.review.corrections import (
 )
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.opinions import sync_seeded_cases
 from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_packet
-from evalkit.review.roster import Roster
-from evalkit.review.seeded_cases import Fault, FaultKind, Seeded, iterate_seeded_cases
-from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import (
     OutputFolder,
-    OutputIndex,
     bundle_file_name,
     ground_truth_file_name,
     hash_canonical_json,
     packet_file_name,
     result_file_name,
-    seed_record_file_name,
 )
 
 _DEFAULT_CONFIDENCE = 0.9
@@ -73,85 +64,11 @@ _SegmentTuple = tuple[Segment, ...]
 _FaultyVariant = tuple[_SegmentTuple, Fault]
 
 
-@dataclass(frozen=True)
-class SeededDraw:
-    """One ``evalkit sample N --seeded``."""
+def create_attention_check(output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
+    """Plant a fault into what is known of a document, and write it down; None where none can be, or a file is damaged.
 
-    cases: tuple[Seeded, ...]
-    """What was put into the queue."""
-    unassignable_case_ids: tuple[str, ...]
-    """The case_ids of seeded cases, earlier ones too, that wait although everybody in the roster knows the document."""
-
-
-def sample_seeded_cases(output_folder: OutputFolder, case_count: int, *, seed: str, drawn_at: str) -> SeededDraw:
-    """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.
-
-    Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
-    person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,
-    or where a run is writing; StoreError.
+    The caller holds the write lock.
     """
-    if case_count < 1:
-        raise UsageError(f"{case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
-    with output_folder.run_lock():
-        vouched_documents = [record for record in read_folder_study(output_folder).documents if _is_vouched(record)]
-        candidates = [
-            record for record in vouched_documents if record.truth and not record.truth.is_simulated
-        ] or vouched_documents
-        candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
-        seeded_doc_ids = {doc_id for _, doc_id in iterate_seeded_cases(output_folder)}
-        deciding_reviewers = Roster(output_folder).list_deciding_reviewers()
-        with OutputIndex(output_folder) as index:
-            seeded_cases: list[Seeded] = []
-            known_to_everybody = 0
-            for record in candidates:
-                if len(seeded_cases) == case_count:
-                    break
-                if record.doc_id in seeded_doc_ids:
-                    continue
-                if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
-                    known_to_everybody += 1
-                    continue
-                with hold_write_lock(output_folder):  # no review may change the truth meanwhile
-                    seeded_case = _create_seeded_case(output_folder, record.doc_id, seed=seed, drawn_at=drawn_at)
-                    if seeded_case is not None and output_folder.create_json(
-                        seed_record_file_name(seeded_case.packet.case_id), seeded_case.model_dump(mode="json")
-                    ):
-                        seeded_cases.append(seeded_case)
-            with hold_write_lock(output_folder):
-                sync_seeded_cases(output_folder, index, format_timestamp(utc_now()))
-        if not seeded_cases:
-            raise _create_nothing_left_error(len(candidates), known_to_everybody)
-        waiting_cases = read_attention(output_folder, [])
-        return SeededDraw(
-            tuple(seeded_cases), tuple(record.case_id for record in waiting_cases if record.status == "nobody")
-        )
-
-
-def _create_nothing_left_error(candidate_count: int, known_to_everybody: int) -> UsageError:
-    if known_to_everybody:
-        return UsageError(
-            f"everybody in the roster knows all documents ({known_to_everybody}) that a fault could be planted in",
-            code="SAMPLE-NOBODY",
-            remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw when others have decided more cases.",
-        )
-    return UsageError(
-        f"no fault can be planted: {candidate_count} documents have type and segments that a person vouched for, and none of "
-        "them is left that would come to an expert unnoticed",
-        code="SAMPLE-NOTHING-LEFT",
-        remedy="Review more escalated cases first.",
-    )
-
-
-def _is_vouched(document: DocumentRecord) -> bool:
-    return (
-        document.truth is not None
-        and document.truth.is_vouched("dominant_type")
-        and document.truth.is_vouched("segments")
-    )
-
-
-def _create_seeded_case(output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
-    """A seeded case of that document; None where none can be made of it, or a file of it is damaged."""
     try:
         stored_truth = output_folder.read_json(ground_truth_file_name(doc_id))
         ground_truth = GroundTruth.model_validate(stored_truth)
@@ -184,7 +101,7 @@ def _create_seeded_case(output_folder: OutputFolder, doc_id: str, *, seed: str, 
             "decision_reason": verdict.reason,
         }
     )
-    seeded_packet = SMEPacketGenerator().packet(
+    shown_packet = SMEPacketGenerator().packet(
         shown_result,
         bundle,
         review_reason="escalated",
@@ -192,13 +109,15 @@ def _create_seeded_case(output_folder: OutputFolder, doc_id: str, *, seed: str, 
         production=packet.production_classification,
         created_at=packet.created_at,  # a case that is younger than the last run would be told by its age
     )
-    return Seeded(
+    attention_check = Seeded(
         doc_id=doc_id,
         fault=fault,
         truth_sha256=hash_canonical_json(stored_truth),
         drawn_at=drawn_at,
-        packet=seeded_packet.model_copy(update={"document_bundle_path": bundle_file_name(doc_id)}),
+        packet=shown_packet.model_copy(update={"document_bundle_path": bundle_file_name(doc_id)}),
     )
+    is_new = output_folder.create_json(get_record_name(case_id), attention_check.model_dump(mode="json"))
+    return attention_check if is_new else None
 
 
 def plant_answer_fault(

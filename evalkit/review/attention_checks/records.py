@@ -1,8 +1,8 @@
-"""Seeded cases: cases whose shown answer is wrong on purpose, to measure how often experts notice.
+"""Attention checks: cases whose shown answer is wrong on purpose, to measure how often experts notice.
 
 ``seeded/{case_id}.json`` says of which document a case was made, what was planted in it and where; it is written once,
 before the case's packet, so that the packet can be made again. The packet shows the document's pages under a name of its
-own (``SMEPacket.is_seeded``): to whoever answers it is a case like any other, and no answer to it is about the document.
+own (``SMEPacket.is_attention_check``): to whoever answers it is a case like any other, and no answer to it is about the document.
 Source: threat image projection in airport screening: faults whose place is known, mixed into the daily work so that
 attention can be measured (Cutler and Paddock, IEEE Carnahan Conference 2009).
 """
@@ -10,26 +10,22 @@ attention can be measured (Cutler and Paddock, IEEE Carnahan Conference 2009).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self
 
 from pydantic import ValidationError, model_validator
 
-from evalkit.classification.document_result import DocumentFailure, DocumentResult
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.core.records import StrictRecord
 from evalkit.errors import StoreError
 from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, try_read_json
-from evalkit.review.loaders import read_result
-from evalkit.review.packet import SMEPacket, read_packet
+from evalkit.review.packet import SMEPacket, serialise_packet
 from evalkit.store import (
-    SEED_RECORDS_FOLDER,
+    ATTENTION_CHECKS_FOLDER,
     OutputFolder,
     ground_truth_file_name,
     hash_canonical_json,
     packet_file_name,
-    result_file_name,
-    seed_record_file_name,
     validate_stored,
 )
 
@@ -37,7 +33,7 @@ SCHEMA_VERSION = 1
 
 FaultKind = Literal["type", "boundary", "joined"]
 
-_SEEDED_FILE_PATTERN = re.compile(rf"{SEED_RECORDS_FOLDER}/((.+)-[0-9a-f]{{8}})\.json")
+_RECORD_PATTERN = re.compile(rf"{ATTENTION_CHECKS_FOLDER}/((.+)-[0-9a-f]{{8}})\.json")
 
 
 class Fault(StrictRecord):
@@ -78,82 +74,87 @@ class Seeded(StrictRecord):
     """The case, as it is put into the queue."""
 
     @model_validator(mode="after")
-    def _require_seeded_packet(self) -> Self:
-        if not self.packet.is_seeded or self.packet.bundle_doc_id != self.doc_id:
+    def _require_other_document(self) -> Self:
+        if not self.packet.is_attention_check or self.packet.bundle_doc_id != self.doc_id:
             raise ValueError("the packet does not show that document's pages under another name")
         return self
 
 
-def read_seeded_case(output_folder: OutputFolder, case_id: str) -> Seeded:
+def get_record_name(case_id: str) -> str:
+    """The file that says what was planted in an attention check."""
+    return f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json"
+
+
+def read_attention_check(output_folder: OutputFolder, case_id: str) -> Seeded:
     """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
-    name, remedy = seed_record_file_name(case_id), "Restore it from a backup."
-    seeded_case = validate_stored(Seeded, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, remedy)
-    if seeded_case.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded_case.doc_id:
-        raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
-    return seeded_case
-
-
-def resolve_shown_document(output_folder: OutputFolder, shown_name: str) -> str:
-    """The document whose pages go by that name: the one that a seeded case shows, else of that very name."""
-    if output_folder.has_file(result_file_name(shown_name)) or not output_folder.has_file(packet_file_name(shown_name)):
-        return shown_name
-    packet = read_packet(output_folder, shown_name)
-    return packet.bundle_doc_id if packet.is_seeded else shown_name
-
-
-def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentResult | DocumentFailure:
-    """A document's result; of a seeded case what it shows as one, so that looking it up does not tell it apart.
-
-    NotFound; StoreError where a file cannot be read.
-    """
-    doc_id = resolve_shown_document(output_folder, shown_name)
-    result = read_result(output_folder, doc_id)
-    if doc_id == shown_name or isinstance(result, DocumentFailure):
-        return result
-    packet = read_packet(output_folder, shown_name)
-    return result.model_copy(
-        update={
-            "doc_id": shown_name,
-            "classification": packet.classification,
-            "issues": packet.issues,
-            "decision": packet.v5_decision,
-            "decision_rule": packet.decision_rule,
-            "decision_reason": packet.decision_reason,
-        }
+    name, remedy = get_record_name(case_id), "Restore it from a backup."
+    attention_check = validate_stored(
+        Seeded, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, remedy
     )
+    if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
+        raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
+    return attention_check
 
 
-def iterate_seeded_cases(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
-    """The case_ids of all seeded cases, in order, each with the doc_id of its document."""
-    for name in output_folder.list_json_files(SEED_RECORDS_FOLDER):
-        if match := _SEEDED_FILE_PATTERN.fullmatch(name):
+def iterate_attention_checks(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
+    """The case_ids of all attention checks, in order, each with the doc_id of its document."""
+    for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER):
+        if match := _RECORD_PATTERN.fullmatch(name):
             yield match[1], match[2]
 
 
-def map_seeded_cases_by_document(output_folder: OutputFolder) -> dict[str, list[str]]:
-    """The case_ids of the seeded cases that show a document's pages, by its doc_id."""
+def map_attention_checks_by_document(output_folder: OutputFolder) -> dict[str, list[str]]:
+    """The case_ids of the attention checks that show a document's pages, by its doc_id."""
     case_ids_by_document: dict[str, list[str]] = {}
-    for case_id, doc_id in iterate_seeded_cases(output_folder):
+    for case_id, doc_id in iterate_attention_checks(output_folder):
         case_ids_by_document.setdefault(doc_id, []).append(case_id)
     return case_ids_by_document
 
 
-def is_seeded_case_waiting(output_folder: OutputFolder, case_id: str) -> bool:
-    """Whether a seeded case is in the queue and was not answered yet."""
+def list_stray_records(output_folder: OutputFolder) -> list[str]:
+    """The files among the records of attention checks that are none."""
+    return [
+        name for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER) if not _RECORD_PATTERN.fullmatch(name)
+    ]
+
+
+def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
+    """Whether a case is an attention check, by its packet or by its record."""
+    return packet.is_attention_check or output_folder.has_file(get_record_name(packet.case_id))
+
+
+def find_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
+    """Compare an attention check with its record: the file that is damaged, and how. StoreError for one that cannot be read."""
+    record_name = get_record_name(packet.case_id)
+    if not output_folder.has_file(record_name):
+        return record_name, "it is gone, and its case is there"
+    recorded_packet = read_attention_check(output_folder, packet.case_id).packet
+    if serialise_packet(recorded_packet) == serialise_packet(packet) | {"review_status": recorded_packet.review_status}:
+        return None
+    return packet_file_name(packet.case_id), f"it is not what {record_name} says"
+
+
+def is_attention_check_review(stored_review: Mapping[str, Any]) -> bool:
+    """Whether a review was of an attention check: it says nothing about a document."""
+    return stored_review.get("seeded") is True
+
+
+def is_attention_check_waiting(output_folder: OutputFolder, case_id: str) -> bool:
+    """Whether an attention check is in the queue and was not answered yet."""
     return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
 
 
-def is_seeded_truth_current(output_folder: OutputFolder, seeded_case: Seeded) -> bool:
+def is_hidden_truth_current(output_folder: OutputFolder, attention_check: Seeded) -> bool:
     """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
-    record = try_read_json(output_folder, ground_truth_file_name(seeded_case.doc_id))
-    if record is None or hash_canonical_json(record) == seeded_case.truth_sha256:
+    record = try_read_json(output_folder, ground_truth_file_name(attention_check.doc_id))
+    if record is None or hash_canonical_json(record) == attention_check.truth_sha256:
         return record is not None
     try:
         truth = GroundTruth.model_validate(record)
     except ValidationError:
         return False
     return {"dominant_type", "segments"} <= {*truth.vouched} and _is_hidden_answer_true(
-        seeded_case.fault, truth.ground_truth_classification
+        attention_check.fault, truth.ground_truth_classification
     )
 
 
@@ -213,8 +214,8 @@ def describe_fault(fault: Fault) -> str:
     return f"{pages} were shown as one document; another begins on page {fault.true_start}."
 
 
-def format_seeded_feedback(fault: Fault, review: Review) -> str:
-    """What its expert is told of a seeded case once it is answered."""
+def format_feedback(fault: Fault, review: Review) -> str:
+    """What its expert is told of an attention check once it is answered."""
     result_sentence = (
         "You saw it. Thank you."
         if is_fault_corrected(fault, review)
@@ -224,3 +225,13 @@ def format_seeded_feedback(fault: Fault, review: Review) -> str:
         f"One fault was planted in this case, as you were told may happen. {describe_fault(fault)} {result_sentence} "
         "Nothing that you said here changes the document."
     )
+
+
+def tell_feedback(output_folder: OutputFolder, packet: SMEPacket, review: Review) -> str:
+    """What its expert is told of a case once it is answered; empty unless it is an attention check."""
+    if not packet.is_attention_check:
+        return ""
+    try:
+        return format_feedback(read_attention_check(output_folder, packet.case_id).fault, review)
+    except StoreError:  # the review stands, and nobody must take the case for a true one
+        return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."

@@ -1,0 +1,136 @@
+"""Quotes altered in one place, to be planted as faults: what is altered, and how, is data, ``quote_faults.toml``.
+
+Whoever alters knows nothing of who compares quotes: neither code nor word lists are shared. In doubt nothing is
+altered: an altered quote never appears in the document itself.
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import regex
+
+from evalkit.documents.bundle import DocumentBundle
+
+_MIN_WORDS, _MAX_WORDS = 4, 40
+_MIN_SPLICED_WORDS = 6
+_CUT_KIND, _SPLICED_KIND = "negation-cut", "spliced"
+_SENTENCE_END = regex.compile(r"(?<=[.!?;])\s+(?=[^a-z])|\n")
+
+
+class QuotedPassage(NamedTuple):
+    """Words of one page."""
+
+    text: str
+    page: int
+
+
+class _Alteration(NamedTuple):
+    """A pattern, and the templates of what may replace it."""
+
+    pattern: regex.Pattern[str]
+    templates: Sequence[str]
+
+
+@cache
+def load_quote_faults() -> Mapping[str, Mapping[str, Any]]:
+    """Load the kinds of altered quotes, in the order of the report: ``quote_faults.toml``."""
+    return tomllib.loads((files("evalkit.evaluation") / "quote_faults.toml").read_text("utf-8"))
+
+
+@cache
+def _compile_alterations(kind: str) -> Sequence[_Alteration]:
+    table = load_quote_faults()[kind]
+    alterations = [
+        _Alteration(regex.compile(pattern, regex.IGNORECASE), templates)
+        for pattern, *templates in table.get("patterns", ())
+    ]
+    for row in table.get("words", ()):
+        any_phrase = "|".join(map(regex.escape, sorted(row["phrases"], key=len, reverse=True)))
+        pattern = rf"{row.get('before', '')}(?<!\w)(?:{any_phrase})(?![\w-]){row.get('after', '')}"
+        alterations.append(_Alteration(regex.compile(pattern, regex.IGNORECASE), row["phrases"]))
+    return alterations
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.casefold().split())
+
+
+def _match_letter_case(replacement: str, replaced: str) -> str:
+    if not replacement.islower():  # a symbol or a name stays as it is written
+        return replacement
+    if len(replaced) > 3 and replaced.isupper():
+        return replacement.upper()
+    return replacement[:1].upper() + replacement[1:] if replaced[:1].isupper() else replacement
+
+
+def _split_passages(text: str) -> Iterator[str]:
+    """Split a paragraph into its sentences; the whole of it comes too, if it is short enough to be quoted."""
+    for passage in dict.fromkeys((*_SENTENCE_END.split(text), text)):
+        if _MIN_WORDS <= len(passage.split()) <= _MAX_WORDS:
+            yield passage
+
+
+class QuotableText:
+    """What can be quoted from a document: the passages that a person can see, without headers and footers."""
+
+    def __init__(self, bundle: DocumentBundle) -> None:
+        self._passages = [
+            QuotedPassage(passage, page.page_num)
+            for page in bundle.pages
+            for block in page.visible_blocks
+            if not block.furniture
+            for passage in _split_passages(block.text)
+        ]
+        # Hidden words too: an altered quote must appear nowhere.
+        self._whole_text = _squeeze("".join(block.text for page in bundle.pages for block in page.blocks))
+
+    def draw_altered_quote(
+        self, kind: str, first_page: int, last_page: int, random_source: random.Random
+    ) -> QuotedPassage | None:
+        """Quote one passage of these pages altered in one place; None if that kind cannot be drawn there."""
+        passages = [passage for passage in self._passages if first_page <= passage.page <= last_page]
+        draw = _draw_spliced if kind == _SPLICED_KIND else _draw_altered
+        if (drawn_pair := draw(kind, passages, random_source)) is None:
+            return None
+        passage, altered_text = drawn_pair
+        # Words whose negation was cut off are on the page, but must not be there a second time without it.
+        searched_text = self._whole_text.replace(_squeeze(passage.text), "") if kind == _CUT_KIND else self._whole_text
+        if len(altered_text.split()) < _MIN_WORDS - 1 or _squeeze(altered_text) in searched_text:
+            return None
+        return QuotedPassage(altered_text, passage.page)
+
+
+def _draw_altered(
+    kind: str, passages: Sequence[QuotedPassage], random_source: random.Random
+) -> tuple[QuotedPassage, str] | None:
+    places = [
+        (passage, match, alteration.templates)
+        for passage in passages
+        for alteration in _compile_alterations(kind)
+        for match in alteration.pattern.finditer(passage.text)
+    ]
+    if not places:
+        return None
+    passage, match, templates = random_source.choice(places)
+    other_templates = [template for template in templates if template.casefold() != match.group().casefold()]
+    replacement = match.expand(random_source.choice(other_templates)).replace("#", str(random_source.randint(1, 9)))
+    replacement = _match_letter_case(replacement, match.group())
+    return passage, " ".join((passage.text[: match.start()] + replacement + passage.text[match.end() :]).split())
+
+
+def _draw_spliced(
+    _kind: str, passages: Sequence[QuotedPassage], random_source: random.Random
+) -> tuple[QuotedPassage, str] | None:
+    """Join the first half of a passage and the second half of another."""
+    long_passages = [passage for passage in passages if len(passage.text.split()) >= _MIN_SPLICED_WORDS]
+    if len(long_passages) < 2:
+        return None
+    passage, other_passage = random_source.sample(long_passages, 2)
+    first_words, second_words = passage.text.split(), other_passage.text.split()
+    return passage, " ".join(first_words[: len(first_words) // 2] + second_words[len(second_words) // 2 :])
