@@ -400,8 +400,8 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
-    from evalkit.review.loaders import read_shown_bundle, read_shown_result
     from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
+    from evalkit.review.shown_documents import read_shown_bundle, read_shown_result
     from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 
     output_folder = _require_output(output)
@@ -463,7 +463,7 @@ def _print_case(packet: SMEPacket) -> None:
 def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.classification.explanation import explain_classification
-    from evalkit.review.loaders import read_shown_bundle
+    from evalkit.review.shown_documents import read_shown_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}

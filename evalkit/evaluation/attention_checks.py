@@ -15,12 +15,12 @@ import pandas as pd
 
 from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.errors import UsageError
+from evalkit.evaluation.attention_outcomes import AttentionCheck, AttentionCheckStatus, read_attention_checks
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.study import DocumentRecord, read_folder_study
+from evalkit.review.attention_check_queue import sync_attention_checks
 from evalkit.review.attention_checks import Seeded, iterate_attention_checks
-from evalkit.review.attention_checks.outcomes import AttentionCheck, AttentionCheckStatus, read_attention_checks
 from evalkit.review.attention_checks.planting import create_attention_check
-from evalkit.review.attention_checks.queueing import sync_attention_checks
 from evalkit.review.roster import Roster
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import OutputFolder, OutputIndex

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation.attention_outcomes import AttentionCheck, read_attention_checks
 from evalkit.issue import Issue
 from evalkit.pipeline.sample_draws import read_all_draws, read_draw_probabilities
 from evalkit.pipeline.supplied_labels import (
@@ -29,7 +30,6 @@ from evalkit.pipeline.supplied_labels import (
     read_true_labels,
 )
 from evalkit.review.attention_checks import is_attention_check_review
-from evalkit.review.attention_checks.outcomes import AttentionCheck, read_attention_checks
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, list_revisions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX

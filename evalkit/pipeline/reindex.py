@@ -16,8 +16,8 @@ from evalkit.classification.document_result import DocumentFailure, DocumentResu
 from evalkit.core.clocks import format_timestamp, utc_now
 from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
+from evalkit.review.attention_check_queue import sync_attention_checks
 from evalkit.review.attention_checks import map_attention_checks_by_document
-from evalkit.review.attention_checks.queueing import sync_attention_checks
 from evalkit.review.claiming import update_case_status
 from evalkit.review.loaders import read_document_path, read_result
 from evalkit.review.opinions import rebuild_case_files

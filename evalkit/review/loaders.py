@@ -10,12 +10,10 @@ from evalkit.documents.bundle import DocumentBundle, pack_page_json
 from evalkit.errors import StoreError
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.extraction_schema import Extractions
-from evalkit.review.packet import read_packet
 from evalkit.store import (
     OutputFolder,
     bundle_file_name,
     extraction_file_name,
-    packet_file_name,
     result_file_name,
     validate_stored,
 )
@@ -65,38 +63,3 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
         name,
         _REMEDY,
     )
-
-
-def _resolve_shown_document(output_folder: OutputFolder, shown_name: str) -> str:
-    """The document whose pages go by that name: the one that a case of that name shows, else of that very name."""
-    if output_folder.has_file(result_file_name(shown_name)) or not output_folder.has_file(packet_file_name(shown_name)):
-        return shown_name
-    packet = read_packet(output_folder, shown_name)
-    return packet.bundle_doc_id if packet.is_attention_check else shown_name
-
-
-def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentResult | DocumentFailure:
-    """A document's result; of an attention check what it shows as one, so that looking it up does not tell it apart.
-
-    NotFound; StoreError where a file cannot be read.
-    """
-    doc_id = _resolve_shown_document(output_folder, shown_name)
-    result = read_result(output_folder, doc_id)
-    if doc_id == shown_name or isinstance(result, DocumentFailure):
-        return result
-    packet = read_packet(output_folder, shown_name)
-    return result.model_copy(
-        update={
-            "doc_id": shown_name,
-            "classification": packet.classification,
-            "issues": packet.issues,
-            "decision": packet.v5_decision,
-            "decision_rule": packet.decision_rule,
-            "decision_reason": packet.decision_reason,
-        }
-    )
-
-
-def read_shown_bundle(output_folder: OutputFolder, shown_name: str) -> DocumentBundle:
-    """The pages that go by a document's or a case's name. NotFound; StoreError for a damaged file."""
-    return read_bundle(output_folder, _resolve_shown_document(output_folder, shown_name))

@@ -19,7 +19,7 @@ from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
-from evalkit.review.loaders import read_shown_bundle, read_shown_result
+from evalkit.review.shown_documents import read_shown_bundle, read_shown_result
 from evalkit.store import open_output_folder
 
 HighlightStyle = Literal["found", "near"]

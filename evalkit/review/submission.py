@@ -18,7 +18,7 @@ from evalkit.core.clocks import format_timestamp
 from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
-from evalkit.review.attention_checks.queueing import sync_attention_checks
+from evalkit.review.attention_check_queue import sync_attention_checks
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     ClassificationPart,

@@ -10,9 +10,9 @@ from scipy.stats import beta
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_fault_detection
+from evalkit.evaluation.attention_outcomes import AttentionCheck
 from evalkit.evaluation.report import build
 from evalkit.review.attention_checks import Fault, describe_fault, format_feedback, is_fault_corrected
-from evalkit.review.attention_checks.outcomes import AttentionCheck
 from evalkit.review.ground_truth import Review
 
 NOTE, PATHOLOGY, OTHER, RADIOLOGY = (

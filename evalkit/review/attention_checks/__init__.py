@@ -1,7 +1,7 @@
 """Attention checks: cases whose known answer is shown with a fault, to measure how often experts notice it.
 
-What others need to know of them is here; ``queueing`` puts them into the queue, ``planting`` makes them and ``outcomes``
-says what became of each.
+What others need to know of them is here; ``planting`` makes them. ``review.attention_check_queue`` puts them into the queue
+and ``evaluation.attention_outcomes`` says what became of each: both also know opinions, which know this package.
 """
 
 from evalkit.review.attention_checks.records import (

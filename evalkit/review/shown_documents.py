@@ -1,0 +1,44 @@
+"""A document as its case shows it: of an attention check what it claims to be, so that nothing tells it apart."""
+
+from __future__ import annotations
+
+from evalkit.classification.document_result import DocumentFailure, DocumentResult
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review.packet import read_packet
+from evalkit.store import OutputFolder, packet_file_name, result_file_name
+
+
+def _resolve_shown_document(output_folder: OutputFolder, shown_name: str) -> str:
+    """The document whose pages go by that name: the one that a case of that name shows, else of that very name."""
+    if output_folder.has_file(result_file_name(shown_name)) or not output_folder.has_file(packet_file_name(shown_name)):
+        return shown_name
+    packet = read_packet(output_folder, shown_name)
+    return packet.bundle_doc_id if packet.is_attention_check else shown_name
+
+
+def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentResult | DocumentFailure:
+    """A document's result; of an attention check what it shows as one, so that looking it up does not tell it apart.
+
+    NotFound; StoreError where a file cannot be read.
+    """
+    doc_id = _resolve_shown_document(output_folder, shown_name)
+    result = read_result(output_folder, doc_id)
+    if doc_id == shown_name or isinstance(result, DocumentFailure):
+        return result
+    packet = read_packet(output_folder, shown_name)
+    return result.model_copy(
+        update={
+            "doc_id": shown_name,
+            "classification": packet.classification,
+            "issues": packet.issues,
+            "decision": packet.v5_decision,
+            "decision_rule": packet.decision_rule,
+            "decision_reason": packet.decision_reason,
+        }
+    )
+
+
+def read_shown_bundle(output_folder: OutputFolder, shown_name: str) -> DocumentBundle:
+    """The pages that go by a document's or a case's name. NotFound; StoreError for a damaged file."""
+    return read_bundle(output_folder, _resolve_shown_document(output_folder, shown_name))
