@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import ipywidgets
 import pytest
@@ -84,9 +84,11 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _parameter(parameter: Any) -> dict[str, Any]:
+    annotation = parameter.type_descriptor.annotation
+    is_choice = get_origin(annotation) is Literal
     return {
         "names": [*parameter.opts, *parameter.secondary_opts],
-        "type": str(getattr(parameter.type_descriptor.annotation, "__name__", parameter.type_descriptor.annotation)),
+        "type": str(annotation if is_choice else getattr(annotation, "__name__", annotation)),
         "metavar": parameter.metavar,
         "required": parameter.required,
         "several": parameter.multiple or parameter.nargs != 1,

@@ -129,8 +129,8 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench,
     assert screen.field_panel.values[TAX]["is_yours"]
     assert screen.segment_editor.changes == ["Social security tax withheld: 9999.99 → 4886.80"]
     press(screen, "correct")
-    assert screen._case is None, "the queue is empty"
-    helper = SMEReviewHelper(screen._output_folder.root, "dr_ito")
+    assert screen.content_box.children == (screen.queue_panel,), "the queue is empty"
+    helper = SMEReviewHelper(tmp_path / "output", "dr_ito")
     (review,) = helper.reviews(CASE)
     assert (review.outcome, review.vouched) == ("corrected", (TAX,))
     helper.close()

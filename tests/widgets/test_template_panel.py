@@ -172,8 +172,8 @@ def test_all_of_it_is_approved_and_the_next_case_opens(
     assert screen.segment_editor.can_correct
     press(screen, "correct")
     assert screen.case.packet.case_id == cases["boxless"].case_id
-    assert screen._bar.notice.endswith("cut.pdf approved with changes")
-    stored = (screen._output_folder.root / "templates" / "cut_bank.toml").read_text()
+    assert screen.bar.notice.endswith("cut.pdf approved with changes")
+    stored = (tmp_path / "output" / "templates" / "cut_bank.toml").read_text()
     assert parse_template_toml(stored, "").version == 2
 
 
@@ -183,7 +183,7 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "select", issue_id="row.1")
     template = screen.draft.template
-    again = Workbench(screen._output_folder, "dr_lee")
+    again = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     again.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     assert again.draft.template == template
     assert again.template_panel.selected == "row.1"
@@ -225,14 +225,14 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     index.close()
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
-    (issue,) = screen._template_panel.case["issues"]
+    (issue,) = screen.template_panel.case["issues"]
     assert issue["by"] == "layout reviewer and finance reviewer"
     assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
 
 
 def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt], tmp_path: Path) -> None:
     one = cases["cut"]
-    helper = SMEReviewHelper(screen._output_folder.root, "dr_kim")
+    helper = SMEReviewHelper(tmp_path / "output", "dr_kim")
     helper.save_review(one.case_id, corrected_template=one.sound)
     helper.close()
     opened(screen, one)

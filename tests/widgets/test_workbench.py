@@ -208,8 +208,8 @@ def test_a_locked_index_at_the_start_is_told_and_tried_again(finished: RunSummar
     index.write_bytes(b"no database at all" * 100)
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
-    assert workbench._content_box.children == (workbench._fault_panel,)
-    assert not workbench._fault_panel.has_queue
+    assert workbench.content_box.children == (workbench.fault_panel,)
+    assert not workbench.fault_panel.has_queue
     index.write_bytes(kept)
     workbench.dispatch({"action": "retry"})
     assert workbench.content_box.children == (workbench.queue_panel,)
@@ -269,7 +269,7 @@ def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp
     colleague = Workbench(open_folder(tmp_path / "output"), "dr_ito")
     colleague.dispatch({"action": "hello", "tab": "tab-2", "case": None})
     colleague.dispatch({"action": "open", "case_id": "fabricated_quote"})
-    assert "page 2 is asked for again" in colleague._case_panel.case["told"][0]
+    assert "page 2 is asked for again" in colleague.case_panel.case["told"][0]
 
 
 def test_a_notebook_that_is_opened_in_another_tab_begins_there_in_the_queue(screen: Workbench) -> None:
@@ -334,17 +334,17 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     roster.add_reviewer("ms_wu", role="analyst")
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
     analyst.dispatch({"action": "hello", "tab": "tab-2", "case": None})
-    assert (analyst._bar.role, analyst._queue_panel.only_looks, screen._bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
+    assert (analyst.bar.role, analyst.queue_panel.only_looks, screen.bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
     analyst.dispatch({"action": "next"})
-    assert analyst._queue_panel.notice == "Nothing waits for you."
+    assert analyst.queue_panel.notice == "Nothing waits for you."
     screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     analyst.dispatch({"action": "open", "case_id": "quest_genomic", "take_over": True})
-    assert analyst._segment_editor.is_locked
-    assert analyst._segment_editor.why_not == READ_ONLY_SENTENCE
+    assert analyst.segment_editor.is_locked
+    assert analyst.segment_editor.why_not == READ_ONLY_SENTENCE
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
     analyst.dispatch({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
-    assert (analyst._bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
-    page = {"token": analyst._page_pane.version, "page": 1}
+    assert (analyst.bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
+    page = {"token": analyst.page_pane.version, "page": 1}
     issue = analyst.case.packet.issues[0].issue_id
     for press in (
         {"action": "painted", "issue": issue},
@@ -362,7 +362,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         {"action": "second", "reason": "look"},
     ):
         analyst.dispatch(page | press)
-        assert "not an analyst's to decide" in analyst._segment_editor.problem, press
+        assert "not an analyst's to decide" in analyst.segment_editor.problem, press
     analyst.dispatch({"action": "ping", "tab": "tab-2", "active": 2.0})
     index = open_index(tmp_path / "output")
     (row,) = [row for row in index.list_cases() if row["case_id"] == "quest_genomic"]
