@@ -503,7 +503,6 @@ def export(
     Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
     """
     from evalkit.evaluation.export import export_ground_truth
-    from evalkit.settings import Settings
 
     row_count = export_ground_truth(
         _require_output(output).root,
@@ -515,7 +514,6 @@ def export(
         split=None if split is None else {"train": split, "test": 1 - split},
         seed=seed,
         with_text=with_text,
-        settings=Settings.load(),
     )
     if to is not None and as_json:
         _print_json({"rows": row_count, "to": str(to), "format": file_format, "level": level})

@@ -146,7 +146,6 @@ def export_ground_truth(
     split: Mapping[str, float] | None = None,
     seed: int = 0,
     with_text: bool = False,
-    settings: Settings | None = None,
 ) -> int:
     """Write the ground truth of an output folder to a file or a new folder; how many rows there were.
 
@@ -161,7 +160,6 @@ def export_ground_truth(
         split: Shares by part, such as ``{"train": 0.8, "test": 0.2}``; a patient, or near copies, are never divided.
         seed: Of the split.
         with_text: What the pages say, too.
-        settings: Instead of the environment and ``evalkit.toml``; they name the database.
 
     UsageError where the options do not fit or ``to`` cannot be written; EvalkitError where what was written does not
     read as it was meant. Where documents had to be left out or lack something, all others are written, and then a
@@ -170,7 +168,7 @@ def export_ground_truth(
     options = _ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
     _check_options(options, target, file_format)
-    output_folder = open_output_folder(output, (settings or Settings.load()).database)
+    output_folder = open_output_folder(output, Settings.load().database)
     export_content = _collect_content(output_folder, options)
     try:
         if file_format == "folder":

@@ -27,8 +27,6 @@ from evalkit.store import CASE_COLUMNS, CaseView, OutputFolder, OutputIndex, ope
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalkit.settings import Settings
-
 
 def require_reviewer_and_folder(output_folder: OutputFolder, reviewer: str) -> str:
     """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
@@ -41,22 +39,15 @@ def require_reviewer_and_folder(output_folder: OutputFolder, reviewer: str) -> s
 class SMEReviewHelper:
     """One expert at work on one output folder. Needs no roster."""
 
-    def __init__(
-        self,
-        output: Path | str,
-        reviewer: str,
-        *,
-        clock: Callable[[], str] | None = None,
-        settings: Settings | None = None,
-    ) -> None:
+    def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
         """``output`` is the folder of a run, ``reviewer`` a name that is not empty; ``clock`` gives ISO 8601 in UTC.
 
-        ``settings``, instead of the environment and ``evalkit.toml``, name the database.
-        UsageError where the name is empty or that is no output folder; StoreError where it cannot be opened.
+        The settings in force name the database. UsageError where the name is empty, where that is no output folder or
+        where a setting is wrong; StoreError where it cannot be opened.
         """
         from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
-        self._output_folder = open_output_folder(output, (settings or Settings.load()).database)
+        self._output_folder = open_output_folder(output, Settings.load().database)
         self.reviewer = require_reviewer_and_folder(self._output_folder, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
         self._index = OutputIndex(self._output_folder)
