@@ -235,7 +235,7 @@ class ReviewSession:
             is_locked = is_completed or permissions.is_read_only
             if not is_locked:
                 permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
-            with self._index.shared_transaction():
+            with self._index.share_transaction():
                 if not is_locked:
                     claim = self._holder.take_claim(self._index, case_id, now, take_over=take_over)
                     self._index.set_review_status(case_id, "in_review")

@@ -26,7 +26,7 @@ from evalkit.review.corrections import (
     list_corrected_parts,
     validate_classification,
 )
-from evalkit.review.draft import FLAG_KINDS, FlagKind, list_covering_segments
+from evalkit.review.draft import FLAG_KINDS, FlagKind, list_segments_if_gapless
 from evalkit.review.field_answers import (
     FormFields,
     index_fields_by_key,
@@ -283,7 +283,7 @@ class ReviewSubmitter:
                 remedy="Do not save it again: mend the folder, then run `evalkit reindex`.",
             ) from error
         try:
-            with self.index.shared_transaction():
+            with self.index.share_transaction():
                 self._update_index(case_id, review, opinions, existing_ids)
                 if tab:
                     self.index.drafts.remove_drafts(case_id, self.reviewer, tab.tab_id, saved_until=tab.opened_at)
@@ -530,7 +530,7 @@ def _parse_segment_flags(
         raise incomplete_review_error(describe_first_error(error, "segment_flags"), shape_hint) from None
     ranges_by_index = {
         index: (segment.start_page, segment.end_page)
-        for index, segment in enumerate(list_covering_segments(classification, total_pages), 1)
+        for index, segment in enumerate(list_segments_if_gapless(classification, total_pages), 1)
     }
     rows = []
     for position, segment_row in enumerate(flag_inputs):
