@@ -135,7 +135,8 @@ class DocumentRun:
             self._settings,
             self._reader_config,
             [source.path for source in sources],
-            decides_on_workers=not self._model_session.has_language_models,
+            # A site's own verifiers are installed where the run is, not on every worker.
+            decides_on_workers=not (self._model_session.has_language_models or self._settings.verifiers),
         )
         return await process_documents(
             sources, executor, self._process_document, extra_in_flight=extra_in_flight, on_progress=on_progress
