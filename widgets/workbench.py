@@ -480,7 +480,7 @@ class Workbench:
             page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
             page = min(max(page, 1), self.case.packet.total_pages)
         self._show_page_with_target(page, target_id)
-        self.save_draft(self.draft)
+        self.apply_draft(self.draft)
 
     def change_page(self, message: Message) -> None:
         """Another page; the selected issue stays selected.
@@ -532,7 +532,7 @@ class Workbench:
                 "",
                 is_cached=False,
             )
-            self.save_draft(self.draft)
+            self.apply_draft(self.draft)
         if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
@@ -569,7 +569,7 @@ class Workbench:
             ):
                 draft = draft.mark_evidence_seen(str(issue_id))
         if draft != self.draft or self._is_page_unsaved:
-            self.save_draft(draft)
+            self.apply_draft(draft)
 
     def find_segment_index(self, message: Message) -> int:
         """The position of the segment that the page of the press is in, as the segments are now."""
@@ -623,7 +623,7 @@ class Workbench:
             self._unfinished_field_key = field_key
             return
         self._unfinished_field_key = ""
-        self.save_draft(self.field_case.set_field_answer(self.draft, field_key, text))
+        self.apply_draft(self.field_case.set_field_answer(self.draft, field_key, text))
         self.field_panel.checked = {"field": field_key, "text": text, "is_kept": True}
 
     def set_field_status(self, message: Message) -> None:
@@ -632,7 +632,7 @@ class Workbench:
         case = self.field_case
         agent_value, current_value = case.get_agent_value(field_key), case.get_current_value(self.draft, field_key)
         new_value = None if status == "not_present" else current_value.value or agent_value.value
-        self.save_draft(case.set_field_answer(self.draft, field_key, {"status": status, "value": new_value}))
+        self.apply_draft(case.set_field_answer(self.draft, field_key, {"status": status, "value": new_value}))
 
     def _require_finished_edit(self) -> None:
         """UsageError while a value is being typed: nobody may take for submitted or kept what is not."""
@@ -657,7 +657,7 @@ class Workbench:
         if not self.template_case.describe_unmet_sums(self.draft):
             self.show_notice("All sums are met: there is nothing to explain.")
             return
-        self.save_draft(self.draft.set_unmet_sums_reason(str(message["reason"])))
+        self.apply_draft(self.draft.set_unmet_sums_reason(str(message["reason"])))
 
     def _show_applied_template(self, case: TemplateReviewCase) -> None:
         """What the template reads, on the page of the draft."""
@@ -694,7 +694,7 @@ class Workbench:
             if opinion.label == name and opinion.outcome != "undeterminable"
         )
         adopted_fields = {name: getattr(adopted_draft, name) for name in _ADOPTED_FIELDS}
-        self.save_draft(self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True}))
+        self.apply_draft(self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True}))
 
     def toggle_repair_confirmation(self, _: Message) -> None:
         """What validating will repair is right: the issues that it mends are confirmed; pressed again, they are not."""
@@ -702,7 +702,7 @@ class Workbench:
         draft = self.draft
         for issue_id in self._list_repaired_issue_ids():
             draft = draft.set_issue_verdict(issue_id, verdict)
-        self.save_draft(draft)
+        self.apply_draft(draft)
 
     def _list_repaired_issue_ids(self) -> list[str]:
         packet = self.case.packet
@@ -722,7 +722,7 @@ class Workbench:
         if self._undo_stack:
             previous_draft, self._last_moved_edge = self._undo_stack.pop(), ""
             viewing_fields = {field_name: getattr(self.draft, field_name) for field_name in _VIEWING_FIELDS}
-            self.save_draft(previous_draft.model_copy(update=viewing_fields))
+            self.apply_draft(previous_draft.model_copy(update=viewing_fields))
         elif self._has_expert_answer():
             self.show_notice("There is nothing to undo.")
         else:
@@ -742,9 +742,9 @@ class Workbench:
             self.show_notice("The shares cannot all be 0.")
             return
         shares = normalise_shares(percent_by_type.values())
-        self.save_draft(self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True))))
+        self.apply_draft(self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True))))
 
-    def save_draft(self, draft: Draft) -> None:
+    def apply_draft(self, draft: Draft) -> None:
         """Keep the draft on disk, then show it: "saved" is the answer of the write."""
         self._draft, self._is_page_unsaved = draft, False
         try:
@@ -941,7 +941,7 @@ class Workbench:
 
 def _save(change: Callable[[Workbench, Message], Draft]) -> Handler:
     """Handle a press by what it makes of the draft: that is kept, then shown."""
-    return lambda screen, message: screen.save_draft(change(screen, message))
+    return lambda screen, message: screen.apply_draft(change(screen, message))
 
 
 _HANDLER_BY_ACTION: dict[str, Handler] = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -40,6 +40,8 @@ from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 from evalkit.store import encode_canonical_json
+
+T = TypeVar("T")
 
 MAX_RETRIES = 2
 """Rounds after the first."""
@@ -212,16 +214,17 @@ class RetryOrchestrator:
         questions_by_agent: dict[str, list[Question[Any]]] = {}
         for verifier in self._verifiers:
             questions_by_agent[verifier.agent] = []
-            found_issues = find_rule_issues(verifier, answer, bundle)
+            found_issues = await self._run_step(verifier, partial(find_rule_issues, verifier, answer, bundle))
             rule_issues += found_issues
-            if any(map(is_agent_failure, found_issues)):
+            if verifier in self._own_verifiers and any(map(is_agent_failure, found_issues)):
                 continue
-            whole_document = (1, bundle.total_pages)
-            questions, failures = attempt(verifier, partial(verifier.questions, answer, bundle, whole_document))
+            build_questions = partial(verifier.questions, answer, bundle, (1, bundle.total_pages))
+            questions, failures = await self._run_step(verifier, partial(attempt, verifier, build_questions))
             rule_issues += failures
             questions_by_agent[verifier.agent] = questions
             if questions and self._include_rule_findings:
-                found_issues, failures = attempt(verifier, partial(find_offline_issues, verifier, questions))
+                find_issues = partial(find_offline_issues, verifier, questions)
+                found_issues, failures = await self._run_step(verifier, partial(attempt, verifier, find_issues))
                 offline_issues += [*found_issues, *failures]
         computed_issues = [*rule_issues, *offline_issues]
         blocked_agents = {issue.agent for issue in rule_issues if issue.severity is IssueSeverity.BLOCKER}
@@ -240,8 +243,13 @@ class RetryOrchestrator:
             issue.agent for issue in (*computed_issues, *model_issues) if is_agent_failure(issue)
         )
         if self._on_agent_failure == "ignore":
-            model_issues = [issue for issue in model_issues if not is_agent_failure(issue)]
+            own_agents = {verifier.agent for verifier in self._own_verifiers}
+            model_issues = [issue for issue in model_issues if issue.agent in own_agents or not is_agent_failure(issue)]
         return [*computed_issues, *deduplicate_model_findings(computed_issues, model_issues)]
+
+    async def _run_step(self, verifier: Verifier, step: Callable[[], T]) -> T:
+        """Do a verifier's step; a site's own waits for its process, and must not keep other documents waiting."""
+        return await asyncio.to_thread(step) if verifier in self._own_verifiers else step()
 
     async def _ask_verifiers(
         self,
@@ -262,14 +270,14 @@ class RetryOrchestrator:
             questions = questions_by_agent[verifier.agent]
             failures: list[Issue] = []
             if len(page_ranges) > 1:
-                questions, failures = attempt(
-                    verifier,
-                    lambda: [
-                        question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)
-                    ],
-                )
+
+                def build_questions() -> list[Question[Any]]:
+                    return [question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)]
+
+                questions, failures = await self._run_step(verifier, partial(attempt, verifier, build_questions))
             answers = await question_cache.ask_all(questions)
-            found_issues, read_failures = attempt(verifier, partial(verifier.read, answers))
+            read_answers = partial(verifier.read, answers)
+            found_issues, read_failures = await self._run_step(verifier, partial(attempt, verifier, read_answers))
             return [*found_issues, *failures, *read_failures]
 
         async def ask_merged() -> list[Issue]:
@@ -283,12 +291,8 @@ class RetryOrchestrator:
             for verifier in (self._own_verifiers if self._profile == "lean" else self._verifiers)
             if questions_by_agent[verifier.agent] and (is_consistent or verifier.agent != V2ConsistencyChecker.agent)
         ]
-        if self._profile == "lean":
-            if not is_consistent:
-                return []
-            issues_by_asker = await asyncio.gather(ask_merged(), *map(ask, asked_verifiers))
-        else:
-            issues_by_asker = await asyncio.gather(*map(ask, asked_verifiers))
+        merged_asks = [ask_merged()] if self._profile == "lean" and is_consistent else []
+        issues_by_asker = await asyncio.gather(*merged_asks, *map(ask, asked_verifiers))
         return [issue for issues in issues_by_asker for issue in issues]
 
     def _build_outcome(
@@ -318,16 +322,16 @@ class _QuestionCache:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._answers_by_key: dict[tuple[str, str], Answer[Any]] = {}
-        self._usage_by_role: dict[str, dict[str, Usage]] = defaultdict(dict)
+        self._answers_by_key: dict[tuple[object, ...], Answer[Any]] = {}
+        self._usage_by_role: dict[str, dict[tuple[object, ...], Usage]] = defaultdict(dict)
         self.unanswered_agents: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-        key = question.role, question.prompt()
+        key = question.role, question.prompt(), question.images
         if key not in self._answers_by_key:
             answer = await self._model.ask(question)
-            self._usage_by_role[question.role][key[1]] = answer.usage
+            self._usage_by_role[question.role][key] = answer.usage
             if answer.value is None:  # a failure is never used again
                 return answer
             self._answers_by_key[key] = answer

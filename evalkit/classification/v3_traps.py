@@ -145,7 +145,7 @@ def _locate_genomic_claim(answer: ClassificationOutput) -> str | None:
 
 
 def _select_genomic_pages(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Page]:
-    """The pages of the segments that claim Genomic Report as PRIMARY; all, where only the mixture does."""
+    """Return the pages of segments whose PRIMARY type is Genomic Report; all pages if only the document mixture names it."""
     genomic_segments = [segment for segment, kind in find_primary_types(answer) if kind is GENOMIC]
     return [
         page

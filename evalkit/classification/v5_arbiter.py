@@ -1,4 +1,6 @@
-"""V5: the decision table. No model, no doubt: the same issues always give the same decision.
+"""V5: the decision table. It asks no model: the same issues always give the same decision.
+
+The orchestrator runs the retries, and escalates if they do not help (rules ``retries`` and ``cycle``).
 
 Source: specification 000, slide 7, literally; the first row that matches decides.
 """

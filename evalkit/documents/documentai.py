@@ -24,7 +24,7 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.documentai_response import KnownPage, MalformedResponseError, build_response_pages
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.page_content import VerifiedGlyphs
-from evalkit.documents.pdf import create_failed_page, load_page_content, local_reader_version
+from evalkit.documents.pdf import create_failed_page, get_local_reader_version, load_page_content
 from evalkit.errors import DocumentError, UsageError
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
@@ -93,7 +93,7 @@ class DocumentAiReader:
         Part of every fingerprint. UsageError as ``processor_version_name``.
         """
         parser_version = self.processor_version_name.rpartition("/")[2]
-        return f"documentai {version('google-cloud-documentai')} {parser_version} walk {CONVERSION_VERSION}, {local_reader_version()}"
+        return f"documentai {version('google-cloud-documentai')} {parser_version} walk {CONVERSION_VERSION}, {get_local_reader_version()}"
 
     @cached_property
     def processor_version_name(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.pdf import local_reader_version, read_pdf
+from evalkit.documents.pdf import get_local_reader_version, read_pdf
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import UsageError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import OcrEngineName
     from evalkit.documents.scanned_pages import PageRecogniser
 
-__all__ = ["find_pdfs", "local_reader_version", "read_document", "resolve_reader_version"]
+__all__ = ["find_pdfs", "get_local_reader_version", "read_document", "resolve_reader_version"]
 
 
 def read_document(
@@ -55,7 +55,7 @@ def resolve_reader_version(engine_name: OcrEngineName, documentai: DocumentAiRea
     from evalkit.documents.ocr import find_ocr_engine
 
     ocr_engine = find_ocr_engine(engine_name)
-    return local_reader_version(ocr_engine.name_and_version if ocr_engine else None)
+    return get_local_reader_version(ocr_engine.name_and_version if ocr_engine else None)
 
 
 def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:

@@ -37,7 +37,7 @@ from evalkit.documents.deskew import (
     flatten_background,
     is_blank_image,
 )
-from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, mean_confidence
+from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, compute_mean_confidence
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
 OCR_DPI = 200
@@ -145,7 +145,7 @@ def recognise_image(
             >= assess_quality(words, deskewed.image, dpi).score
         ):
             grey, deskewed, words = flat_image, flat_deskewed, flat_words
-    if mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
+    if compute_mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
         deskewed, words = _find_best_rotation(deskewed, words, grey, engine, dpi, seconds * _ROTATION_TIME_SHARE)
     return OcrReading(tuple(words), deskewed, assess_quality(words, deskewed.image, dpi))
 
@@ -161,10 +161,11 @@ def _find_best_rotation(
             rotated = deskew_image(grey, quarter_turns, deskewed.skew_angle)
             rotated_words = engine.recognise(rotated.image, dpi=dpi, seconds=seconds)
             if _is_sideways(words) or (
-                mean_confidence(rotated_words) > mean_confidence(words) and not _is_sideways(rotated_words)
+                compute_mean_confidence(rotated_words) > compute_mean_confidence(words)
+                and not _is_sideways(rotated_words)
             ):
                 deskewed, words = rotated, rotated_words
-            if mean_confidence(words) >= _MIN_UPRIGHT_CONFIDENCE and not _is_sideways(words):
+            if compute_mean_confidence(words) >= _MIN_UPRIGHT_CONFIDENCE and not _is_sideways(words):
                 break
     return deskewed, words
 

@@ -233,7 +233,7 @@ def _find_visible_tokens(
             token
             for token in tokens
             if inspector.is_print_visible(
-                _compute_core_box(token), is_dark=styled_line.is_dark_print and is_struck_through
+                _compute_core_box(token), needs_strong_contrast=styled_line.is_dark_print and is_struck_through
             )
             and not inspector.is_painted_over(token[1:])
         )

@@ -42,7 +42,7 @@ _ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 
 
 @cache
-def local_reader_version(engine_version: str | None = None) -> str:
+def get_local_reader_version(engine_version: str | None = None) -> str:
     """What reads PDFs here: ``pymupdf 1.28.2 layout 4, tesseract 5.3.0 eng``; part of every fingerprint.
 
     ``engine_version`` is the engine's name and version, None without one. Does not load PyMuPDF.
@@ -77,7 +77,7 @@ def read_pdf(
         doc_id=doc_id,
         file_path=file_path,
         sha256=sha256,
-        reader=local_reader_version(recogniser.engine.name_and_version if recogniser else None),
+        reader=get_local_reader_version(recogniser.engine.name_and_version if recogniser else None),
         is_repaired=is_repaired,
         total_pages=total_pages,
         processing_timestamp=timestamp,

@@ -90,7 +90,7 @@ def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> Pag
     return PageQuality(score, score >= MIN_READABLE_SCORE, problems)
 
 
-def mean_confidence(words: Sequence[OcrWord]) -> float:
+def compute_mean_confidence(words: Sequence[OcrWord]) -> float:
     """The words' mean confidence, 0..100, each letter counting the same; 0 where there are none."""
     letter_count = sum(len(word.text) for word in words)
     return sum(word.confidence * len(word.text) for word in words) / letter_count if letter_count else 0.0
@@ -119,7 +119,7 @@ def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
     letter_count = sum(len(word.text) for word in words)
     if not letter_count:
         return 0.0
-    confidence_score = (mean_confidence(words) - _CONFIDENCE_ALL_WRONG) / (
+    confidence_score = (compute_mean_confidence(words) - _CONFIDENCE_ALL_WRONG) / (
         _CONFIDENCE_ALL_RIGHT - _CONFIDENCE_ALL_WRONG
     )
     plausible_share = sum(len(word.text) for word in words if is_plausible_token(word.text)) / letter_count

@@ -218,7 +218,7 @@ class PageInspector:
         pixels = self._raster and self._raster.crop(box)
         return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
 
-    def is_print_visible(self, box: Rect, *, is_dark: bool) -> bool:
+    def is_print_visible(self, box: Rect, *, needs_strong_contrast: bool) -> bool:
         """Whether what is written leaves ink in the box that a person sees; False where no picture can tell.
 
         Of dark print, more than a trace has to be left.
@@ -228,7 +228,7 @@ class PageInspector:
         if pixels is None or textless_pixels is None:
             return False
         ink = ImageChops.difference(pixels, textless_pixels)
-        min_contrast = _MIN_PRINT_CONTRAST if is_dark else _MIN_CONTRAST
+        min_contrast = _MIN_PRINT_CONTRAST if needs_strong_contrast else _MIN_CONTRAST
         return max(highest for _, highest in ink.getextrema()) >= min_contrast  # type: ignore[misc]  # RGB: pairs
 
     def is_struck_through(self, box: Rect, block_number: int) -> bool:

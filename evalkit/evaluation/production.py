@@ -30,8 +30,8 @@ CLASS_COLUMNS = (
 )
 
 
-def differences(study: Study) -> pd.DataFrame:
-    """The documents of which production and agent say different types, by doc_id. Their evidence: ``evidence_of``.
+def tabulate_differences(study: Study) -> pd.DataFrame:
+    """The documents of which production and agent say different types, by doc_id. Their evidence: ``tabulate_evidence``.
 
     Columns:
         doc_id: the document.
@@ -65,7 +65,7 @@ def differences(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS))
 
 
-def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
+def tabulate_evidence(study: Study, doc_id: str) -> pd.DataFrame:
     """What the agent quotes: for its type of the whole document first, then for others; within one, larger shares first.
 
     Columns: ``page`` that the agent claims, from 1; ``type`` that the quote is to support; ``snippet``; ``anchors``, the
@@ -91,7 +91,7 @@ def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
 
 
-def worst_classes(study: Study) -> pd.DataFrame:
+def tabulate_worst_classes(study: Study) -> pd.DataFrame:
     """How good production is at each type: one row per type that occurs, the lowest recall first, unknown ones last.
 
     Columns:

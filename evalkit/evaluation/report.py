@@ -365,8 +365,8 @@ def _join_estimate_columns(frame: pd.DataFrame, value_column: str, low_column: s
 def _build_production_section(study: Study) -> EvaluationSection | None:
     if not any(document.production_labels for document in study.documents):
         return None
-    difference_table = production.differences(study)
-    class_table = production.worst_classes(study)
+    difference_table = production.tabulate_differences(study)
+    class_table = production.tabulate_worst_classes(study)
     for share_column in ("recall", "precision"):
         class_table = _join_estimate_columns(class_table, share_column, f"{share_column}_low", f"{share_column}_high")
     return EvaluationSection(

@@ -31,10 +31,10 @@ class Journal(Protocol):
     def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after_number``."""
 
-    def begin_fresh_run(self) -> int:
+    def begin_or_resume_fresh_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
 
-    def end_fresh_run(self) -> None:
+    def forget_fresh_run_start(self) -> None:
         """No fresh run is under way any more."""
 
 
@@ -52,11 +52,11 @@ class MemoryJournal:
         """The calls of that question."""
         return [call for call in self._calls[after_number:] if call.question == question_sha256]
 
-    def begin_fresh_run(self) -> int:
+    def begin_or_resume_fresh_run(self) -> int:
         """The number of the newest call."""
         return len(self._calls)
 
-    def end_fresh_run(self) -> None:
+    def forget_fresh_run_start(self) -> None:
         """Nothing to forget: the journal ends with the process."""
 
 
@@ -94,7 +94,7 @@ class Ledger:
         """``fresh``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
         self._journal = journal or MemoryJournal()
         self.limits = limits or SpendingLimits()
-        self._after_number = self._journal.begin_fresh_run() if fresh else 0
+        self._after_number = self._journal.begin_or_resume_fresh_run() if fresh else 0
         self._usage_by_document: dict[str, Usage] = {}
         self._usage_by_role: dict[str, Usage] = {}
         self._run_usage = Usage()
@@ -117,7 +117,7 @@ class Ledger:
         """By this run, so far, by role; what came from the journal cost nothing again."""
         return dict(sorted(self._usage_by_role.items()))
 
-    def get_document_usage(self, document_sha256: str) -> Usage:
+    def get_usage_in_this_run(self, document_sha256: str) -> Usage:
         """By this run on the document of that SHA-256, so far."""
         return self._usage_by_document.get(document_sha256, Usage())
 
@@ -134,7 +134,7 @@ class Ledger:
         _check_limits(
             "a document",
             "per_document",
-            [self.get_document_usage(document_sha256), *self._expected_by_document[document_sha256]],
+            [self.get_usage_in_this_run(document_sha256), *self._expected_by_document[document_sha256]],
             expected_usage,
             self.limits,
         )
@@ -150,7 +150,7 @@ class Ledger:
     def record_call(self, call: ModelCall) -> None:
         """The call has ended: it is counted, and kept when this returns. StoreError where it cannot be kept."""
         usage = get_call_usage(call)
-        self._usage_by_document[call.document] = self.get_document_usage(call.document) + usage
+        self._usage_by_document[call.document] = self.get_usage_in_this_run(call.document) + usage
         self._usage_by_role[call.role] = self._usage_by_role.get(call.role, Usage()) + usage
         self._run_usage += usage
         try:
@@ -161,7 +161,7 @@ class Ledger:
 
     def finish_run(self) -> None:
         """The run has come to its end: the next fresh one begins anew."""
-        self._journal.end_fresh_run()
+        self._journal.forget_fresh_run_start()
 
 
 def get_call_usage(call: ModelCall) -> Usage:

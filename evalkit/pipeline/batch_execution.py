@@ -136,7 +136,9 @@ async def _wait_for_any(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.T
     return pending_tasks
 
 
-async def run_storage_io(output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any) -> OutcomeT:
+async def run_storage_to_completion(
+    output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any
+) -> OutcomeT:
     """What a piece of work with the output folder gives; it is done to its end, also where this is cancelled.
 
     A disk answers at once. Each request to a bucket is a way there and back, in which the other documents are gone on with.

@@ -10,7 +10,7 @@ from typing import TypeVar
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, StoreError
-from evalkit.pipeline.batch_execution import run_storage_io
+from evalkit.pipeline.batch_execution import run_storage_to_completion
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.protocol import Executor, ReadResult
 from evalkit.review.loaders import read_bundle
@@ -64,7 +64,7 @@ async def read_and_save_document(
         pages=read_outcome.bundle.total_pages,
         **read_outcome.seconds_by_step,
     )
-    await run_storage_io(output_folder, _write_bundle, output_folder, read_outcome.bundle)
+    await run_storage_to_completion(output_folder, _write_bundle, output_folder, read_outcome.bundle)
     return read_outcome
 
 

@@ -18,7 +18,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.audit_sampling import AuditPlan
-from evalkit.pipeline.batch_execution import process_documents, run_storage_io
+from evalkit.pipeline.batch_execution import process_documents, run_storage_to_completion
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
 from evalkit.pipeline.document_reading import (
     create_unexpected_error,
@@ -135,7 +135,8 @@ class DocumentRun:
             self._settings,
             self._reader_config,
             [source.path for source in sources],
-            decides_on_workers=not self._model_session.has_language_models,
+            # A site's own verifiers are installed where the run is, not on every worker.
+            decides_on_workers=not (self._model_session.has_language_models or self._settings.verifiers),
         )
         return await process_documents(
             sources, executor, self._process_document, extra_in_flight=extra_in_flight, on_progress=on_progress
@@ -154,7 +155,7 @@ class DocumentRun:
             summary = (
                 None
                 if self._fresh
-                else await run_storage_io(
+                else await run_storage_to_completion(
                     self._output_folder, self._resume_finished_document, source, result_fingerprint
                 )
             )
@@ -207,7 +208,7 @@ class DocumentRun:
     ) -> DocumentSummary:
         started_at = current_timestamp()
         seconds_by_step: dict[str, float] = {}
-        bundle = await run_storage_io(self._output_folder, self._load_earlier_bundle, source)
+        bundle = await run_storage_to_completion(self._output_folder, self._load_earlier_bundle, source)
         if bundle is None:
             read_outcome = await read_and_save_document(self._output_folder, source, executor, started_at)
             bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
@@ -226,8 +227,8 @@ class DocumentRun:
             seconds=seconds_by_step,
         )
         result = create_result(bundle, outcome, self._settings, result_fingerprint, times)
-        await run_storage_io(self._output_folder, self._save_result, result, bundle, source)
-        usage = self._model_session.ledger.get_document_usage(bundle.sha256)
+        await run_storage_to_completion(self._output_folder, self._save_result, result, bundle, source)
+        usage = self._model_session.ledger.get_usage_in_this_run(bundle.sha256)
         return summarise_result(
             result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
         )

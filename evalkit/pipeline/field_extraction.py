@@ -27,7 +27,7 @@ from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.report_extraction import ReportPages, extract_reports
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
-from evalkit.pipeline.batch_execution import run_storage_io
+from evalkit.pipeline.batch_execution import run_storage_to_completion
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.fingerprint import describe_models
 from evalkit.pipeline.model_session import ModelSession
@@ -269,7 +269,7 @@ async def extract_or_load(
         )
     )
     document_extractions = earlier or await pipeline.extract(bundle, executor, times, classification)
-    await run_storage_io(
+    await run_storage_to_completion(
         output_folder, _save_and_publish, output_folder, index, document_extractions, bundle, earlier is None
     )
     return document_extractions, earlier is not None

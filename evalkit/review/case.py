@@ -23,7 +23,7 @@ from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import Opinion
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SMEPacket
 from evalkit.review.permissions import READ_ONLY_SENTENCE
-from evalkit.review.submission import DEFAULT_VOUCHED_PARTS, Submission, incomplete_review_error
+from evalkit.review.submission import DEFAULT_VOUCHED_PARTS, Submission, build_incomplete_review_error
 from evalkit.store import Deferral
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
@@ -261,15 +261,15 @@ class ReviewCase:
     def _is_permitted_validation(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> bool:
         """Whether the press validates. ReviewRefused where what it says cannot be said with this draft."""
         if validate and undeterminable is not None:
-            raise incomplete_review_error(
+            raise build_incomplete_review_error(
                 "a case cannot be validated and undeterminable at once", "Choose one of them."
             )
         if validate and (reason := self.explain_validation_block(draft)):
-            raise incomplete_review_error(
+            raise build_incomplete_review_error(
                 reason.rstrip("."), "Look at what is missing, or submit what you say instead."
             )
         if not validate and undeterminable is None and (obstacle := self._find_submission_obstacle(draft)):
-            raise incomplete_review_error(*obstacle)
+            raise build_incomplete_review_error(*obstacle)
         return validate
 
     @cached_property

@@ -40,10 +40,10 @@ class ClaimHolder:
         )
         claim = index.claims.acquire_claim(new_claim, now=format_timestamp(now), take_over=take_over)
         if not self.is_holder_of(claim):
-            raise self.case_taken_error(claim)
+            raise self.build_case_taken_error(claim)
         return claim
 
-    def case_taken_error(self, claim: CaseClaim) -> CaseTaken:
+    def build_case_taken_error(self, claim: CaseClaim) -> CaseTaken:
         """What this tab is told about another's claim."""
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 

@@ -112,7 +112,7 @@ class Draft(StrictRecord):
         classification = packet.classification
         blank_draft = cls.create_blank(packet.total_pages)
         return cls(
-            segments=list_covering_segments(classification, packet.total_pages) or blank_draft.segments,
+            segments=list_segments_if_gapless(classification, packet.total_pages) or blank_draft.segments,
             dominant_type=classification.dominant_type_overall if classification else None,
         )
 
@@ -347,7 +347,7 @@ class Draft(StrictRecord):
         return Draft(**{name: getattr(self, name) for name in Draft.model_fields} | fields)
 
 
-def list_covering_segments(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
+def list_segments_if_gapless(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
     """The segments of an answer in the order of the pages; none where they do not cover the pages exactly."""
     segments = sorted(
         classification.segments if classification else (), key=lambda segment: (segment.start_page, segment.end_page)

@@ -52,7 +52,7 @@ from evalkit.review.queue import (
 )
 from evalkit.review.review_helper import require_reviewer_and_folder
 from evalkit.review.roster import Roster
-from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, incomplete_review_error
+from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, build_incomplete_review_error
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import CaseClaim, CaseView, Deferral, OutputFolder, OutputIndex, StoredDraft, packet_file_name
@@ -235,7 +235,7 @@ class ReviewSession:
             is_locked = is_completed or permissions.is_read_only
             if not is_locked:
                 permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
-            with self._index.shared_transaction():
+            with self._index.share_transaction():
                 if not is_locked:
                     claim = self._holder.take_claim(self._index, case_id, now, take_over=take_over)
                     self._index.set_review_status(case_id, "in_review")
@@ -349,7 +349,7 @@ class ReviewSession:
         the colleague agrees, or a third expert has decided. Refused as ``submit``, and without a reason.
         """
         if not reason.strip():
-            raise incomplete_review_error(
+            raise build_incomplete_review_error(
                 "asking for a second opinion needs a reason", "Say what the colleague should look at."
             )
         if get_base_case_id(case_id) != case_id:
@@ -374,7 +374,7 @@ class ReviewSession:
         ``submit``; ReviewRefused without a reason, or where the case is closed.
         """
         if not reason.strip():
-            raise incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
+            raise build_incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
         opened_case = self._require_undecided(case_id)
         now = self._clock()
         with hold_write_lock(self._output_folder, case_id):
@@ -500,7 +500,7 @@ class ReviewSession:
         """CaseTaken where somebody else has the case; ReviewConflict where it is not the one that was opened."""
         claim = self._find_live_claim(case_id, now)
         if claim and not self._holder.is_holder_of(claim):
-            raise self._holder.case_taken_error(claim)
+            raise self._holder.build_case_taken_error(claim)
         if find_newest_revision(self._output_folder, case_id) != opened_case.revision:
             raise _conflict_error(f"case {case_id!r} was reviewed since it was opened here")
         if packet_sha256 != opened_case.packet_sha256:

@@ -26,7 +26,7 @@ from evalkit.review.corrections import (
     list_corrected_parts,
     validate_classification,
 )
-from evalkit.review.draft import FLAG_KINDS, FlagKind, list_covering_segments
+from evalkit.review.draft import FLAG_KINDS, FlagKind, list_segments_if_gapless
 from evalkit.review.field_answers import (
     FormFields,
     index_fields_by_key,
@@ -222,11 +222,11 @@ class ReviewSubmitter:
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
         """Undo: the case waits again. ReviewRefused, NotFound, ReviewConflict; in each case nothing was written."""
         if not reason.strip():
-            raise incomplete_review_error("reopening needs a reason", "Say why the review cannot stand.")
+            raise build_incomplete_review_error("reopening needs a reason", "Say why the review cannot stand.")
         with hold_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)
             if read_review_status(self.output_folder, case_id) != "completed":
-                raise incomplete_review_error(
+                raise build_incomplete_review_error(
                     f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead."
                 )
             return self._save_review(
@@ -283,7 +283,7 @@ class ReviewSubmitter:
                 remedy="Do not save it again: mend the folder, then run `evalkit reindex`.",
             ) from error
         try:
-            with self.index.shared_transaction():
+            with self.index.share_transaction():
                 self._update_index(case_id, review, opinions, existing_ids)
                 if tab:
                     self.index.drafts.remove_drafts(case_id, self.reviewer, tab.tab_id, saved_until=tab.opened_at)
@@ -334,7 +334,9 @@ class ReviewSubmitter:
             )
             encode_canonical_json(review.model_dump(mode="json"))
         except ValidationError as error:
-            raise incomplete_review_error(describe_first_error(error), "See save_review's documentation.") from None
+            raise build_incomplete_review_error(
+                describe_first_error(error), "See save_review's documentation."
+            ) from None
         except ValueError:
             raise ReviewRefused(
                 "the review holds what JSON cannot carry",
@@ -409,13 +411,15 @@ def _decide_template(
     )
     applied_template = AppliedTemplate.create(final_template, loaded_case.bundle)
     if not applied_template.statement.transactions:
-        raise incomplete_review_error("the template reads no transaction", "Correct it, or say why it cannot be used.")
+        raise build_incomplete_review_error(
+            "the template reads no transaction", "Correct it, or say why it cannot be used."
+        )
     if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not submission.unmet_sums.strip():
-        raise incomplete_review_error(
+        raise build_incomplete_review_error(
             unmet_sentence, "Say why the template may be approved all the same (unmet_sums), or correct it."
         )
     if not unmet_sentence and submission.unmet_sums.strip():
-        raise incomplete_review_error("all sums are met", "Leave unmet_sums out.")
+        raise build_incomplete_review_error("all sums are met", "Leave unmet_sums out.")
     return approve_template(agent_template, final_template)
 
 
@@ -441,7 +445,7 @@ def _require_matching_kind(packet: SMEPacket, submission: Submission) -> None:
     for kind, is_given in is_given_by_kind.items():
         if is_given and kind != packet.kind:
             topic, remedy = _TOPIC_AND_REMEDY_BY_KIND[packet.kind]
-            raise incomplete_review_error(
+            raise build_incomplete_review_error(
                 f"case {packet.case_id!r} is about {topic}, not about {_TOPIC_AND_REMEDY_BY_KIND[kind][0]}", remedy
             )
 
@@ -464,11 +468,11 @@ def _derive_outcome(submission: Submission) -> ReviewOutcome:
         outcomes.append("undeterminable")
     if len(outcomes) != 1:
         problem = f"a review cannot be {' and '.join(outcomes)} at once" if outcomes else "the review decides nothing"
-        raise incomplete_review_error(
+        raise build_incomplete_review_error(
             problem, "Give exactly one of agrees=True, corrected_…, or undeterminable with a reason."
         )
     if submission.undeterminable is not None and not submission.undeterminable.strip():
-        raise incomplete_review_error(
+        raise build_incomplete_review_error(
             "undeterminable has no reason", "Say why nobody can tell, such as 'illegible scan'."
         )
     return outcomes[0]
@@ -488,7 +492,7 @@ def _choose_vouched_parts(
     else:
         chosen_parts = cast("set[ClassificationPart]", set(vouched))
     if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
-        raise incomplete_review_error(
+        raise build_incomplete_review_error(
             f"{sorted(unknown_parts)!r} cannot be vouched for", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
         )
     return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
@@ -503,13 +507,13 @@ def _parse_verdicts(
     try:
         verdicts = _VERDICTS_ADAPTER.validate_python(tuple(raw_verdicts))
     except ValidationError as error:
-        raise incomplete_review_error(describe_first_error(error, "issue_verdicts"), shape_hint) from None
+        raise build_incomplete_review_error(describe_first_error(error, "issue_verdicts"), shape_hint) from None
     known_ids = {issue.issue_id for issue in packet.issues}
     judged_ids = [verdict.issue_id for verdict in verdicts]
     if unknown_ids := [issue_id for issue_id in judged_ids if issue_id not in known_ids]:
-        raise incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)
+        raise build_incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)
     if len(set(judged_ids)) < len(judged_ids):
-        raise incomplete_review_error("an issue has two verdicts", shape_hint)
+        raise build_incomplete_review_error("an issue has two verdicts", shape_hint)
     return verdicts
 
 
@@ -527,10 +531,10 @@ def _parse_segment_flags(
     try:
         flag_inputs = _FLAGS_ADAPTER.validate_python(tuple(raw_flags))
     except ValidationError as error:
-        raise incomplete_review_error(describe_first_error(error, "segment_flags"), shape_hint) from None
+        raise build_incomplete_review_error(describe_first_error(error, "segment_flags"), shape_hint) from None
     ranges_by_index = {
         index: (segment.start_page, segment.end_page)
-        for index, segment in enumerate(list_covering_segments(classification, total_pages), 1)
+        for index, segment in enumerate(list_segments_if_gapless(classification, total_pages), 1)
     }
     rows = []
     for position, segment_row in enumerate(flag_inputs):
@@ -545,11 +549,11 @@ def _parse_segment_flags(
             or segment_row.start_page not in (None, start_page)
             or segment_row.end_page not in (None, end_page)
         ):
-            raise incomplete_review_error(f"segment_flags.{position}: the review has no such segment", shape_hint)
+            raise build_incomplete_review_error(f"segment_flags.{position}: the review has no such segment", shape_hint)
         rows.append(segment_row.model_dump(exclude_none=True) | {"start_page": start_page, "end_page": end_page})
     return tuple(rows)
 
 
-def incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
+def build_incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
     """Refuse a review that does not say enough, or contradicts itself."""
     return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

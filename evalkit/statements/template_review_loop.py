@@ -323,6 +323,11 @@ class TemplateReviewLoop:
         except TimeoutError:
             attempt.record_timeout(["arbitrator"], config.arbitration_seconds)
             return
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            attempt.failure_by_role["arbitrator"] = f"it failed ({type(error).__name__})"
+            return
         finally:
             times["ended_at"] = self._clock()
         attempt.usage.append(answer.usage)

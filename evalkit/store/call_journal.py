@@ -59,7 +59,7 @@ class CallJournal:
             ModelCall(**{name: value for name, value in call_row.items() if name != "number"}) for call_row in call_rows
         ]
 
-    def begin_fresh_run(self) -> int:
+    def begin_or_resume_fresh_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
         with self._database.transaction() as connection:
             start_number = connection.execute(sa.select(database_tables.fresh_runs.c.after)).scalar()
@@ -70,7 +70,7 @@ class CallJournal:
                 connection.execute(sa.insert(database_tables.fresh_runs).values(after=start_number))
             return int(start_number)
 
-    def end_fresh_run(self) -> None:
+    def forget_fresh_run_start(self) -> None:
         """No fresh run is under way any more."""
         with self._database.single_statement() as connection:
             connection.execute(sa.delete(database_tables.fresh_runs))

@@ -74,7 +74,7 @@ class Database:
         """As ``single_statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
 
         A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
-        would read the table. Inside ``shared_transaction`` that is set until the transaction ends.
+        would read the table. Inside ``share_transaction`` that is set until the transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
             with self.single_statement() as connection:
@@ -126,7 +126,7 @@ class Database:
         return not is_busy
 
     @contextmanager
-    def shared_transaction(self) -> Iterator[None]:
+    def share_transaction(self) -> Iterator[None]:
         """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
         with self.transaction() as connection:
             context_token = _current_connection.set(connection)

@@ -60,9 +60,9 @@ class OutputIndex:
         """Give the database back; so does the end of a ``with``."""
         self._database.close()
 
-    def shared_transaction(self) -> AbstractContextManager[None]:
+    def share_transaction(self) -> AbstractContextManager[None]:
         """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
-        return self._database.shared_transaction()
+        return self._database.share_transaction()
 
     def list_documents(self) -> list[dict[str, Any]]:
         """All documents, sorted by doc_id."""

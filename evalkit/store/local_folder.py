@@ -352,8 +352,8 @@ def sync_folder(folder: Path) -> None:
 def _lock_byte(lock_fd: int, slot: int) -> None:
     """Wait until nobody else has that byte of the file. OSError where its file system has no locks.
 
-    A lock of the handle, and not, as ``fcntl.lockf``'s, of the process: threads wait for each other, too. Such ones of
-    bytes are Linux's, and so is the shape of what is asked; elsewhere everybody waits for everybody.
+    The lock belongs to the open file, not to the process as ``fcntl.lockf``'s does, so that threads wait for each
+    other, too. Only Linux has such locks of single bytes; elsewhere the whole file is locked.
     """
     if sys.platform != "linux":
         fcntl.flock(lock_fd, fcntl.LOCK_EX)

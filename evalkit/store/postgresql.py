@@ -147,7 +147,7 @@ def try_acquire_run_lock(schema: str, url: str) -> sa.Connection | None:
 
     SQLAlchemyError.
     """
-    # It says nothing for as long as the run takes: who stands between would forget it.
+    # The connection is idle for the whole run: without keepalives a firewall or a NAT router would drop it.
     keepalive_options = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 6}
     engine = _create_engine(url, "", connect_args=keepalive_options, poolclass=sa.NullPool)
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.measuring import documents
-from benchmarks.quote_alterations import Kind, Noised, NoiseKind, Planted, noise, plant, planted_pages
+from benchmarks.quote_alterations import Kind, Noised, NoiseKind, Planted, list_planted_pages, noise, plant
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -123,7 +123,7 @@ def alterations(console: Console, *, seed: int = 0, made_up: int = 50, shown: in
     """Print the tables, and so many wrong answers of each kind."""
     locate = checker()
     everything: list[Outcome] = []
-    for name, bundles in (documents() | {"made up": list(planted_pages(seed, made_up))}).items():
+    for name, bundles in (documents() | {"made up": list(list_planted_pages(seed, made_up))}).items():
         rows = list(outcomes(locate, bundles, seed))
         console.print(planted_table(f"{name}: altered quotes", rows), honest_table(f"{name}: honest quotes", rows))
         everything += rows

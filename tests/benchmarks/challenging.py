@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from benchmarks.measuring import DATA, TIMESTAMP, documents
-from benchmarks.quote_alterations import planted_pages
+from benchmarks.quote_alterations import list_planted_pages
 from rich.console import Console
 from rich.table import Table
 
@@ -260,7 +260,7 @@ def cleans(seed: int, count: int, *, pdfs: bool) -> tuple[list[CleanAnswer], int
 def made_up(seed: int, count: int) -> list[CleanAnswer]:
     """Documents in which every kind of quote can be altered, as far as the embedded model's answer is accepted."""
     checks = RetryOrchestrator()
-    answers = [(bundle, asyncio.run(checks.evaluate(bundle))) for bundle in planted_pages(seed, count)]
+    answers = [(bundle, asyncio.run(checks.evaluate(bundle))) for bundle in list_planted_pages(seed, count)]
     return [
         CleanAnswer(bundle, outcome.classification)
         for bundle, outcome in answers

@@ -2,7 +2,7 @@
 
 :func:`plant` cuts quotes out of a document and changes the meaning of each in exactly one place; a checker must catch
 all of them. :func:`noise` cuts quotes and returns them as a model does that quotes honestly: other spaces, dashes,
-letter cases, misread letters in ordinary words; a checker must accept all of them. :func:`planted_pages` writes
+letter cases, misread letters in ordinary words; a checker must accept all of them. :func:`list_planted_pages` writes
 documents of its own, because real ones hold too few of some kinds.
 
 This is the blind examiner: nothing here is shared with the checker, neither code nor word lists. The lists say what
@@ -2306,7 +2306,7 @@ def _page(number: int, blocks: Sequence[tuple[BlockType, str]]) -> Page:
     )
 
 
-def planted_pages(seed: int, count: int) -> Iterator[DocumentBundle]:
+def list_planted_pages(seed: int, count: int) -> Iterator[DocumentBundle]:
     """Made-up clinical documents of three pages each, pathology to consent forms, that hold every kind.
 
     Args:

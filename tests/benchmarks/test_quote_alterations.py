@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import quote_alterations
-from benchmarks.quote_alterations import Kind, Noised, NoiseKind, Planted, noise, plant, planted_pages
+from benchmarks.quote_alterations import Kind, Noised, NoiseKind, Planted, list_planted_pages, noise, plant
 from builders import document
 
 from evalkit.documents import DocumentBundle
@@ -27,7 +27,7 @@ class Case:
 
 @cache
 def documents() -> tuple[DocumentBundle, ...]:
-    return tuple(planted_pages(0, 31))
+    return tuple(list_planted_pages(0, 31))
 
 
 @cache
@@ -82,8 +82,8 @@ def test_the_same_bundle_and_seed_give_the_same_cases():
     bundle = documents()[0]
     assert list(plant(bundle, 7)) == list(plant(bundle, 7)) != list(plant(bundle, 8))
     assert list(noise(bundle, 7)) == list(noise(bundle, 7)) != list(noise(bundle, 8))
-    assert list(planted_pages(3, 2)) == list(planted_pages(3, 5))[:2]
-    assert next(planted_pages(3, 1)) != next(planted_pages(4, 1))
+    assert list(list_planted_pages(3, 2)) == list(list_planted_pages(3, 5))[:2]
+    assert next(list_planted_pages(3, 1)) != next(list_planted_pages(4, 1))
 
 
 def test_an_altered_quote_never_stands_in_its_document():
@@ -193,7 +193,7 @@ def test_what_would_not_change_the_meaning_is_left_alone(kind, text):
 
 def test_a_document_without_text_yields_nothing():
     assert [*plant(document("", ""), 0), *noise(document("", ""), 0)] == []
-    assert list(planted_pages(0, 0)) == []
+    assert list(list_planted_pages(0, 0)) == []
 
 
 SAME = {

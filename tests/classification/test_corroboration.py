@@ -6,7 +6,7 @@ import time
 from itertools import islice
 
 import pytest
-from benchmarks.quote_alterations import planted_pages
+from benchmarks.quote_alterations import list_planted_pages
 from builders import (
     GENOMIC,
     MENTION_ONLY,
@@ -323,7 +323,7 @@ def test_a_list_of_medicines_is_no_note_and_a_note_with_medicines_is_one() -> No
 
 def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
     """Only for speed: with and without it every page counts the same."""
-    texts = [one.text for bundle in planted_pages(0, 12) for one in bundle.pages] + list(TEXTS.values())
+    texts = [one.text for bundle in list_planted_pages(0, 12) for one in bundle.pages] + list(TEXTS.values())
     texts += [text for _, text in WITHOUT_THE_USUAL_FORMS.values()] + [MEDICINES]
     found = 0
     for sign in TYPE_SIGNS:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.documents import source_file
-from evalkit.documents.ingest import find_pdfs, local_reader_version, read_document
+from evalkit.documents.ingest import find_pdfs, get_local_reader_version, read_document
 from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, UsageError
 
@@ -94,7 +94,7 @@ def test_a_bundle_and_its_hash_come_from_one_reading(tmp_path: Path) -> None:
     path.write_bytes(pdf(lines(LEFT)))
     bundle = read_document(path, doc_id="report", timestamp="2026-01-02T03:04:05Z")
     assert bundle.sha256 == hash_source_file(path) == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert (bundle.file_path, bundle.reader) == (str(path), local_reader_version())
+    assert (bundle.file_path, bundle.reader) == (str(path), get_local_reader_version())
     assert read_document(path, doc_id="report", timestamp="2026-01-02T03:04:05Z") == bundle
 
 

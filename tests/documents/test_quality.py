@@ -7,7 +7,13 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from evalkit.documents.ocr import find_ocr_engine, recognise_image
-from evalkit.documents.quality import MIN_READABLE_SCORE, OcrWord, assess_quality, is_plausible_token, mean_confidence
+from evalkit.documents.quality import (
+    MIN_READABLE_SCORE,
+    OcrWord,
+    assess_quality,
+    compute_mean_confidence,
+    is_plausible_token,
+)
 
 TEXT = [
     "The specimen was received fresh in the department and was fixed",
@@ -63,8 +69,8 @@ def test_what_smudges_are_taken_for_is_not(token):
 
 
 def test_sureness_counts_letters():
-    assert mean_confidence([OcrWord("a", 0, 0, 1, 1, 0, 0), OcrWord("abc", 0, 0, 1, 1, 100, 0)]) == 75
-    assert mean_confidence([]) == 0
+    assert compute_mean_confidence([OcrWord("a", 0, 0, 1, 1, 0, 0), OcrWord("abc", 0, 0, 1, 1, 100, 0)]) == 75
+    assert compute_mean_confidence([]) == 0
 
 
 def test_a_page_read_without_doubt_is_readable_and_nothing_is_wrong_with_it():

@@ -214,7 +214,9 @@ def test_the_white_header_of_a_table_is_in_the_table() -> None:
 
 def test_no_picture_is_drawn_of_plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[object] = []
-    monkeypatch.setattr(PageInspector, "is_print_visible", lambda sheet, box, *, is_dark: not drawn.append(box))
+    monkeypatch.setattr(
+        PageInspector, "is_print_visible", lambda sheet, box, *, needs_strong_contrast: not drawn.append(box)
+    )
     plain = both(lines(LEFT), table([["WBC", "7.25"], ["HGB", "13.9"]]), box(60, 380, 300, 420, fill=(0.9, 0.9, 1)))
     # The coloured box comes first, as in every table with a coloured header.
     first(both(box(72, 200, 312, 222, fill=(0.8, 0.9, 1)), plain, picture(400, 400, 500, 500, 90)))

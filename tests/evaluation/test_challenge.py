@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from benchmarks.quote_alterations import planted_pages
+from benchmarks.quote_alterations import list_planted_pages
 from builders import (
     GENOMIC,
     NOTE,
@@ -130,7 +130,7 @@ def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
     cleans = [
         slides(),
         packet(),
-        *(CleanAnswer(bundle, read(one_segment(NOTE, 3, evidence("x", 1)))) for bundle in planted_pages(0, 2)),
+        *(CleanAnswer(bundle, read(one_segment(NOTE, 3, evidence("x", 1)))) for bundle in list_planted_pages(0, 2)),
     ]
     planted = 0
     for clean in cleans:

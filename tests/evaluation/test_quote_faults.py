@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from benchmarks.quote_alterations import planted_pages
+from benchmarks.quote_alterations import list_planted_pages
 from builders import document
 
 from evalkit.evaluation.quote_faults import QuotableText, load_quote_faults
@@ -20,7 +20,7 @@ def altered_texts(kind: str, text: str) -> set[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_alters_what_is_not_in_its_document(kind: str) -> None:
     count = 0
-    for bundle in planted_pages(0, 4):
+    for bundle in list_planted_pages(0, 4):
         quotable, text = QuotableText(bundle), " ".join(" ".join(page.text for page in bundle.pages).split())
         for seed in range(10):
             quote = quotable.draw_altered_quote(kind, 1, bundle.total_pages, random.Random(seed))

@@ -273,7 +273,7 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
     assert {name: result.best.attempt.fields[name].value for name in ("histology", "grade")} == {
         name: drawn.truth[name].value for name in ("histology", "grade")
     }
-    assert ledger.get_document_usage(drawn.bundle.sha256).calls == 4
+    assert ledger.get_usage_in_this_run(drawn.bundle.sha256).calls == 4
 
 
 def test_another_protocol_works_as_well() -> None:

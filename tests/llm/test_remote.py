@@ -340,7 +340,7 @@ def test_a_call_that_nobody_waits_for_any_more_ends_in_the_journal() -> None:
 
     with GeminiServer(answer, delay=0.2) as server:
         asyncio.run(stopped(server))
-        assert journal.begin_fresh_run() == 1
+        assert journal.begin_or_resume_fresh_run() == 1
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert [call.role for call in server.calls].count("classifier") == 1
 

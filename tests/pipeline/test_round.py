@@ -14,7 +14,7 @@ from patience import SECONDS
 from places import open_folder
 
 from evalkit.errors import ExecutorError
-from evalkit.pipeline.batch_execution import process_documents, run_storage_io
+from evalkit.pipeline.batch_execution import process_documents, run_storage_to_completion
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.selection import choose_worker_count
 
@@ -114,7 +114,7 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
         return what
 
     async def both() -> str:
-        first = asyncio.create_task(run_storage_io(bucket, asking, "first"))
+        first = asyncio.create_task(run_storage_to_completion(bucket, asking, "first"))
         assert await asyncio.to_thread(asked.wait, SECONDS)
         if is_cancelled:
             first.cancel()
@@ -131,4 +131,4 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
 
 
 def test_a_folder_is_written_to_at_once(tmp_path: Path) -> None:
-    assert asyncio.run(run_storage_io(open_folder(tmp_path), threading.get_ident)) == threading.get_ident()
+    assert asyncio.run(run_storage_to_completion(open_folder(tmp_path), threading.get_ident)) == threading.get_ident()

@@ -280,7 +280,7 @@ def test_a_connection_that_is_lost_within_a_transaction_saves_nothing(
     index: OutputIndex, postgresql: PostgreSQLServer
 ) -> None:
     def lost() -> None:
-        with index.shared_transaction():
+        with index.share_transaction():
             index.drafts.save_draft(draft())
             postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
             index.drafts.save_draft(draft("b"))
@@ -299,7 +299,7 @@ def test_another_s_lock_is_not_waited_for_for_ever(
     holds, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with index.shared_transaction():
+        with index.share_transaction():
             index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
             holds.set()
             done.wait(SECONDS)
@@ -346,7 +346,7 @@ def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(
 
     waiting = threading.Thread(target=take)
     waiting.start()
-    with index.shared_transaction():
+    with index.share_transaction():
         assert index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
         holds.set()
         assert eventually(partial(somebody_waits, postgresql))
@@ -363,7 +363,7 @@ def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
     row = {"case_id": "a", "review_status": "pending"}
     outcomes: list[Any] = []
     rebuilding = threading.Thread(target=lambda: outcomes.extend(together(lambda: index.rebuild([], [row], []))))
-    with other.shared_transaction():
+    with other.share_transaction():
         other.upsert_case({"case_id": "a", "review_status": "completed"})
         rebuilding.start()
         assert eventually(partial(somebody_waits, postgresql))

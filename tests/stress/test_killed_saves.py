@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -69,7 +70,8 @@ def killed_while_saving(output: Path, seed: int) -> Iterator[dict[str, str]]:
     """What a process said from its first save until it was killed at a random moment."""
     program = [sys.executable, saving.__file__, str(output), str(seed)]
     # Unbuffered: what readline had read beyond the first line would be lost to communicate.
-    with subprocess.Popen(program, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(program, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as process:
         first = process.stdout.readline()
         time.sleep(random.Random(seed).uniform(0, LONGEST))
         process.send_signal(signal.SIGKILL)

@@ -76,7 +76,7 @@ def review(root: Path, processes: int, seconds: float, pause: float) -> Told:
     folder = Folder(root)
     # More than they can do: each case takes an opening, the drafts and a submission.
     count = int(processes * (seconds / pause / (reviewing.DRAFTS + 2) * 1.5 + 5))
-    with folder.index.shared_transaction():
+    with folder.index.share_transaction():
         for number in range(count):
             folder.publish(Build.single("Clinical Note"), [Build.issue(severity="MINOR")], doc_id=f"case_{number:05d}")
     told = _at_work(root, processes, seconds, pause)

@@ -227,7 +227,7 @@ class DaskCluster:
             pending_read = self._run_on_worker(
                 "read", document_sha256, read_with_limits, self._reader_config, path, doc_id, timestamp, file_bytes
             )
-            return await await_read_result(pending_read, path.name, self._reader_config)
+            return await await_read_result(pending_read, path.name, self._reader_config.timeout_seconds)
 
     async def run_step(
         self,

@@ -59,7 +59,7 @@ class ReaderPool:
         return await await_read_result(
             self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, timestamp),
             path.name,
-            self._reader_config,
+            self._reader_config.timeout_seconds,
         )
 
     async def run_step(
@@ -120,7 +120,7 @@ class WorkerReadResult(NamedTuple):
 
 
 async def await_read_result(
-    pending_read: Awaitable[WorkerReadResult], file_name: str, reader_config: ReaderConfig
+    pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
 ) -> ReadResult:
     """What reading came to; ``file_name`` is the file's, for the error where it ended its process."""
     monotonic_start = time.monotonic()
@@ -128,7 +128,7 @@ async def await_read_result(
         worker_result = await pending_read
     except BrokenProcessPool as error:
         raise DocumentError(
-            f"{file_name} ended the process that read it, or took longer than {reader_config.timeout_seconds} s",
+            f"{file_name} ended the process that read it, or took longer than {timeout_seconds} s",
             code="READER-CRASHED",
             remedy="Print it to a new PDF and run that one.",
         ) from error

@@ -16,7 +16,7 @@ from itertools import pairwise
 from statistics import median
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.findings import TEXT_FINDING_CODES
+from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -32,7 +32,7 @@ from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SN
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError
-from evalkit.issue import Agent, Issue, number_issues
+from evalkit.issue import ISSUE_GROUP_BY_AGENT, Agent, Issue, number_issues
 from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_record_name
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -413,8 +413,10 @@ def _iterate_kept_issues(packet: SMEPacket, answer: ClassificationOutput, fault:
             if segment_index is None
             else segment_index in answer_keys and agent_keys.get(segment_index) == answer_keys[segment_index]
         )
-        is_seen = issue.code in _TEXT_CODES and still_fits
-        if issue.agent == "reader" or is_seen or issue.code in _FAILURE_CODES:
+        is_own = issue.agent not in ISSUE_GROUP_BY_AGENT  # of a site's verifier, which is not run here
+        is_seen = (issue.code in _TEXT_CODES or is_own) and still_fits
+        is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure(issue))
+        if issue.agent == "reader" or is_seen or is_failure:
             yield issue
 
 
