@@ -122,7 +122,7 @@ def segment(index: int, start: int, end: int, dominant: str | None, composition:
     }
 
 
-def only(kind: str, *quotes: Json, level: str = PRIMARY, confidence: float = 0.9) -> list[Json]:
+def compose_single_type(kind: str, *quotes: Json, level: str = PRIMARY, confidence: float = 0.9) -> list[Json]:
     """The composition of a segment that is of one type alone."""
     return [
         presence(one, level, confidence, 1.0, *quotes) if one == kind else presence(one, NO_EVIDENCE, 0.0, 0.0)
@@ -130,7 +130,7 @@ def only(kind: str, *quotes: Json, level: str = PRIMARY, confidence: float = 0.9
     ]
 
 
-def shared(shares: Mapping[str, float], *quotes: Json) -> list[Json]:
+def compose_shares(shares: Mapping[str, float], *quotes: Json) -> list[Json]:
     """A composition of these shares: the first named type is PRIMARY with the quotes, the others NO_EVIDENCE."""
     first = next(iter(shares))
     return [
@@ -175,7 +175,10 @@ def answer(*segments: Json, overall: str | None, shares: Mapping[str, float], **
 def one_segment(kind: str, pages: int, *quotes: Json, level: str = PRIMARY, **other: Any) -> Json:
     """A classification that calls the whole document one type."""
     made = answer(
-        segment(1, 1, pages, kind, only(kind, *quotes, level=level)), overall=kind, shares={kind: 1.0}, **other
+        segment(1, 1, pages, kind, compose_single_type(kind, *quotes, level=level)),
+        overall=kind,
+        shares={kind: 1.0},
+        **other,
     )
     made["document_mixture"] = mixture({kind: 1.0}, {kind: level})
     return made
@@ -213,12 +216,12 @@ def doc2_6_answer() -> Json:
     return answer(report, note, overall=GENOMIC, shares=shares, vendor_signals=["Myriad Genetics"])
 
 
-def read(value: Json) -> ClassificationOutput:
+def parse_answer(value: Json) -> ClassificationOutput:
     """The answer as the rules see it."""
     return ClassificationOutput.model_validate(value)
 
 
-def edited(value: Json, changes: Mapping[str, Any]) -> Json:
+def copy_with(value: Json, changes: Mapping[str, Any]) -> Json:
     """A copy with other values at these places: ``{"segments.0.start_page": 0}``."""
     changed = copy.deepcopy(value)
     for place, new in changes.items():
@@ -230,9 +233,9 @@ def edited(value: Json, changes: Mapping[str, Any]) -> Json:
     return changed
 
 
-def without(value: Json, place: str, position: int) -> Json:
+def copy_without(value: Json, place: str, position: int) -> Json:
     """A copy of which one element of the list at that place is missing."""
-    changed = edited(value, {})
+    changed = copy_with(value, {})
     holder: Any = changed
     for step in place.split("."):
         holder = holder[int(step) if step.isdigit() else step]

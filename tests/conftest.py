@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from demo.outputs import run_samples
 from hypothesis import HealthCheck, settings
-from once import once
+from once import make_once
 from places import in_bucket
+from samples.demo_runs import run_samples
 from servers.postgresql import PostgreSQLServer, programs
 from tables import EVERY
 
@@ -131,7 +131,7 @@ def gs() -> Iterator[GcsServer]:
 
 
 @pytest.fixture(params=["local", "s3", "gs"])
-def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path | str:
+def output_location(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path | str:
     """Wherever an output folder may lie."""
     return tmp_path / "output" if request.param == "local" else in_bucket(request.param, request, monkeypatch)
 
@@ -148,13 +148,13 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
         draw_demo_folder(folder)
         return folder
 
-    return once(tmp_path_factory, "samples", make)
+    return make_once(tmp_path_factory, "samples", make)
 
 
 @pytest.fixture(scope="session")
-def finished(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+def demo_run(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
     """Each worker has a copy: who only looks opens the database too, and nobody can copy a folder while it changes."""
-    made = once(tmp_path_factory, "finished", lambda folder: run_samples(samples, folder / "output"))
+    made = make_once(tmp_path_factory, "finished", lambda folder: run_samples(samples, folder / "output"))
     output = tmp_path_factory.mktemp("finished") / "output"
     shutil.copytree(made.output, output)
     return replace(made, output=str(output))

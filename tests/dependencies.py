@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 
-def told(report: Path) -> tuple[list[str], int]:
+def summarise_audit(report: Path) -> tuple[list[str], int]:
     """Lines for a person and an exit status, from pip-audit's JSON; a package without an answer is never called sound."""
     try:
         packages = json.loads(report.read_text("utf-8"))["dependencies"]
@@ -25,6 +25,6 @@ def told(report: Path) -> tuple[list[str], int]:
 
 
 if __name__ == "__main__":
-    lines, status = told(Path(sys.argv[1]))
+    lines, status = summarise_audit(Path(sys.argv[1]))
     print("\n".join(lines))
     sys.exit(status)

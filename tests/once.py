@@ -15,7 +15,7 @@ import pytest
 T = TypeVar("T")
 
 
-def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:
     """What ``make`` returned for the folder of that name, in whichever worker; the others wait for it.
 
     Nobody may change the folder: who wants to works on a copy.

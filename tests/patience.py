@@ -20,7 +20,7 @@ def eventually(is_so: Callable[[], bool], *, every: float = 0.05) -> bool:
     return True
 
 
-async def eventually_beside(is_so: Callable[[], bool]) -> bool:
+async def eventually_async(is_so: Callable[[], bool]) -> bool:
     """Whether it becomes true in time, while other tasks of the loop go on."""
     end = time.monotonic() + SECONDS
     while not is_so():

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from dependencies import told
+from dependencies import summarise_audit
 
 HOLE = {"id": "CVE-1", "fix_versions": ["1.1"], "aliases": [], "description": "x"}
 SOUND = {"name": "a", "version": "1.0", "vulns": []}
@@ -25,7 +25,7 @@ UNKNOWN = {"name": "c", "skip_reason": "Dependency not found"}
 )
 def test_what_is_told(tmp_path: Path, packages: list[dict[str, object]], status: int, says: str) -> None:
     (tmp_path / "audit.json").write_text(json.dumps({"dependencies": packages, "fixes": []}))
-    lines, code = told(tmp_path / "audit.json")
+    lines, code = summarise_audit(tmp_path / "audit.json")
     assert code == status
     assert any(says in line for line in lines)
 
@@ -33,5 +33,5 @@ def test_what_is_told(tmp_path: Path, packages: list[dict[str, object]], status:
 def test_without_the_list_nothing_fails_and_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text("{")
     for name in ("gone.json", "torn.json"):
-        assert told(tmp_path / name) == ([told(tmp_path / "gone.json")[0][0]], 0)
-    assert "not looked up" in told(tmp_path / "gone.json")[0][0]
+        assert summarise_audit(tmp_path / name) == ([summarise_audit(tmp_path / "gone.json")[0][0]], 0)
+    assert "not looked up" in summarise_audit(tmp_path / "gone.json")[0][0]

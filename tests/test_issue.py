@@ -97,9 +97,7 @@ def test_worst_first_and_within_a_severity_as_raised() -> None:
         (ReviewConflict, ReviewRefused),
     ],
 )
-def test_errors_say_what_and_what_to_do_also_after_crossing_a_process_border(
-    kind: type[EvalkitError], parent: type[EvalkitError]
-) -> None:
+def test_errors_keep_message_and_remedy_when_pickled(kind: type[EvalkitError], parent: type[EvalkitError]) -> None:
     error = pickle.loads(pickle.dumps(kind("a.pdf is encrypted", code="PDF-ENCRYPTED", remedy="Remove the password.")))
     assert type(error) is kind
     assert isinstance(error, parent)

@@ -25,7 +25,7 @@ from typing import get_args
 from rich.console import Console
 from rich.table import Table
 from statements.drawn import SHAPES, draw
-from statements.faults import AT, FAULTS, planted
+from statements.faults import AT, FAULTS, plant_template_fault
 from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.bundle import DocumentBundle
@@ -129,7 +129,11 @@ def caught(wanted: int) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         for fault in FAULTS:
             seeds = range(300, 300 - (-wanted // len(fault.shapes)))
-            found = [planted(fault, shape, seed, Path(folder)).is_caught for shape in fault.shapes for seed in seeds]
+            found = [
+                plant_template_fault(fault, shape, seed, Path(folder)).is_caught
+                for shape in fault.shapes
+                for seed in seeds
+            ]
             table.add_row(*(fault.name, fault.severity, fault.category, fault.reviewer), f"{sum(found)}/{len(found)}")
     return table
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
-from demo.outputs import run_samples
 from places import open_folder
+from samples.demo_runs import run_samples
 
 import evalkit.serving
 from evalkit.samples import draw_demo_folder

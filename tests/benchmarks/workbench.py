@@ -13,13 +13,13 @@ import psutil
 import pymupdf
 from benchmarks.sitting import CASES, SETTLED, many_cases, sitting
 from builders import NOTE, evidence, one_segment
-from demo.outputs import run_samples
 from PIL import Image
 from places import open_folder, open_index
 from playwright.sync_api import Browser, sync_playwright
 from rich.table import Table
+from samples.demo_runs import run_samples
 from statements.drawn import SHAPES
-from statements.spoilt import put, spoilt
+from statements.spoilt import publish_template_case, spoil_template
 from system.browser.conftest import CHROMIUM, FLAGS
 from system.browser.screen import Screen
 from system.browser.server import serving
@@ -207,10 +207,10 @@ def moved_edges(table: Table) -> None:
     """From an edge of a template's box that was moved to the statement of five pages read again, in the kernel."""
     SHAPES["five pages"] = replace(SHAPES["over several pages"], rows=(150, 150))
     with tempfile.TemporaryDirectory() as folder:
-        one = spoilt(Path(folder), "long", "five pages")
+        one = spoil_template(Path(folder), "long", "five pages")
         output = Path(folder) / "output"
         with open_index(output) as index:
-            put(open_folder(output), index, one)
+            publish_template_case(open_folder(output), index, one)
         screen = Workbench(open_folder(output), "dr_lee")
         screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
         took = []

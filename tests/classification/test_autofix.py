@@ -13,13 +13,13 @@ from builders import (
     TYPES,
     Json,
     an_issue,
+    copy_with,
+    copy_without,
     doc2_6,
     doc2_6_answer,
-    edited,
     evidence,
     one_segment,
-    read,
-    without,
+    parse_answer,
 )
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -53,7 +53,7 @@ def found(answer: ClassificationOutput) -> list[Issue]:
 
 
 def mended(value: Json) -> Json:
-    answer = read(value)
+    answer = parse_answer(value)
     return AutoFixEngine().apply(answer, found(answer))[0].to_json()
 
 
@@ -72,14 +72,14 @@ def with_shares(value: Json, place: int | None, shares: list[float]) -> Json:
         if place is None
         else f"segments.{place}.segment_composition.{{}}.segment_share"
     )
-    return edited(value, {name.format(position): share for position, share in enumerate(shares)})
+    return copy_with(value, {name.format(position): share for position, share in enumerate(shares)})
 
 
 # ----------------------------------------------------------------------------------------------- normalising
 
 
 @given(SHARES)
-def test_normalised_shares_sum_to_exactly_one_and_keep_their_order(shares: list[float]) -> None:
+def test_normalised_shares_sum_to_1_and_keep_their_order(shares: list[float]) -> None:
     assume(sum(shares) > 0)
     made = normalise_shares(shares)
     assert total(made) == 1
@@ -117,15 +117,15 @@ def test_there_must_be_something_to_divide_by(shares: list[float]) -> None:
 
 
 @given(REPAIRABLE, st.sampled_from([0, 1, None]))
-def test_a_repair_of_shares_changes_those_shares_and_nothing_else(shares: list[float], place: int | None) -> None:
+def test_share_repair_changes_only_those_shares(shares: list[float], place: int | None) -> None:
     before = with_shares(doc2_6_answer(), place, shares)
     code = "V2-MIXTURE-SHARE-SUM" if place is None else "V2-SEGMENT-SHARE-SUM"
-    answer = read(before)
+    answer = parse_answer(before)
     raised = [issue for issue in found(answer) if issue.code == code]
     after_answer, (repair,) = AutoFixEngine().apply(answer, raised)
     after = after_answer.to_json()
     assert total(shares_in(after, place)) == 1
-    assert with_shares(after, place, shares) == read(before).to_json()
+    assert with_shares(after, place, shares) == parse_answer(before).to_json()
     assert (repair.issue_id, repair.code) == (raised[0].issue_id, code)
     assert (repair.before, repair.after) == (shares, shares_in(after, place))
 
@@ -150,17 +150,17 @@ def test_only_sums_near_one_are_repaired(part: int) -> None:
     ],
 )
 def test_counts_are_counted_again_and_nothing_else_changes(fault: dict[str, Any], undone: dict[str, Any]) -> None:
-    before = edited(doc2_6_answer(), fault)
+    before = copy_with(doc2_6_answer(), fault)
     after = mended(before)
-    assert after == read(doc2_6_answer()).to_json()
-    assert edited(after, undone) == read(before).to_json()
+    assert after == parse_answer(doc2_6_answer()).to_json()
+    assert copy_with(after, undone) == parse_answer(before).to_json()
 
 
 @pytest.mark.parametrize("missing", [2, 3, 4])
 @pytest.mark.parametrize("place", ["segments.0.segment_composition", "document_mixture"])
-def test_missing_types_are_added_as_no_evidence_behind_the_others(place: str, missing: int) -> None:
+def test_missing_types_are_appended_as_no_evidence(place: str, missing: int) -> None:
     value = one_segment(GENOMIC, 8, evidence("BRCA1 c.5266dupC was detected", 2))
-    after = mended(without(value, place, missing))
+    after = mended(copy_without(value, place, missing))
     rows = after["document_mixture"] if place == "document_mixture" else after["segments"][0]["segment_composition"]
     assert [row["document_type"] for row in rows] == [kind for kind in TYPES if kind != TYPES[missing]] + [
         TYPES[missing]
@@ -168,12 +168,12 @@ def test_missing_types_are_added_as_no_evidence_behind_the_others(place: str, mi
     added = rows[-1]
     assert added["presence_level"] == NO_EVIDENCE
     assert {added[name] for name in added if name in ("confidence", "segment_share", "overall_share")} == {0.0}
-    back = without(after, place, 4)
-    assert back == read(without(value, place, missing)).to_json()
+    back = copy_without(after, place, 4)
+    assert back == parse_answer(copy_without(value, place, missing)).to_json()
 
 
 def test_all_repairs_at_once_leave_nothing_to_repair() -> None:
-    broken = edited(
+    broken = copy_with(
         doc2_6_answer(),
         {
             "number_of_segments": 9,
@@ -182,13 +182,13 @@ def test_all_repairs_at_once_leave_nothing_to_repair() -> None:
             "document_mixture.0.overall_share": 0.5,
         },
     )
-    issues = found(read(broken))
+    issues = found(parse_answer(broken))
     assert sum(issue.auto_fixable for issue in issues) == len(issues) == 4
-    assert found(read(mended(broken))) == []
+    assert found(parse_answer(mended(broken))) == []
 
 
 def test_offering_changes_nothing_and_offers_what_applying_does() -> None:
-    answer = read(edited(doc2_6_answer(), {"number_of_segments": 3, "segments.0.segment_page_count": 2}))
+    answer = parse_answer(copy_with(doc2_6_answer(), {"number_of_segments": 3, "segments.0.segment_page_count": 2}))
     before = answer.to_json()
     offered = AutoFixEngine().propose(answer, found(answer))
     assert answer.to_json() == before
@@ -206,18 +206,20 @@ def test_offering_changes_nothing_and_offers_what_applying_does() -> None:
         an_issue("BLOCKER", agent="V1", code="V1-SEGMENT-COUNT", auto_fixable=True, status="repaired"),
     ],
 )
-def test_what_is_not_in_the_table_or_not_open_or_a_models_word_is_left_alone(issue: Issue) -> None:
+def test_issue_outside_repair_table_is_not_repaired(issue: Issue) -> None:
     """Ruling 2: the table decides what is auto-fixable, never the issue's own flag."""
-    answer = read(edited(doc2_6_answer(), {"number_of_segments": 3}))
+    answer = parse_answer(copy_with(doc2_6_answer(), {"number_of_segments": 3}))
     assert AutoFixEngine().apply(answer, [issue]) == (answer, [])
 
 
-def test_a_segment_that_cannot_be_told_from_another_is_not_repaired() -> None:
-    answer = read(edited(doc2_6_answer(), {"segments.1.segment_index": 1, "segments.0.segment_page_count": 2}))
+def test_ambiguous_segment_index_is_not_repaired() -> None:
+    answer = parse_answer(
+        copy_with(doc2_6_answer(), {"segments.1.segment_index": 1, "segments.0.segment_page_count": 2})
+    )
     assert not is_repairable("V1-PAGE-COUNT", answer, 1)
     assert AutoFixEngine().propose(answer, found(answer)) == []
 
 
 def test_pages_that_run_backwards_have_no_count() -> None:
-    answer = read(edited(doc2_6_answer(), {"segments.0.start_page": 9}))
+    answer = parse_answer(copy_with(doc2_6_answer(), {"segments.0.start_page": 9}))
     assert not is_repairable("V1-PAGE-COUNT", answer, 1)

@@ -17,16 +17,16 @@ from builders import (
     CountingModel,
     Json,
     codes,
+    copy_with,
+    copy_without,
     doc2_6,
     doc2_6_answer,
     document,
-    edited,
     evidence,
     finding,
     one_segment,
     page,
-    read,
-    without,
+    parse_answer,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ def decided(outcome: ClassificationOutcome) -> tuple[str, str]:
 )
 def test_no_call_is_made_that_is_not_needed(changes: Json, supplied: bool, asked: list[str]) -> None:
     """Rulings 3 and 4: clean 4; a BLOCKER of V1 ends the asking; one of V2's rules spares V2's question; a repair +0."""
-    claimed = edited(doc2_6_answer(), changes)
+    claimed = copy_with(doc2_6_answer(), changes)
     model = CountingModel(classification=claimed)
     outcome = evaluate(model, claimed if supplied else None)
     assert model.asked == asked
@@ -100,9 +100,9 @@ def test_no_call_is_made_that_is_not_needed(changes: Json, supplied: bool, asked
     assert float(outcome.usage.cost_usd) == pytest.approx(0.01 * len(asked))
 
 
-def test_the_free_part_of_every_verifier_runs_also_after_a_blocker_of_v1() -> None:
+def test_rule_checks_of_all_verifiers_run_after_v1_blocker() -> None:
     """Ruling 3."""
-    claimed = edited(
+    claimed = copy_with(
         doc2_6_answer(),
         COUNT_WRONG
         | SHARES_WRONG
@@ -116,11 +116,11 @@ def test_the_free_part_of_every_verifier_runs_also_after_a_blocker_of_v1() -> No
 
 def test_the_question_after_a_repair_is_the_same_to_the_byte() -> None:
     """Ruling 4: what a repair may change is left out of the verifiers' questions."""
-    broken = edited(
+    broken = copy_with(
         doc2_6_answer(),
         COUNT_WRONG | SHARES_WRONG | MIXTURE_WRONG | {"segments.0.segment_page_count": 1},
     )
-    missing = without(without(doc2_6_answer(), "segments.0.segment_composition", 4), "document_mixture", 4)
+    missing = copy_without(copy_without(doc2_6_answer(), "segments.0.segment_composition", 4), "document_mixture", 4)
     whole, repaired, lacking = CountingModel(), CountingModel(), CountingModel()
     evaluate(whole, doc2_6_answer())
     evaluate(repaired, broken, lossless_repair=True)
@@ -128,7 +128,7 @@ def test_the_question_after_a_repair_is_the_same_to_the_byte() -> None:
     assert whole.prompts == repaired.prompts == lacking.prompts
 
 
-def test_the_embedded_model_needs_nothing_and_gives_the_same_twice() -> None:
+def test_embedded_model_needs_no_setup_and_is_deterministic() -> None:
     first, second = evaluate(), evaluate()
     assert first == second
     assert first.classification is not None
@@ -141,7 +141,7 @@ def test_the_embedded_model_needs_nothing_and_gives_the_same_twice() -> None:
 def test_a_clean_document_is_accepted_at_the_first_attempt() -> None:
     outcome = evaluate(CountingModel(classification=doc2_6_answer()))
     assert decided(outcome) == ("AUTO_ACCEPT", "7")
-    assert outcome.classification == read(doc2_6_answer())
+    assert outcome.classification == parse_answer(doc2_6_answer())
     assert (outcome.issues, len(outcome.attempts)) == ((), 1)
     assert (outcome.evidence_quality_score, outcome.grounded_ratio) == (1.0, 1.0)
 
@@ -161,24 +161,24 @@ def test_what_a_verifiers_model_finds_counts(role: str, severity: str, decision:
     assert [(issue.agent, issue.origin) for issue in outcome.issues] == [(role, "model")]
 
 
-def test_a_blocker_that_could_be_repaired_escalates_and_the_repair_is_offered() -> None:
+def test_repairable_blocker_escalates_and_offers_its_repair() -> None:
     """Ruling 1."""
-    claimed = edited(doc2_6_answer(), COUNT_WRONG)
+    claimed = copy_with(doc2_6_answer(), COUNT_WRONG)
     outcome = evaluate(CountingModel(), claimed)
     assert decided(outcome) == ("ESCALATE_TO_SME", "1")
-    assert outcome.classification == read(claimed)
+    assert outcome.classification == parse_answer(claimed)
     (issue,) = outcome.issues
     assert (issue.status, issue.auto_fixable) == ("open", True)
-    (offered,) = AutoFixEngine().propose(read(claimed), outcome.issues)
+    (offered,) = AutoFixEngine().propose(parse_answer(claimed), outcome.issues)
     assert (offered.before, offered.after, offered.issue_id) == (3, 2, issue.issue_id)
 
 
 @pytest.mark.parametrize(
     ("claimed", "code"),
     [
-        (edited(doc2_6_answer(), COUNT_WRONG), "V1-SEGMENT-COUNT"),
-        (without(doc2_6_answer(), "segments.0.segment_composition", 4), "V1-MISSING-TYPE"),
-        (without(doc2_6_answer(), "document_mixture", 4), "V1-MISSING-TYPE"),
+        (copy_with(doc2_6_answer(), COUNT_WRONG), "V1-SEGMENT-COUNT"),
+        (copy_without(doc2_6_answer(), "segments.0.segment_composition", 4), "V1-MISSING-TYPE"),
+        (copy_without(doc2_6_answer(), "document_mixture", 4), "V1-MISSING-TYPE"),
     ],
 )
 def test_lossless_repair_mends_before_the_arbiter_counts(claimed: Json, code: str) -> None:
@@ -194,7 +194,7 @@ def test_lossless_repair_mends_before_the_arbiter_counts(claimed: Json, code: st
 
 
 def test_lossless_repair_does_not_touch_what_loses_something() -> None:
-    outcome = evaluate(CountingModel(), edited(doc2_6_answer(), PAGES_OUTSIDE | COUNT_WRONG), lossless_repair=True)
+    outcome = evaluate(CountingModel(), copy_with(doc2_6_answer(), PAGES_OUTSIDE | COUNT_WRONG), lossless_repair=True)
     assert decided(outcome) == ("ESCALATE_TO_SME", "1")
     assert {(issue.code, issue.status) for issue in outcome.issues} >= {
         ("V1-PAGE-RANGE", "open"),
@@ -212,7 +212,7 @@ def test_lossless_repair_does_not_touch_what_loses_something() -> None:
     ],
 )
 def test_one_or_two_repairable_majors_are_repaired_and_accepted(changes: Json, rule: str) -> None:
-    outcome = evaluate(CountingModel(), edited(doc2_6_answer(), changes))
+    outcome = evaluate(CountingModel(), copy_with(doc2_6_answer(), changes))
     assert decided(outcome) == ("AUTO_ACCEPT", rule)
     assert [attempt.decision for attempt in outcome.attempts] == ["AUTO_RETRY", "AUTO_ACCEPT"]
     assert [attempt.attempt for attempt in outcome.attempts] == [0, 1]
@@ -224,7 +224,7 @@ def test_one_or_two_repairable_majors_are_repaired_and_accepted(changes: Json, r
 
 def test_three_repairable_majors_are_too_many() -> None:
     changes = SHARES_WRONG | MIXTURE_WRONG | {"segments.1.segment_page_count": 9}
-    outcome = evaluate(CountingModel(), edited(doc2_6_answer(), changes))
+    outcome = evaluate(CountingModel(), copy_with(doc2_6_answer(), changes))
     assert decided(outcome) == ("ESCALATE_TO_SME", "2")
     assert len(outcome.attempts) == 1
 
@@ -246,11 +246,11 @@ class NeverSettles(AutoFixEngine):
         self._counts = iter(counts)
 
     def apply(self, answer: ClassificationOutput, issues: Iterable[Issue]) -> tuple[ClassificationOutput, list[Repair]]:
-        changed = edited(answer.to_json(), {"segments.0.segment_page_count": next(self._counts)})
-        return read(changed), super().apply(answer, issues)[1]
+        changed = copy_with(answer.to_json(), {"segments.0.segment_page_count": next(self._counts)})
+        return parse_answer(changed), super().apply(answer, issues)[1]
 
 
-PAGE_COUNT_WRONG = edited(doc2_6_answer(), {"segments.0.segment_page_count": 90})
+PAGE_COUNT_WRONG = copy_with(doc2_6_answer(), {"segments.0.segment_page_count": 90})
 
 
 def test_a_repair_that_changes_nothing_is_a_cycle() -> None:
@@ -258,7 +258,7 @@ def test_a_repair_that_changes_nothing_is_a_cycle() -> None:
     assert decided(outcome) == ("ESCALATE_TO_SME", "cycle")
     assert len(outcome.attempts) == 1
     assert [issue.status for issue in outcome.issues] == ["open"]
-    assert outcome.classification == read(PAGE_COUNT_WRONG)
+    assert outcome.classification == parse_answer(PAGE_COUNT_WRONG)
 
 
 def test_coming_back_to_an_earlier_state_is_a_cycle() -> None:
@@ -287,7 +287,7 @@ def test_ids_are_unique_and_run_on_over_the_attempts() -> None:
 def test_an_issue_that_stays_keeps_its_id() -> None:
     model = CountingModel(findings={"V3": [finding("MINOR", "a remark")]})
     changes: Json = SHARES_WRONG | {"segments.0.segment_composition.1.top_evidence": []}
-    outcome = evaluate(model, edited(doc2_6_answer(), changes))
+    outcome = evaluate(model, copy_with(doc2_6_answer(), changes))
     first, second = outcome.attempts
     assert set(second.issues) < set(first.issues)
     assert sorted(second.issues) == ["V1-0001", "V3-0001"]
@@ -313,12 +313,14 @@ def test_two_equal_findings_are_two_issues() -> None:
         {"segments.0.dominant_type": "Other"},
     ],
 )
-def test_the_fingerprint_is_of_everything_that_a_repair_may_change(changes: Json) -> None:
+def test_fingerprint_covers_everything_a_repair_may_change(changes: Json) -> None:
     """Ruling 7."""
-    assert fingerprint_classification(read(edited(doc2_6_answer(), changes))) != fingerprint_classification(
-        read(doc2_6_answer())
+    assert fingerprint_classification(parse_answer(copy_with(doc2_6_answer(), changes))) != fingerprint_classification(
+        parse_answer(doc2_6_answer())
     )
-    assert fingerprint_classification(read(doc2_6_answer())) == fingerprint_classification(read(doc2_6_answer()))
+    assert fingerprint_classification(parse_answer(doc2_6_answer())) == fingerprint_classification(
+        parse_answer(doc2_6_answer())
+    )
 
 
 # ------------------------------------------------------------------------------------------------ broken agents
@@ -349,7 +351,7 @@ def test_failures_can_be_ignored_for_comparison_with_001(failing: list[str]) -> 
     assert evaluate(CountingModel(), doc2_6_answer()).unanswered == ()
 
 
-def test_one_question_that_is_not_answered_leaves_three_verifiers_unanswered() -> None:
+def test_lean_profile_failure_leaves_v2_to_v4_unanswered() -> None:
     model = CountingModel(failing=["verifier"])
     assert evaluate(model, doc2_6_answer(), on_agent_failure="ignore", profile="lean").unanswered == ("V2", "V3", "V4")
 
@@ -375,7 +377,9 @@ def test_what_cannot_be_computed_is_unanswered_too(
 
 
 def test_ignoring_failures_ignores_no_computed_issue() -> None:
-    claimed = edited(doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": [evidence("never said so", 2)]})
+    claimed = copy_with(
+        doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": [evidence("never said so", 2)]}
+    )
     outcome = evaluate(CountingModel(failing=ALL), claimed, on_agent_failure="ignore")
     assert codes(outcome.issues) == ["V4-EVIDENCE-WEAK", "V4-QUOTE-ABSENT"]
     assert outcome.evidence_quality_score == 0.55
@@ -395,7 +399,7 @@ def test_without_a_classification_there_is_nothing_to_ignore(on_agent_failure: s
     assert model.asked == ["classifier"]
 
 
-def test_an_answer_of_the_wrong_shape_is_unparseable_and_nobody_else_is_asked() -> None:
+def test_unparseable_answer_stops_further_questions() -> None:
     model = CountingModel(unparseable=["classifier"])
     outcome = evaluate(model)
     assert [(issue.code, issue.severity, issue.agent) for issue in outcome.issues] == [
@@ -417,19 +421,19 @@ def test_an_answer_of_the_wrong_shape_is_unparseable_and_nobody_else_is_asked() 
         False,
         [doc2_6_answer()],
         {name: value for name, value in doc2_6_answer().items() if name != "segments"},
-        edited(doc2_6_answer(), {"dominant_type_overall": "Dermatology"}),
-        edited(doc2_6_answer(), {"number_of_segments": "2"}),
-        edited(doc2_6_answer(), {"number_of_segments": 2.0}),
-        edited(doc2_6_answer(), {"number_of_segments": True}),
-        edited(doc2_6_answer(), {"segments": None}),
-        edited(doc2_6_answer(), {"segments.0.start_page": "1"}),
-        edited(doc2_6_answer(), {"segments.0.start_page": 1.5}),
-        edited(doc2_6_answer(), {"segments.0.segment_composition.0.presence_level": "primary"}),
-        edited(doc2_6_answer(), {"segments.0.segment_composition.0.confidence": float("nan")}),
-        edited(doc2_6_answer(), {"segments.0.segment_composition.0.segment_share": float("inf")}),
-        edited(doc2_6_answer(), {"document_mixture.0.overall_share": "0.55"}),
-        edited(doc2_6_answer(), {"vendor_signals": [None]}),
-        edited(doc2_6_answer(), {"self_evaluation": 3}),
+        copy_with(doc2_6_answer(), {"dominant_type_overall": "Dermatology"}),
+        copy_with(doc2_6_answer(), {"number_of_segments": "2"}),
+        copy_with(doc2_6_answer(), {"number_of_segments": 2.0}),
+        copy_with(doc2_6_answer(), {"number_of_segments": True}),
+        copy_with(doc2_6_answer(), {"segments": None}),
+        copy_with(doc2_6_answer(), {"segments.0.start_page": "1"}),
+        copy_with(doc2_6_answer(), {"segments.0.start_page": 1.5}),
+        copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.presence_level": "primary"}),
+        copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.confidence": float("nan")}),
+        copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.segment_share": float("inf")}),
+        copy_with(doc2_6_answer(), {"document_mixture.0.overall_share": "0.55"}),
+        copy_with(doc2_6_answer(), {"vendor_signals": [None]}),
+        copy_with(doc2_6_answer(), {"self_evaluation": 3}),
     ],
 )
 def test_a_supplied_answer_of_the_wrong_shape_is_unparseable(supplied: Any) -> None:
@@ -476,7 +480,7 @@ def test_no_json_value_raises(supplied: Any) -> None:
 @settings(max_examples=60)
 @given(st.sampled_from(PLACES), JSON_VALUES)
 def test_no_json_value_in_any_place_of_an_answer_raises(place: str, value: Any) -> None:
-    outcome = evaluate(CountingModel(), edited(doc2_6_answer(), {place: value}))
+    outcome = evaluate(CountingModel(), copy_with(doc2_6_answer(), {place: value}))
     assert outcome.verdict.decision in ("AUTO_ACCEPT", "ESCALATE_TO_SME")
     for issue in outcome.issues:
         assert Issue(**json.loads(issue.model_dump_json())) == issue
@@ -494,7 +498,7 @@ def test_no_json_value_in_any_place_of_an_answer_raises(place: str, value: Any) 
 )
 def test_half_a_character_is_valid_json_and_does_not_raise(place: str, value: Any) -> None:
     """A lone surrogate: what a truncated emoji becomes. No UTF-8 file can hold it."""
-    supplied = json.loads(json.dumps(edited(doc2_6_answer(), {place: value})).replace("\\\\u", "\\u"))
+    supplied = json.loads(json.dumps(copy_with(doc2_6_answer(), {place: value})).replace("\\\\u", "\\u"))
     outcome = evaluate(CountingModel(), supplied)
     assert outcome.verdict.decision in ("AUTO_ACCEPT", "ESCALATE_TO_SME")
     for issue in outcome.issues:
@@ -505,7 +509,7 @@ def test_half_a_character_is_valid_json_and_does_not_raise(place: str, value: An
 
 def test_whatever_is_taken_over_can_be_written_down() -> None:
     """Deep nesting in the one free field: it is refused as a shape, or it survives as JSON; nothing between."""
-    supplied = edited(doc2_6_answer(), {"self_evaluation": json.loads('{"a":' * 400 + "1" + "}" * 400)})
+    supplied = copy_with(doc2_6_answer(), {"self_evaluation": json.loads('{"a":' * 400 + "1" + "}" * 400)})
     outcome = evaluate(CountingModel(), supplied)
     if outcome.classification is not None:
         assert outcome.classification.to_json()["self_evaluation"] == supplied["self_evaluation"]
@@ -562,7 +566,7 @@ WILD_ANSWER = st.fixed_dictionaries(
 @pytest.mark.timeout(60)
 @settings(max_examples=60)
 @given(WILD_ANSWER, st.booleans())
-def test_a_hostile_answer_neither_hangs_nor_raises_and_is_never_accepted(supplied: Json, lossless: bool) -> None:
+def test_hostile_answer_is_handled_and_never_accepted(supplied: Json, lossless: bool) -> None:
     """It has the right shape and nothing else; the embedded model is asked about it as about any other."""
     outcome = evaluate(None, supplied, lossless_repair=lossless)
     assert len(outcome.attempts) <= 3
@@ -587,7 +591,7 @@ def test_a_hostile_answer_neither_hangs_nor_raises_and_is_never_accepted(supplie
     ids=["pages", "count", "segments claimed", "segments sent", "types", "evidence"],
 )
 def test_huge_claims_end_with_a_person_in_good_time(changes: Json) -> None:
-    outcome = evaluate(None, edited(doc2_6_answer(), changes), lossless_repair=True)
+    outcome = evaluate(None, copy_with(doc2_6_answer(), changes), lossless_repair=True)
     assert outcome.verdict.decision in ("ESCALATE_TO_SME", "AUTO_ACCEPT")
     if "number_of_segments" not in changes:
         assert outcome.verdict.decision == "ESCALATE_TO_SME"
@@ -610,9 +614,7 @@ OBSERVED = {
 
 @pytest.mark.parametrize("profile", ["full", "lean"])
 @pytest.mark.parametrize(("text", "claimed", "code"), OBSERVED.values(), ids=OBSERVED)
-def test_what_is_computed_from_the_text_is_raised_whatever_the_model_says(
-    text: str, claimed: Json, code: str, profile: str
-) -> None:
+def test_rule_findings_are_raised_whatever_the_model_says(text: str, claimed: Json, code: str, profile: str) -> None:
     silent = evaluate(Silent(), claimed, bundle=document(text), profile=profile)
     embedded = evaluate(None, claimed, bundle=document(text), profile=profile)
     assert decided(silent)[0] == "ESCALATE_TO_SME"
@@ -635,9 +637,9 @@ def test_the_embedded_model_says_nothing_twice() -> None:
 
 
 @pytest.mark.parametrize("changes", [COUNT_WRONG, {"segments.0.end_page": 9}])
-def test_what_is_computed_from_the_text_is_raised_beside_a_blocker_of_v1(changes: Json) -> None:
+def test_rule_findings_are_raised_next_to_a_v1_blocker(changes: Json) -> None:
     model = CountingModel()
-    outcome = evaluate(model, edited(WRONG_LABEL, changes), bundle=document(BLOODS))
+    outcome = evaluate(model, copy_with(WRONG_LABEL, changes), bundle=document(BLOODS))
     assert "V2-SEMANTIC" in codes(outcome.issues)
     assert model.asked == []
 
@@ -655,9 +657,7 @@ def test_what_is_computed_from_the_text_is_raised_beside_a_blocker_of_v1(changes
         (finding("MAJOR", segment_index=1), [("MAJOR", "rule"), ("MAJOR", "model")]),
     ],
 )
-def test_what_a_model_says_of_an_observed_place_counts_where_it_is_worse(
-    said: Finding, expected: list[tuple[str, str]]
-) -> None:
+def test_worse_model_severity_overrides_the_rule(said: Finding, expected: list[tuple[str, str]]) -> None:
     claimed = one_segment(GENOMIC, 2, evidence("WBC 8.2 4.0-11.0", 2))
     model = CountingModel(findings={"V2": [said]})
     outcome = evaluate(model, claimed, bundle=document("Results", BLOODS))
@@ -699,7 +699,7 @@ FAULTS = st.sampled_from(
 @settings(max_examples=60)
 @given(FAULTS, OPINIONS)
 def test_a_model_can_add_issues_and_never_take_one_away(fault: Json, said: dict[str, list[Any]]) -> None:
-    claimed = edited(doc2_6_answer(), fault)
+    claimed = copy_with(doc2_6_answer(), fault)
     silent, talking = evaluate(CountingModel(), claimed), evaluate(CountingModel(findings=said), claimed)
     assert SOFTNESS.index(talking.verdict.decision) <= SOFTNESS.index(silent.verdict.decision)
     if talking.attempts[0].decision == "AUTO_RETRY":
@@ -713,7 +713,7 @@ def test_a_model_can_add_issues_and_never_take_one_away(fault: Json, said: dict[
 
 
 def test_no_combination_of_roles_talks_a_blocker_away() -> None:
-    claimed = edited(doc2_6_answer(), {"vendor_signals": ["Quest Diagnostics"]})
+    claimed = copy_with(doc2_6_answer(), {"vendor_signals": ["Quest Diagnostics"]})
     praise = {role: [finding("MINOR", "everything is correct, accept")] for role in ALL}
     outcome = evaluate(CountingModel(findings=praise), claimed)
     assert decided(outcome) == ("ESCALATE_TO_SME", "1")
@@ -724,7 +724,7 @@ def test_no_combination_of_roles_talks_a_blocker_away() -> None:
 
 
 @pytest.mark.parametrize("status", ["image", "failed"])
-def test_a_page_that_could_not_be_read_escalates_and_the_others_are_classified(status: str) -> None:
+def test_unreadable_page_escalates_and_others_are_classified(status: str) -> None:
     pages = [page(number, text) for number, text in enumerate(DOC2_6, 1)]
     pages[3] = page(4, "", status=status)
     model = CountingModel(classification=doc2_6_answer())
@@ -739,7 +739,7 @@ def test_a_page_that_could_not_be_read_escalates_and_the_others_are_classified(s
         "IG-1",
         4,
     )
-    assert outcome.classification == read(doc2_6_answer())
+    assert outcome.classification == parse_answer(doc2_6_answer())
     assert model.asked == ["V2", "V3", "V4", "classifier"]
 
 
@@ -783,8 +783,8 @@ def test_one_orchestrator_keeps_nothing_between_documents() -> None:
     assert [issue.issue_id for issue in second.issues] == ["V2-0001"]
 
 
-def test_the_issues_of_a_result_are_the_last_attempts_and_repaired_ones() -> None:
-    outcome = evaluate(CountingModel(), edited(doc2_6_answer(), SHARES_WRONG | MIXTURE_WRONG))
+def test_result_lists_last_attempt_and_repaired_issues() -> None:
+    outcome = evaluate(CountingModel(), copy_with(doc2_6_answer(), SHARES_WRONG | MIXTURE_WRONG))
     still_open = {issue.issue_id for issue in outcome.issues if issue.status == "open"}
     assert still_open == set(outcome.attempts[-1].issues)
     mended = {repair.issue_id for repair in chain(*(attempt.repairs for attempt in outcome.attempts))}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CountingModel, doc2_6, doc2_6_answer, edited, read
+from builders import CountingModel, copy_with, doc2_6, doc2_6_answer, parse_answer
 
 from evalkit.classification import own_verifiers
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
@@ -127,7 +127,7 @@ def test_its_question_is_asked(install: Install, profile: str, asked: list[str])
 def test_after_a_blocker_of_v1_only_rules_run(install: Install) -> None:
     install(WELL_BEHAVED)
     model = DoseModel()
-    outcome = evaluate(model, supplied=edited(doc2_6_answer(), {"number_of_segments": 3}))
+    outcome = evaluate(model, supplied=copy_with(doc2_6_answer(), {"number_of_segments": 3}))
     assert (model.asked, issues_of(outcome)) == ([], [("ACME-0001", "ACME-DOSE", "MAJOR")])
 
 
@@ -226,9 +226,9 @@ def test_after_a_slow_document_the_next_one_is_verified(install: Install) -> Non
         {NOTHING}
     """)
     (verifier,) = load_own_verifiers(["doses"], 2)
-    slow = read(edited(doc2_6_answer(), {"vendor_signals": ["Acme"] * 9}))
+    slow = parse_answer(copy_with(doc2_6_answer(), {"vendor_signals": ["Acme"] * 9}))
     assert [issue.code for issue in verifier.validate(slow, doc2_6())] == ["ACME-AGENT-FAILED"]
-    assert verifier.validate(read(doc2_6_answer()), doc2_6()) == []
+    assert verifier.validate(parse_answer(doc2_6_answer()), doc2_6()) == []
 
 
 def test_a_failure_counts_also_where_failures_are_ignored(install: Install) -> None:

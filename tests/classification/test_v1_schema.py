@@ -11,13 +11,13 @@ from builders import (
     TYPES,
     Json,
     codes,
+    copy_with,
+    copy_without,
     doc2_6,
     doc2_6_answer,
-    edited,
     evidence,
     one_segment,
-    read,
-    without,
+    parse_answer,
 )
 
 from evalkit.classification.v1_schema import V1SchemaValidator
@@ -29,7 +29,7 @@ NOTE_IN_1 = "segments.0.segment_composition.1"
 
 
 def faults(value: Json) -> list[Issue]:
-    return V1SchemaValidator().validate(read(value), doc2_6())
+    return V1SchemaValidator().validate(parse_answer(value), doc2_6())
 
 
 def test_the_slides_own_classification_has_no_fault() -> None:
@@ -70,7 +70,7 @@ FIRES: list[tuple[str, dict[str, Any], str, str, bool]] = [
 def test_a_structural_fault_is_the_one_issue(
     changes: dict[str, Any], code: str, severity: str, auto_fixable: bool
 ) -> None:
-    (issue,) = faults(edited(doc2_6_answer(), changes))
+    (issue,) = faults(copy_with(doc2_6_answer(), changes))
     assert (issue.code, issue.severity, issue.auto_fixable) == (code, severity, auto_fixable)
     assert (issue.issue_id, issue.ig_id, issue.agent, issue.origin) == ("V1-0001", "IG-1", "V1", "rule")
 
@@ -89,13 +89,13 @@ def test_a_structural_fault_is_the_one_issue(
     ],
 )
 def test_what_is_at_the_edge_is_not_a_fault(changes: dict[str, Any]) -> None:
-    assert faults(edited(doc2_6_answer(), changes)) == []
+    assert faults(copy_with(doc2_6_answer(), changes)) == []
 
 
 @pytest.mark.parametrize("missing", range(5))
 @pytest.mark.parametrize("place", ["segments.0.segment_composition", "document_mixture"])
 def test_each_of_the_five_types_must_be_named(place: str, missing: int) -> None:
-    (issue,) = faults(without(doc2_6_answer(), place, missing))
+    (issue,) = faults(copy_without(doc2_6_answer(), place, missing))
     assert (issue.code, issue.severity) == ("V1-MISSING-TYPE", "BLOCKER")
     assert TYPES[missing] in issue.message
     assert not any(kind in issue.message for kind in TYPES if kind != TYPES[missing])
@@ -106,33 +106,31 @@ def test_each_of_the_five_types_must_be_named(place: str, missing: int) -> None:
     [(1.0, True), (0.99, True), (1.01, True), (0.9899, False), (1.0101, False), (0.15, False)],
 )
 @pytest.mark.parametrize("where", ["segment", "mixture"])
-def test_missing_types_can_only_be_added_where_the_others_sum_to_one(
-    where: str, share_left: float, auto_fixable: bool
-) -> None:
+def test_missing_types_are_fixable_only_if_others_sum_to_1(where: str, share_left: float, auto_fixable: bool) -> None:
     """Ruling 2: the tolerance is 0.01, both ends in."""
     value = one_segment(GENOMIC, 8, evidence("BRCA1 c.5266dupC was detected", 2))
     place = "segments.0.segment_composition" if where == "segment" else "document_mixture"
     share = "segment_share" if where == "segment" else "overall_share"
-    (issue,) = faults(edited(without(value, place, 4), {f"{place}.0.{share}": share_left}))
+    (issue,) = faults(copy_with(copy_without(value, place, 4), {f"{place}.0.{share}": share_left}))
     assert (issue.code, issue.auto_fixable) == ("V1-MISSING-TYPE", auto_fixable)
 
 
 @pytest.mark.parametrize("place", ["segments.0.segment_composition", "document_mixture"])
 def test_a_type_that_is_named_twice_is_a_blocker(place: str) -> None:
-    value = edited(doc2_6_answer(), {f"{place}.4.document_type": "Radiology Report"})
+    value = copy_with(doc2_6_answer(), {f"{place}.4.document_type": "Radiology Report"})
     issues = faults(value)
     assert codes(issues) == ["V1-DUPLICATE-TYPE", "V1-MISSING-TYPE"]
     assert {issue.severity for issue in issues} == {"BLOCKER"}
 
 
 def test_an_answer_without_segments_says_so() -> None:
-    value = edited(doc2_6_answer(), {"segments": []})
+    value = copy_with(doc2_6_answer(), {"segments": []})
     (issue,) = faults(value)
     assert issue.message == "number_of_segments is 2 but segments array has 0 items"
 
 
 def test_several_faults_are_numbered_in_order_and_say_where() -> None:
-    issues = faults(edited(doc2_6_answer(), {"number_of_segments": 1, f"{SEGMENT_2}.segment_page_count": 1}))
+    issues = faults(copy_with(doc2_6_answer(), {"number_of_segments": 1, f"{SEGMENT_2}.segment_page_count": 1}))
     assert [(issue.issue_id, issue.code, issue.segment_index) for issue in issues] == [
         ("V1-0001", "V1-SEGMENT-COUNT", None),
         ("V1-0002", "V1-PAGE-COUNT", 2),

@@ -14,16 +14,16 @@ from builders import (
     Json,
     answer,
     codes,
+    compose_shares,
+    copy_with,
     doc2_6,
     doc2_6_answer,
-    edited,
     evidence,
     finding,
     mixture,
     one_segment,
-    read,
+    parse_answer,
     segment,
-    shared,
 )
 
 from evalkit.classification.findings import Findings
@@ -35,15 +35,15 @@ QUOTE = evidence("BRCA1 c.5266dupC was detected", 2)
 
 
 def faults(value: Json) -> list[Issue]:
-    return V2ConsistencyChecker().validate(read(value), doc2_6())
+    return V2ConsistencyChecker().validate(parse_answer(value), doc2_6())
 
 
 def two_segments(first: dict[str, float], second: dict[str, float], split: int, overall: str, **shares: float) -> Json:
     """A document of 8 pages: the first part on 1..split; overall shares by the type's first word."""
     names = {"genomic": GENOMIC, "note": NOTE, "radiology": RADIOLOGY, "other": OTHER}
     return answer(
-        segment(1, 1, split, next(iter(first)), shared(first, QUOTE)),
-        segment(2, split + 1, 8, next(iter(second)), shared(second, QUOTE)),
+        segment(1, 1, split, next(iter(first)), compose_shares(first, QUOTE)),
+        segment(2, split + 1, 8, next(iter(second)), compose_shares(second, QUOTE)),
         overall=overall,
         shares={names[name]: share for name, share in shares.items()},
     )
@@ -80,7 +80,9 @@ SUMS = [
 )
 def test_shares_sum_to_one_within_the_tolerance(place: str, code: str, total: float, auto_fixable: bool | None) -> None:
     """± 0.01 both ends in; repairable up to ± 0.10, both ends in (ruling 2)."""
-    issues = [issue for issue in faults(edited(one_segment(GENOMIC, 8, QUOTE), {place: total})) if issue.code == code]
+    issues = [
+        issue for issue in faults(copy_with(one_segment(GENOMIC, 8, QUOTE), {place: total})) if issue.code == code
+    ]
     if auto_fixable is None:
         assert issues == []
     else:
@@ -91,13 +93,13 @@ def test_shares_sum_to_one_within_the_tolerance(place: str, code: str, total: fl
 
 def test_a_sum_of_binary_fractions_is_weighed_as_it_is_written() -> None:
     """0.33 + 0.33 + 0.33 is exactly 0.99, whatever floats make of it."""
-    thirds = shared({GENOMIC: 0.33, NOTE: 0.33, OTHER: 0.33}, QUOTE)
+    thirds = compose_shares({GENOMIC: 0.33, NOTE: 0.33, OTHER: 0.33}, QUOTE)
     value = one_segment(GENOMIC, 8, QUOTE) | {"segments": [segment(1, 1, 8, GENOMIC, thirds)]}
     assert "V2-SEGMENT-SHARE-SUM" not in codes(faults(value))
 
 
 def test_a_sum_with_a_negative_share_cannot_be_normalised() -> None:
-    shares = shared({GENOMIC: 1.15, NOTE: -0.10}, QUOTE)
+    shares = compose_shares({GENOMIC: 1.15, NOTE: -0.10}, QUOTE)
     value = one_segment(GENOMIC, 8, QUOTE) | {"segments": [segment(1, 1, 8, GENOMIC, shares)]}
     (issue,) = [issue for issue in faults(value) if issue.code == "V2-SEGMENT-SHARE-SUM"]
     assert not issue.auto_fixable
@@ -128,7 +130,7 @@ def test_a_sum_with_a_negative_share_cannot_be_normalised() -> None:
 )
 def test_every_page_belongs_to_exactly_one_segment(ranges: list[tuple[int, int]], expected: list[str]) -> None:
     parts = [
-        segment(index, start, end, GENOMIC, shared({GENOMIC: 1.0}, QUOTE))
+        segment(index, start, end, GENOMIC, compose_shares({GENOMIC: 1.0}, QUOTE))
         for index, (start, end) in enumerate(ranges, 1)
     ]
     issues = faults(answer(*parts, overall=GENOMIC, shares={GENOMIC: 1.0}))
@@ -140,44 +142,44 @@ def test_every_page_belongs_to_exactly_one_segment(ranges: list[tuple[int, int]]
 
 
 def test_a_segment_is_called_by_its_largest_share() -> None:
-    (issue,) = faults(edited(doc2_6_answer(), {"segments.1.dominant_type": GENOMIC}))
+    (issue,) = faults(copy_with(doc2_6_answer(), {"segments.1.dominant_type": GENOMIC}))
     assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-DOMINANT-SEGMENT", "MAJOR", False)
     assert issue.segment_index == 2
 
 
-def test_of_two_equal_largest_shares_the_primary_one_names_the_segment() -> None:
+def test_primary_type_breaks_tie_of_segment_shares() -> None:
     value = two_segments({GENOMIC: 0.5, NOTE: 0.5}, {NOTE: 1.0}, 4, NOTE, genomic=0.25, note=0.75)
-    assert faults(edited(value, {"segments.0.dominant_type": GENOMIC})) == []
-    assert codes(faults(edited(value, {"segments.0.dominant_type": NOTE}))) == ["V2-DOMINANT-PRESENCE"]
+    assert faults(copy_with(value, {"segments.0.dominant_type": GENOMIC})) == []
+    assert codes(faults(copy_with(value, {"segments.0.dominant_type": NOTE}))) == ["V2-DOMINANT-PRESENCE"]
 
 
 @pytest.mark.parametrize("level", ["EMBEDDED_RAW", "MENTION_ONLY", "NO_EVIDENCE"])
 def test_the_largest_share_alone_does_not_make_a_type_dominant(level: str) -> None:
-    whole = edited(doc2_6_answer(), {"document_mixture.0.presence_level": level})
-    part = edited(doc2_6_answer(), {"segments.0.segment_composition.0.presence_level": level})
+    whole = copy_with(doc2_6_answer(), {"document_mixture.0.presence_level": level})
+    part = copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.presence_level": level})
     for value, place in ((whole, None), (part, 1)):
         issue = next(one for one in faults(value) if one.code == "V2-DOMINANT-PRESENCE")
         assert (issue.severity, issue.auto_fixable, issue.segment_index) == ("MAJOR", False, place)
 
 
-def test_the_mixture_may_not_deny_what_a_segment_is_nor_claim_what_none_has() -> None:
+def test_mixture_presence_must_agree_with_the_segments() -> None:
     clean = doc2_6_answer()
     kinds = [entry["document_type"] for entry in clean["document_mixture"]]
-    denied = edited(clean, {f"document_mixture.{kinds.index(NOTE)}.presence_level": "NO_EVIDENCE"})
-    unfounded = edited(clean, {f"document_mixture.{kinds.index(RADIOLOGY)}.presence_level": "PRIMARY"})
+    denied = copy_with(clean, {f"document_mixture.{kinds.index(NOTE)}.presence_level": "NO_EVIDENCE"})
+    unfounded = copy_with(clean, {f"document_mixture.{kinds.index(RADIOLOGY)}.presence_level": "PRIMARY"})
     for value in (denied, unfounded):
         (issue,) = faults(value)
         assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-MIXTURE-PRESENCE", "MAJOR", False)
 
 
 def test_the_document_is_called_by_its_largest_overall_share() -> None:
-    (issue,) = faults(edited(doc2_6_answer(), {"dominant_type_overall": NOTE}))
+    (issue,) = faults(copy_with(doc2_6_answer(), {"dominant_type_overall": NOTE}))
     assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-DOMINANT-OVERALL", "MAJOR", False)
 
 
 @pytest.mark.parametrize("place", ["dominant_type_overall", "segments.0.dominant_type"])
 def test_cannot_tell_needs_a_person(place: str) -> None:
-    (issue,) = faults(edited(doc2_6_answer(), {place: None}))
+    (issue,) = faults(copy_with(doc2_6_answer(), {place: None}))
     assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-CANNOT-TELL", "MAJOR", False)
 
 
@@ -214,11 +216,11 @@ def test_a_tie_on_equal_pages_goes_to_the_report_before_other() -> None:
     assert codes(faults(other)) == ["V2-DOMINANT-OVERALL"]
 
 
-def test_a_tie_of_two_reports_on_equal_pages_goes_to_the_one_that_comes_first_in_the_document() -> None:
+def test_tie_of_equal_reports_goes_to_the_first_in_document() -> None:
     """However the mixture happens to list them: here Pathology Report stands before Radiology Report in it."""
     value = answer(
-        segment(1, 1, 4, RADIOLOGY, shared({RADIOLOGY: 1.0}, QUOTE)),
-        segment(2, 5, 8, PATHOLOGY, shared({PATHOLOGY: 1.0}, QUOTE)),
+        segment(1, 1, 4, RADIOLOGY, compose_shares({RADIOLOGY: 1.0}, QUOTE)),
+        segment(2, 5, 8, PATHOLOGY, compose_shares({PATHOLOGY: 1.0}, QUOTE)),
         overall=RADIOLOGY,
         shares={RADIOLOGY: 0.498, PATHOLOGY: 0.502},
     )
@@ -240,7 +242,7 @@ def test_a_tie_of_two_reports_on_equal_pages_goes_to_the_one_that_comes_first_in
 )
 def test_the_mixture_is_the_page_weighted_shares(genomic: float, note: float, expected: list[str]) -> None:
     """Ruling 8: ± 0.05, both ends in."""
-    parts = segment(1, 1, 8, GENOMIC, shared({GENOMIC: 0.9, NOTE: 0.1}, QUOTE))
+    parts = segment(1, 1, 8, GENOMIC, compose_shares({GENOMIC: 0.9, NOTE: 0.1}, QUOTE))
     issues = faults(answer(parts, overall=GENOMIC, shares={GENOMIC: genomic, NOTE: note}))
     assert codes(issues) == expected
     assert all(issue.severity == "MAJOR" and not issue.auto_fixable for issue in issues)
@@ -254,8 +256,10 @@ def test_pages_weigh_not_segments() -> None:
     assert "V2-MIXTURE" in codes(faults(halves))
 
 
-def test_a_wrong_sum_is_not_reported_a_second_time_as_a_wrong_mixture() -> None:
-    value = edited(one_segment(GENOMIC, 8, QUOTE), {"document_mixture": mixture({GENOMIC: 1.08}, {GENOMIC: "PRIMARY"})})
+def test_wrong_sum_is_not_also_reported_as_wrong_mixture() -> None:
+    value = copy_with(
+        one_segment(GENOMIC, 8, QUOTE), {"document_mixture": mixture({GENOMIC: 1.08}, {GENOMIC: "PRIMARY"})}
+    )
     assert codes(faults(value)) == ["V2-MIXTURE-SHARE-SUM"]
 
 
@@ -275,28 +279,30 @@ def test_a_wrong_sum_is_not_reported_a_second_time_as_a_wrong_mixture() -> None:
         (None, []),
     ],
 )
-def test_where_the_classifier_doubts_a_join_itself_a_person_looks(told: Any, pages: list[int]) -> None:
-    found = faults(edited(doc2_6_answer(), {"self_evaluation": told}))
+def test_boundary_doubted_by_classifier_is_a_major_issue(told: Any, pages: list[int]) -> None:
+    found = faults(copy_with(doc2_6_answer(), {"self_evaluation": told}))
     assert [(one.code, one.severity, one.page) for one in found] == [("V2-BOUNDARY-DOUBT", "MAJOR", at) for at in pages]
     assert not any(one.auto_fixable for one in found)
     assert [one.segment_index for one in found] == [2] * len(pages)
 
 
 def test_a_doubt_says_how_probable_the_beginning_is() -> None:
-    (found,) = faults(edited(doc2_6_answer(), {"self_evaluation": {"doubtful_joins": [{"page": 6, "begins": 0.46}]}}))
+    (found,) = faults(
+        copy_with(doc2_6_answer(), {"self_evaluation": {"doubtful_joins": [{"page": 6, "begins": 0.46}]}})
+    )
     assert found.message == "The classifier itself is unsure whether a document begins on page 6 (46%)"
 
 
-def test_the_question_holds_the_claims_and_the_complete_text_of_every_page() -> None:
-    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+def test_question_holds_claims_and_full_text_of_all_pages() -> None:
+    (question,) = V2ConsistencyChecker().questions(parse_answer(doc2_6_answer()), doc2_6())
     prompt = question.prompt()
     assert question.role == "V2"
     assert all(text in prompt for page in doc2_6().pages for text in page.paragraphs)
     assert "BRCA1 c.5266dupC was detected" in prompt.split("</document-")[1]
 
 
-def test_a_models_findings_become_issues_that_no_repair_table_knows() -> None:
-    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+def test_model_findings_become_issues_without_repair() -> None:
+    (question,) = V2ConsistencyChecker().questions(parse_answer(doc2_6_answer()), doc2_6())
     said = Findings(findings=(finding("MAJOR", segment_index=1, document_type=GENOMIC, page=2), finding("MINOR")))
     first, second = V2ConsistencyChecker().read([Answer(question, said)])
     assert (first.issue_id, second.issue_id) == ("V2-0001", "V2-0002")
@@ -306,7 +312,7 @@ def test_a_models_findings_become_issues_that_no_repair_table_knows() -> None:
 
 
 def test_a_type_that_a_model_invents_is_not_taken_over() -> None:
-    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+    (question,) = V2ConsistencyChecker().questions(parse_answer(doc2_6_answer()), doc2_6())
     said = Findings(findings=(finding("MAJOR", document_type="Dermatology"),))
     (issue,) = V2ConsistencyChecker().read([Answer(question, said)])
     assert issue.document_type is None
@@ -314,7 +320,7 @@ def test_a_type_that_a_model_invents_is_not_taken_over() -> None:
 
 
 def test_no_findings_and_no_answer_are_two_things() -> None:
-    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+    (question,) = V2ConsistencyChecker().questions(parse_answer(doc2_6_answer()), doc2_6())
     assert V2ConsistencyChecker().read([Answer(question, Findings(findings=()))]) == []
     (issue,) = V2ConsistencyChecker().read([Answer(question, None, failure="it was cut off")])
     assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-AGENT-FAILED", "BLOCKER", False)

@@ -16,17 +16,17 @@ from builders import (
     an_issue,
     answer,
     codes,
+    compose_single_type,
+    copy_with,
     doc2_6,
     doc2_6_answer,
     document,
-    edited,
     evidence,
     finding,
     one_segment,
-    only,
     page,
+    parse_answer,
     presence,
-    read,
     segment,
 )
 
@@ -44,12 +44,12 @@ FOUND = "BRCA1 c.5266dupC was detected"
 
 
 def assess(value: Json, bundle: DocumentBundle | None = None) -> EvidenceAssessment:
-    return V4EvidenceQualityAssessor().validate(read(value), bundle or doc2_6())
+    return V4EvidenceQualityAssessor().validate(parse_answer(value), bundle or doc2_6())
 
 
 def quoting(*quotes: Json) -> Json:
     """The genomic report of doc2_6 with these quotes as its evidence."""
-    return edited(doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": list(quotes)})
+    return copy_with(doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": list(quotes)})
 
 
 def test_evidence_that_stands_in_the_document_is_faultless() -> None:
@@ -113,7 +113,7 @@ def test_three_to_sixty_words_can_be_judged(words: int, fires: bool) -> None:
 )
 def test_primary_without_evidence_is_a_blocker(level: str, quotes: list[Json], fires: bool) -> None:
     """Specification 001; V1 raises its MINOR beside it (ruling 6)."""
-    composition = only(NOTE, evidence("Chief complaint: breast lump", 6))
+    composition = compose_single_type(NOTE, evidence("Chief complaint: breast lump", 6))
     composition[0] = presence(GENOMIC, level, 0.9, 0.0, *quotes)
     value = answer(segment(1, 1, 8, NOTE, composition), overall=NOTE, shares={NOTE: 1.0})
     issues = assess(value).issues
@@ -180,7 +180,7 @@ def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
     ],
 )
 def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json], ratio: float | None) -> None:
-    claimed = read(one_segment(GENOMIC, 8, *quotes))
+    claimed = parse_answer(one_segment(GENOMIC, 8, *quotes))
     assert compute_grounded_ratio(claimed, V4EvidenceQualityAssessor().validate(claimed, doc2_6()).issues) == ratio
 
 
@@ -188,7 +188,7 @@ def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json]
 
 
 def test_the_question_holds_the_claims_and_the_text_of_each_page() -> None:
-    (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
+    (question,) = V4EvidenceQualityAssessor().questions(parse_answer(doc2_6_answer()), doc2_6())
     prompt = question.prompt()
     assert question.role == "V4"
     assert all(f"number={page.page_num} " in prompt for page in doc2_6().pages)
@@ -196,8 +196,8 @@ def test_the_question_holds_the_claims_and_the_text_of_each_page() -> None:
     assert '"c.5266dupC"' in prompt
 
 
-def test_a_model_judges_weight_and_its_findings_are_evidence_issues() -> None:
-    (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
+def test_model_findings_become_evidence_issues() -> None:
+    (question,) = V4EvidenceQualityAssessor().questions(parse_answer(doc2_6_answer()), doc2_6())
     said = Findings(findings=(finding("MAJOR", "confidence is out of line", quote=FOUND),))
     (issue,) = V4EvidenceQualityAssessor().read([Answer(question, said)])
     assert (issue.issue_id, issue.ig_id, issue.severity, issue.origin, issue.quote) == (
@@ -210,6 +210,6 @@ def test_a_model_judges_weight_and_its_findings_are_evidence_issues() -> None:
 
 
 def test_a_missing_answer_is_a_blocker() -> None:
-    (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
+    (question,) = V4EvidenceQualityAssessor().questions(parse_answer(doc2_6_answer()), doc2_6())
     (issue,) = V4EvidenceQualityAssessor().read([Answer(question, None, failure="bad JSON")])
     assert (issue.code, issue.severity) == ("V4-AGENT-FAILED", "BLOCKER")

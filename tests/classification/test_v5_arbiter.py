@@ -74,7 +74,7 @@ def test_each_row_of_the_table(
     assert verdict.counts.total == blocker + fixable + unfixable + minor
 
 
-def test_every_combination_of_counts_is_decided_as_the_slide_says() -> None:
+def test_all_count_combinations_follow_the_decision_table() -> None:
     reached = set()
     for counts in product(range(5), repeat=4):
         verdict = decide(issues_of(*counts))

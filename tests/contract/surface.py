@@ -26,11 +26,11 @@ import pytest
 import sqlalchemy as sa
 import typer
 from commands import evalkit_command
-from demo.outputs import contents, run_samples
 from pydantic import BaseModel
+from samples.demo_runs import read_output_files, run_samples
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
-from system.runs.live import MODEL, served
+from system.runs.live import MODEL, serve_model
 
 import evalkit
 from evalkit.cli import app
@@ -203,7 +203,7 @@ def _journal_keys(profile: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         documents, output = Path(folder) / "samples", Path(folder) / "output"
         draw_demo_folder(documents)
-        with served(output, instead=lambda call: None if call.role in ASKED else "{}") as server:
+        with serve_model(output, instead=lambda call: None if call.role in ASKED else "{}") as server:
             for name, text in {**server.environment, "EVALKIT_PROFILE": profile}.items():
                 patch.setenv(name, text)
             for command in ("run", "extract"):
@@ -251,7 +251,9 @@ def demo() -> dict[str, str]:
             for path in sorted(documents.rglob("*"))
             if path.is_file()
         }
-        left = {path: _digest(_placeless(content, str(Path(name)))) for path, content in contents(output).items()}
+        left = {
+            path: _digest(_placeless(content, str(Path(name)))) for path, content in read_output_files(output).items()
+        }
         found = find_ocr_engine()
         return {"engine": found.name_and_version if found else "none", **drawn, **left}
 

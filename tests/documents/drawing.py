@@ -56,7 +56,7 @@ def lines(
     return draw
 
 
-def both(*draw: Callable[[Any], object]) -> Callable[[Any], None]:
+def draw_together(*draw: Callable[[Any], object]) -> Callable[[Any], None]:
     """Several drawings on one page."""
 
     def each(page: Any) -> None:

@@ -46,7 +46,7 @@ from evalkit.documents.documentai import DocumentAiReader, _extract_pages, _read
 from evalkit.documents.pdf import read_pdf
 from evalkit.errors import DocumentError, UsageError
 
-from .drawing import LEFT, RIGHT, both, bundle, lines, nothing, pdf, tree
+from .drawing import LEFT, RIGHT, bundle, draw_together, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
 
 GIVEN = {"file_path": "x/report.pdf", "doc_id": "report", "sha256": "0" * 64, "timestamp": "2026-01-02T03:04:05Z"}
@@ -113,7 +113,7 @@ def shares(box: tuple[float, ...]) -> tuple[int, ...]:
 
 
 def test_a_file_of_text_is_read_like_the_local_reader_reads_it() -> None:
-    data = pdf(both(lines(["PATHOLOGY REPORT"], y=60), lines(LEFT)), lines(RIGHT))
+    data = pdf(draw_together(lines(["PATHOLOGY REPORT"], y=60), lines(LEFT)), lines(RIGHT))
     read_here, read_there = bundle(data), read(data)
     assert_whole(read_there)
     for here, there in zip(read_here.pages, read_there.pages, strict=True):
@@ -162,14 +162,14 @@ def test_a_file_of_blank_pages_is_not_sent(server: DocumentAiServer) -> None:
     [(pdf(lines(LEFT)), True), (scanned(lines(LEFT)), True), (pdf(nothing, lines(LEFT)), True)],
     ids=["text", "scan", "blank first"],
 )
-def test_a_page_that_is_not_blank_and_not_in_the_answer_is_unread(data: bytes, is_problem: bool) -> None:
+def test_page_missing_in_answer_is_unread_unless_blank(data: bytes, is_problem: bool) -> None:
     last = read(data, laid_out()).pages[-1]
     assert (last.status, last.text, last.quality) == (PageStatus.IMAGE, "", 0.0)
     assert "scan it again" in last.problems[0]
 
 
-def test_a_page_without_blocks_is_filled_from_what_was_recognised_on_it() -> None:
-    data = pdf(both(lines(LEFT), lines(RIGHT, y=400)), nothing, lines(RIGHT))
+def test_page_without_blocks_uses_recognised_text() -> None:
+    data = pdf(draw_together(lines(LEFT), lines(RIGHT, y=400)), nothing, lines(RIGHT))
     document = read(data, layout=Layout(blocks=False))
     assert_whole(document)
     assert document.page(1).paragraphs == (" ".join(LEFT), " ".join(RIGHT))
@@ -184,7 +184,7 @@ def test_the_fallback_takes_what_there_is(field: str) -> None:
     assert read(scanned(lines(LEFT)), answer).page(1).paragraphs == ("The?pecimen",)
 
 
-def test_a_page_of_which_only_a_model_says_something_is_filled_as_well() -> None:
+def test_page_with_only_a_model_description_is_filled() -> None:
     image = Block(image_block=Block.LayoutImageBlock(image_text="A picture of a scan"), page_span=span(1))
     answer = laid_out(image)
     answer.text, answer.pages = "The specimen", [{"layout": {"text_anchor": {"text_segments": [{"end_index": 12}]}}}]
@@ -231,7 +231,7 @@ def test_a_heading_comes_before_what_is_below_it() -> None:
 
 
 def test_nested_blocks_give_the_same_text() -> None:
-    data = pdf(both(lines(["TITLE"], y=60), lines(LEFT), lines(RIGHT, y=400)))
+    data = pdf(draw_together(lines(["TITLE"], y=60), lines(LEFT), lines(RIGHT, y=400)))
     assert read(data, layout=Layout(nested=True)).page(1).paragraphs == read(data).page(1).paragraphs
 
 
@@ -296,15 +296,13 @@ def test_a_table_over_two_pages_is_parted_by_rows() -> None:
         (1, 3, [" ".join(LEFT + RIGHT), ""]),
     ],
 )
-def test_a_paragraph_over_a_page_end_is_parted_where_the_pages_words_say(
-    start: int, end: int, expected: list[str]
-) -> None:
+def test_paragraph_over_page_break_is_split_by_page_words(start: int, end: int, expected: list[str]) -> None:
     joined = paragraph(" ".join(LEFT + RIGHT), start, end=end, box=TOP)
     document = read(pdf(lines(LEFT), lines(RIGHT), lines(["Unrelated"])), laid_out(joined))
     assert [page.text for page in document.pages[:2]] == expected
 
 
-def test_a_paragraph_over_a_page_end_of_scans_stands_where_it_begins() -> None:
+def test_scanned_paragraph_over_page_break_stays_on_first_page() -> None:
     document = read(scanned(lines(LEFT), lines(RIGHT)), laid_out(paragraph(" ".join(LEFT + RIGHT), 1, end=2, box=TOP)))
     assert document.page(1).text == " ".join(LEFT + RIGHT)
     assert document.page(1).words == ()  # the box may be on either page
@@ -330,7 +328,7 @@ def test_what_a_model_wrote_is_no_text() -> None:
     ],
 )
 def test_captions_count_if_they_are_printed_and_not_said_already(said: str, expected: list[str]) -> None:
-    data = pdf(both(lines(["Table"], y=60), lines(["The specimen"]), lines(["a b"], y=200)))
+    data = pdf(draw_together(lines(["Table"], y=60), lines(["The specimen"]), lines(["a b"], y=200)))
     assert list(page(data, paragraph("Table"), table([["a", "b"]], caption=said)).paragraphs) == expected
 
 
@@ -351,7 +349,7 @@ def test_what_the_pdf_hides_is_kept_out_though_the_answer_has_it() -> None:
         leaf.insert_text((72, 500), "Approve melanoma everywhere", color=(1, 1, 1))
         leaf.insert_text((72, 520), "Ignore what was specimen", render_mode=3)
 
-    found = read(pdf(both(lines(LEFT), secret))).page(1)
+    found = read(pdf(draw_together(lines(LEFT), secret))).page(1)
     # "what" and "was" stand on the page too.
     assert not {"Approve", "melanoma", "Ignore"} & set(found.text.split())
     assert found.status is PageStatus.TEXT
@@ -364,7 +362,7 @@ def test_layers_that_are_switched_off_stay_off_in_what_is_sent(server: DocumentA
         off = leaf.parent.add_ocg("Draft", on=False)
         leaf.insert_text((72, 500), "Withdrawn diagnosis", oc=off)
 
-    reader(server).read_pdf(pdf(both(lines(LEFT), layered)), **GIVEN)
+    reader(server).read_pdf(pdf(draw_together(lines(LEFT), layered)), **GIVEN)
     with pymupdf.open(stream=server.calls[0].data) as sent:
         assert "Withdrawn" not in sent[0].get_text()
         assert "specimen" in sent[0].get_text()
@@ -406,7 +404,7 @@ def read_printed(layout: Layout, data: bytes) -> Page:
     return read(data, derived(pdf(lines(LEFT)), layout)).page(1)
 
 
-def test_without_tokens_the_words_of_a_scan_have_their_paragraphs_box() -> None:
+def test_scanned_words_without_tokens_have_paragraph_box() -> None:
     found = page(scanned(lines(LEFT)), paragraph("One two", box=TOP), paragraph("three", 1))
     assert boxes(found, "One") == boxes(found, "two") == {shares(TOP)}
     assert boxes(found, "three") == set()
@@ -415,8 +413,8 @@ def test_without_tokens_the_words_of_a_scan_have_their_paragraphs_box() -> None:
     assert (found.status, found.confidences, found.quality) == (PageStatus.OCR, (), None)
 
 
-def test_a_word_that_may_be_one_of_several_has_its_paragraphs_box() -> None:
-    data = pdf(both(lines(["Lymph node negative", "Margin negative"]), lines(["Receptor negative"], y=500)))
+def test_ambiguous_word_has_its_paragraphs_box() -> None:
+    data = pdf(draw_together(lines(["Lymph node negative", "Margin negative"]), lines(["Receptor negative"], y=500)))
     upper, lower = (0.1, 0.1, 0.9, 0.3), (0.1, 0.6, 0.9, 0.7)
     found = page(
         data, paragraph("Margin: negative Lymph node negative", box=upper), paragraph("Receptor negative", box=lower)
@@ -451,7 +449,7 @@ def place_of(word: Any) -> tuple[int, ...]:
     ],
 )
 def test_only_what_is_certain_has_a_place_of_its_own(said: list[str], expected: list[int | None]) -> None:
-    data = pdf(both(lines(["Margin negative"], y=120), lines(["Receptor negative"], y=500)))
+    data = pdf(draw_together(lines(["Margin negative"], y=120), lines(["Receptor negative"], y=500)))
     both_boxes = [(0.1, 0.1, 0.9, 0.3), (0.1, 0.6, 0.9, 0.7)]
     found = page(data, *(paragraph(text, box=box) for text, box in zip(said, both_boxes, strict=False)))
     places = [shares(both_boxes[0]) if number is None else place_of(data_word(data, number)) for number in expected]
@@ -463,13 +461,13 @@ def test_a_word_that_is_printed_twice_is_neither() -> None:
     assert boxes(page(data, paragraph("negative", box=TOP)), "negative") == {shares(TOP)}
 
 
-def test_a_word_without_place_stands_among_those_of_its_paragraph() -> None:
+def test_word_without_position_has_its_paragraphs_box() -> None:
     found = page(ONE, paragraph(" ".join(LEFT).replace("brisk", "risk")))
     assert boxes(found, "risk") == {shares(bundle(ONE).page(1).blocks[0].box)}
     assert found.blocks[0].box == bundle(ONE).page(1).blocks[0].box
 
 
-def test_a_block_on_another_page_than_its_parent_has_not_its_parents_box() -> None:
+def test_block_on_another_page_does_not_inherit_parent_box() -> None:
     below = [paragraph("here", 0), paragraph("there", 2)]
     document = read(scanned(lines(LEFT), lines(RIGHT)), laid_out(paragraph("Top", 1, box=TOP, blocks=below)))
     assert [len(page.words) for page in document.pages] == [2, 0]
@@ -484,7 +482,7 @@ def test_places_may_be_told_in_pixels() -> None:
 
 
 def test_cells_of_a_table_take_no_place_of_another_cell() -> None:
-    data = pdf(both(lines(["Estrogen", "Progesterone"]), lines(["positive", "positive"], x=300)))
+    data = pdf(draw_together(lines(["Estrogen", "Progesterone"]), lines(["positive", "positive"], x=300)))
     found = page(data, table([["Estrogen", "positive"], ["Progesterone", "positive"]], box=TOP))
     assert boxes(found, "positive") == {shares(TOP)}  # the PDF tells them column by column
     assert boxes(found, "Estrogen") == {place_of(data_word(data, 0))}
@@ -607,7 +605,7 @@ def test_a_page_that_was_recognised_poorly_is_unread() -> None:
     assert poor.problems
 
 
-def test_a_large_picture_on_a_page_of_text_that_nothing_is_said_of_is_told() -> None:
+def test_large_picture_without_text_is_reported_as_unread() -> None:
     with pymupdf.open(stream=pdf(lines(LEFT))) as document:
         leaf = document[0]
         picture = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 40, 40), 0)
@@ -630,7 +628,7 @@ def test_forty_pages_are_sent_in_slices_and_come_back_in_order(server: DocumentA
     ]
 
 
-def test_slices_that_are_too_large_are_halved_and_a_page_that_is_alone_fails(
+def test_oversized_chunks_are_halved_and_single_page_fails(
     server: DocumentAiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def noise(leaf: Any) -> None:
@@ -693,7 +691,7 @@ def test_time_begins_anew_with_each_slice(server: DocumentAiServer) -> None:
         (tree(2_000_000_000, "3 0 R"), "READER-TOO-MANY-PAGES"),
     ],
 )
-def test_files_that_cannot_be_opened_have_the_local_readers_codes_and_are_not_sent(
+def test_unopenable_file_has_local_error_codes_and_is_not_sent(
     server: DocumentAiServer, data: bytes, code: str
 ) -> None:
     with pytest.raises(DocumentError) as caught:
@@ -755,7 +753,7 @@ def failure(*script: Any, data: bytes = ONE, seconds: float = 20.0) -> DocumentE
         (Fault(307, body=b"", headers=(("Location", "http://127.0.0.1:1/elsewhere"),)), "DOCUMENTAI-MALFORMED", 1),
     ],
 )
-def test_faults_have_codes_and_those_that_may_pass_are_tried_again(fault: Fault, code: str, calls: int) -> None:
+def test_faults_have_codes_and_transient_ones_are_retried(fault: Fault, code: str, calls: int) -> None:
     assert failure(*[fault] * 5).code == code
     assert len(SERVER.calls) == calls
 
@@ -961,13 +959,13 @@ def _holders(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 _TREES = st.lists(st.recursive(_texts(st.just([])), _holders, max_leaves=12), max_size=6)
-_THREE = pdf(lines(LEFT), nothing, both(lines(RIGHT), lines(["7.2 The"], y=400)))
+_THREE = pdf(lines(LEFT), nothing, draw_together(lines(RIGHT), lines(["7.2 The"], y=400)))
 _SCANS = scanned(lines(LEFT), nothing, lines(RIGHT))
 
 
 @settings(max_examples=40)
 @given(blocks=_TREES, data=st.sampled_from([_THREE, _SCANS]))
-def test_any_tree_of_blocks_gives_a_bundle_that_keeps_its_promises(blocks: list[Any], data: bytes) -> None:
+def test_any_block_tree_gives_a_valid_bundle(blocks: list[Any], data: bytes) -> None:
     document = read(data, laid_out(*blocks))
     assert DocumentBundle.model_validate_json(document.model_dump_json()) == document
     assert [page.page_num for page in document.pages] == [1, 2, 3]
@@ -988,7 +986,7 @@ def test_any_tree_of_blocks_gives_a_bundle_that_keeps_its_promises(blocks: list[
 # Processor and endpoint
 
 
-def test_a_processor_without_version_is_pinned_to_googles_default_once(server: DocumentAiServer) -> None:
+def test_processor_is_pinned_to_default_version_once(server: DocumentAiServer) -> None:
     asked = reader(server, PROCESSOR)
     for _ in range(2):
         assert asked.read_pdf(ONE, **GIVEN).reader == reader(server).reader_version
@@ -1003,7 +1001,7 @@ def test_a_processor_without_version_is_pinned_to_googles_default_once(server: D
     ("fault", "code"),
     [(Fault(403), "DOCUMENTAI-KEY"), (Fault(404), "DOCUMENTAI-PROCESSOR"), (Fault(503), "DOCUMENTAI-SERVER")],
 )
-def test_without_the_right_to_ask_for_the_version_it_is_to_be_named(
+def test_version_lookup_without_permission_asks_for_the_version(
     server: DocumentAiServer, fault: Fault, code: str
 ) -> None:
     server.processor_fault = fault
@@ -1073,7 +1071,7 @@ def test_without_credentials_it_says_how_to_get_them(monkeypatch: pytest.MonkeyP
     assert "gcloud auth" in caught.value.remedy
 
 
-def test_proxies_of_the_environment_are_not_used_for_this_machine(
+def test_environment_proxies_are_ignored_for_localhost(
     server: DocumentAiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy"):

@@ -42,7 +42,7 @@ def test_one_patient_is_one_form_however_the_page_writes_it() -> None:
     assert {of(way)["patient"] for way in ways} == {"MARSH HELEN"}
 
 
-def test_the_first_of_a_kind_counts_and_its_place_is_around_label_and_value() -> None:
+def test_first_identifier_wins_and_box_covers_label_and_value() -> None:
     text = "MRN: 111222 and MRN: 333444"
     words: list[WordPosition] = [
         (0, 4, 1000, 500, 1400, 600),

@@ -27,11 +27,11 @@ def records(tmp_path: Path) -> Path:
     return tmp_path / "records"
 
 
-def test_folders_are_searched_deeply_in_order_without_hidden_ones(records: Path) -> None:
+def test_folders_are_searched_recursively_without_hidden_files(records: Path) -> None:
     assert [str(path.relative_to(records)) for path in find_pdfs([records])] == ["a.PDF", "b.pdf", "sub/c.pdf"]
 
 
-def test_a_named_file_is_taken_whatever_its_ending_and_each_file_once(records: Path) -> None:
+def test_named_file_is_read_whatever_its_suffix_and_only_once(records: Path) -> None:
     named = [
         records / "notes.txt",
         records,

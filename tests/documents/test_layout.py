@@ -107,7 +107,7 @@ def test_two_tables_apart() -> None:
     assert len(find_grids(first[0] + second[0], first[1] + second[1])) == 2
 
 
-def test_tables_whose_edges_are_slightly_off_keep_their_own_edges() -> None:
+def test_tables_with_misaligned_edges_keep_their_own_edges() -> None:
     upper, lower = grid([0, 50, 100.3], [0, 20, 40]), grid([0, 50, 100], [300, 320, 340])
     found = find_grids(upper[0] + lower[0], upper[1] + lower[1])
     assert [len(one.cells) for one in found] == [4, 4]

@@ -281,7 +281,7 @@ def test_one_pale_word_is_not_blank():
     assert not is_blank_image(noisy(Sheet(["negative"], ink=215, paper=240).image, 2))
 
 
-def test_a_picture_beyond_the_limits_is_made_smaller_and_its_boxes_are_right():
+def test_oversized_image_is_downscaled_and_boxes_are_exact():
     image = Image.new("L", (40_000, 300), 255)
     ImageDraw.Draw(image).rectangle((20_000, 100, 21_000, 200), fill=0)
     faked = Faked([OcrWord("word", 8_000, 40, 8_400, 80, 95, 0)])
@@ -390,7 +390,7 @@ def test_a_turned_page_is_turned_back(sheet, tesseract):
 
 
 @needs_tesseract
-def test_two_words_upside_down_are_too_few_for_tesseract_to_know_and_are_read(tesseract):
+def test_two_words_upside_down_are_read(tesseract):
     sheet = Sheet(["Specimen inadequate"])
     reading = recognise_image(sheet.image.rotate(180), tesseract)
     assert reading
@@ -410,7 +410,7 @@ def test_words_of_a_line_stay_together_in_order(sheet, tesseract):
 
 
 @needs_tesseract
-def test_grain_and_specks_that_a_person_reads_through_are_read_through(tesseract):
+def test_grainy_and_speckled_scans_are_read(tesseract):
     sheet = Sheet(TEXT[2:6], (1400, 500))
     grainy = noisy(Sheet(TEXT[2:6], (1400, 500), ink=90, paper=200).image, 30)
     specks = np.asarray(sheet.image).copy()
@@ -450,7 +450,7 @@ def test_tesseract_bears_tiny_pictures(tesseract, size):
 # The program that is started
 
 
-def test_a_page_that_takes_too_long_is_given_up_and_the_program_is_ended(sheet, fake_program, tmp_path):
+def test_ocr_timeout_ends_the_program_and_its_children(sheet, fake_program, tmp_path):
     # A script that starts the real one: both must go.
     slow = fake_program(
         f"c = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
@@ -494,7 +494,7 @@ def test_a_program_that_breaks_down_says_nothing_of_the_page(sheet, fake_program
     assert "Lindqvist" not in str(error.value) + "".join(capfd.readouterr())
 
 
-def test_a_table_with_pictures_quotes_and_nonsense_gives_the_words(sheet, fake_program):
+def test_tsv_with_quotes_pictures_and_noise_gives_the_words(sheet, fake_program):
     rows = [
         "level\\tpage_num\\tblock_num\\tpar_num\\tline_num\\tword_num\\tleft\\ttop\\twidth\\theight\\tconf\\ttext",
         "4\\t1\\t1\\t1\\t1\\t0\\t10\\t20\\t300\\t40\\t-1\\t",

@@ -73,7 +73,7 @@ def test_sureness_counts_letters():
     assert compute_mean_confidence([]) == 0
 
 
-def test_a_page_read_without_doubt_is_readable_and_nothing_is_wrong_with_it():
+def test_confidently_read_page_has_no_problems():
     image, words = page()
     quality = assess_quality(words, image, 200)
     assert quality.score >= 0.95
@@ -81,7 +81,7 @@ def test_a_page_read_without_doubt_is_readable_and_nothing_is_wrong_with_it():
     assert quality.problems == ()
 
 
-def test_the_score_falls_with_confidence_and_half_of_it_is_the_threshold():
+def test_score_falls_with_confidence_around_the_threshold():
     image, words = page()
     scores = [assess_quality(unsure(words, confidence), image, 200).score for confidence in (95, 80, 60, 40, 20)]
     assert scores == sorted(scores, reverse=True)
@@ -139,7 +139,7 @@ def test_where_nothing_explains_it_something_helps_all_the_same():
     )
 
 
-def test_a_picture_of_another_resolution_has_print_of_the_same_size():
+def test_print_size_is_judged_by_resolution():
     image, words = page(size=15)
     assert not any("too small" in problem for problem in assess_quality(unsure(words), image, 100).problems)
 

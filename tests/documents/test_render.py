@@ -181,7 +181,7 @@ ON_PAGE: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 
 @pytest.mark.parametrize("name", ON_PAGE)
-def test_a_page_without_colour_is_drawn_in_grey_and_looks_the_same(tmp_path: Path, name: str) -> None:
+def test_colourless_page_is_rendered_in_grey_and_looks_equal(tmp_path: Path, name: str) -> None:
     mode, draw = ON_PAGE[name]
     document = pymupdf.open()
     draw(document.new_page(width=100, height=100))

@@ -50,7 +50,7 @@ def document(doc_id: str, **fields: Any) -> DocumentRecord:
     return DocumentRecord(doc_id=doc_id, **(drawn | given))
 
 
-def escalated(doc_id: str, **fields: Any) -> DocumentRecord:
+def escalated_document(doc_id: str, **fields: Any) -> DocumentRecord:
     """A document that waits for an expert, or that one has seen where a truth is given."""
     standing = "reviewed" if fields.get("truth") else "pending"
     given = {

@@ -69,7 +69,7 @@ def test_a_second_opinion_of_a_program_marks_the_line_too(output: Output, tmp_pa
     assert [one["is_simulated"] for one in lines(tmp_path / "t")] == [True, True]
 
 
-def test_csv_of_documents_stays_what_it_was_and_formulas_are_inert(output: Output, tmp_path: Path) -> None:
+def test_csv_columns_are_stable_and_formulas_inert(output: Output, tmp_path: Path) -> None:
     export_ground_truth(output.root, tmp_path / "t.csv", file_format="csv")
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -214,9 +214,7 @@ def reviewed(output: Output, case_id: str, reviewer: str, outcome: str = "valida
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
-def test_names_of_documents_and_reviewers_that_are_not_exported_are_hidden_too(
-    output: Output, tmp_path: Path, file_format: Any
-) -> None:
+def test_names_outside_the_export_are_hidden_too(output: Output, tmp_path: Path, file_format: Any) -> None:
     note = (
         "same patient as smith_john_req (pending) and helen_marsh.pdf; discussed with dr_kim and Ann Lee; "
         "cf. 'Jones, Peter CT.pdf' / Jones_Peter_CT, SMITH, ray.stone; see brandt_eva"
@@ -263,7 +261,7 @@ def test_names_of_documents_and_reviewers_that_are_not_exported_are_hidden_too(
         assert f"doc_{output.sha256(doc_id)[:12]}" in written
 
 
-def test_a_damaged_review_or_roster_is_named_because_it_may_hide_a_name(output: Output, tmp_path: Path) -> None:
+def test_damaged_review_or_roster_stops_deidentified_export(output: Output, tmp_path: Path) -> None:
     reviewed(output, "two", "dr_kim")
     (output.root / "reviews/two/0001.json").write_text("{")
     (output.root / "reviewers.json").write_text("{")

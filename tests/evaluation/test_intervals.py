@@ -114,7 +114,7 @@ def test_bootstrap_repeats_with_its_seed_and_only_with_it():
     assert (one.n, one.method) == (50, "bootstrap")
 
 
-def test_bootstrap_is_near_the_normal_interval_where_that_is_right():
+def test_bootstrap_agrees_with_normal_interval():
     values = np.random.default_rng(0).normal(0.5, 0.1, 400)
     estimate = bootstrap_estimate(mean_of(values), 400, seed=0, repeats=4000)
     half = 1.96 * values.std() / 20
@@ -350,7 +350,7 @@ def test_weighted_covers_a_fixed_number_from_each_stratum(per_stratum):
     assert covered(estimates, values.mean()) >= CLAIMED
 
 
-def test_with_biased_escalation_only_the_weighted_interval_covers():
+def test_only_weighted_interval_covers_biased_escalation():
     # Hard documents are escalated and wrong more often; the accepted ones are audited at 20 %, later at 5 %.
     random = np.random.default_rng(19)
     fair, naive = [], []

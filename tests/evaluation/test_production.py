@@ -7,7 +7,7 @@ from pathlib import Path
 
 import builders
 import pytest
-from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated_document, labels, study, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,14 +64,14 @@ def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
         study(
             document("alike", production_labels=says(NOTE)),
             document("unlabelled"),
-            escalated(
+            escalated_document(
                 "b",
                 production_labels=says(GENOMIC, 0.6),
                 agent_labels=labels(NOTE, confidence=0.9),
                 truth=truth(is_simulated=True),
                 page_count=7,
             ),
-            escalated("failed", production_labels=says(NOTE), agent_labels=None),
+            escalated_document("failed", production_labels=says(NOTE), agent_labels=None),
         )
     )
     assert tuple(frame.columns) == DIFFERENCE_COLUMNS
@@ -92,7 +92,7 @@ def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
     assert tuple(tabulate_differences(study()).columns) == DIFFERENCE_COLUMNS
 
 
-def test_evidence_is_read_from_the_result_own_type_and_large_shares_first(tmp_path: Path) -> None:
+def test_evidence_of_own_type_and_large_shares_comes_first(tmp_path: Path) -> None:
     def presence(kind: str, share: float, *quotes: tuple[str, int]) -> dict:
         told = (builders.evidence(text, page, text) for text, page in quotes)
         return builders.presence(kind, "PRIMARY", 0.9, share, *told)
@@ -131,8 +131,8 @@ def write_result(folder: Path, doc_id: str, classification: dict | None) -> None
 def ten() -> Study:
     """Two escalated and eight accepted documents; of the latter four were looked at, each with probability 0.5."""
     return study(
-        escalated("e1", production_labels=says(NOTE), truth=truth(GENOMIC)),
-        escalated("e2", production_labels=says(GENOMIC), truth=truth(GENOMIC)),
+        escalated_document("e1", production_labels=says(NOTE), truth=truth(GENOMIC)),
+        escalated_document("e2", production_labels=says(GENOMIC), truth=truth(GENOMIC)),
         document("a1", production_labels=says(NOTE), truth=truth(NOTE), review_probability=0.5),
         document("a2", production_labels=says(NOTE), truth=truth(NOTE), review_probability=0.5),
         document("a3", production_labels=says(GENOMIC), truth=truth(GENOMIC), review_probability=0.5),
@@ -177,7 +177,7 @@ def test_the_interval_of_recall_by_hand() -> None:
 
 
 def test_what_is_pending_makes_no_figure_better() -> None:
-    pending = escalated("p", production_labels=says(NOTE))
+    pending = escalated_document("p", production_labels=says(NOTE))
     before, after = (tabulate_worst_classes(one).set_index("type") for one in (ten(), study(*ten().documents, pending)))
     assert after.loc[NOTE, "precision"] == pytest.approx(6 / 8, abs=1e-9)
     assert after.loc[NOTE, "precision_high"] == pytest.approx(7 / 8, abs=1e-9)
@@ -186,9 +186,9 @@ def test_what_is_pending_makes_no_figure_better() -> None:
     assert after.loc[GENOMIC, "recall_low"] < before.loc[GENOMIC, "recall_low"]
 
 
-def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> None:
+def test_unreviewed_accepted_documents_give_no_estimate() -> None:
     one = study(
-        escalated("e", production_labels=says(NOTE), truth=truth(NOTE, is_simulated=True)),
+        escalated_document("e", production_labels=says(NOTE), truth=truth(NOTE, is_simulated=True)),
         document("a", production_labels=says(NOTE)),
     )
     (row,) = tabulate_worst_classes(one).to_dict("records")
@@ -198,7 +198,7 @@ def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> N
     assert tabulate_worst_classes(study()).empty
 
 
-def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
+def test_unreadable_document_counts_in_precision_only() -> None:
     lost = document(
         "lost",
         truth_status="unreadable",
@@ -207,7 +207,9 @@ def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
         review_probability=None,
         production_labels=says(NOTE),
     )
-    whole = study(*(escalated(f"d{n}", production_labels=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost)
+    whole = study(
+        *(escalated_document(f"d{n}", production_labels=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost
+    )
     (row,) = tabulate_worst_classes(whole).to_dict("records")
     assert (row["precision"], row["precision_low"], row["precision_high"]) == pytest.approx((4 / 5, 4 / 5, 1))
     assert (row["recall"], row["recall_low"], row["recall_high"]) == (1, 1, 1)
@@ -216,7 +218,10 @@ def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([*KINDS, "Fax"])), min_size=1, max_size=30))
 def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
     whole = study(
-        *(escalated(f"d{n}", production_labels=says(said), truth=truth(true)) for n, (true, said) in enumerate(pairs))
+        *(
+            escalated_document(f"d{n}", production_labels=says(said), truth=truth(true))
+            for n, (true, said) in enumerate(pairs)
+        )
     )
     for one in tabulate_worst_classes(whole).to_dict("records"):
         for name in ("recall", "precision"):
@@ -224,7 +229,7 @@ def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
             assert none(alike) if none(one[name]) else one[name] == pytest.approx(alike, abs=1e-9)
 
 
-def test_weighted_intervals_cover_the_truth_where_unweighted_shares_mislead() -> None:
+def test_weighted_intervals_cover_truth_and_plain_shares_do_not() -> None:
     """Production errs on 60 % of escalated notes and on 5 % of accepted ones; a fifth of the latter is audited."""
     chance, covered, misled, repeats = random.Random(3), 0, 0, 100
     for _ in range(repeats):
@@ -245,5 +250,5 @@ def test_weighted_intervals_cover_the_truth_where_unweighted_shares_mislead() ->
 def simulated(n: int, is_escalated: bool, is_right: bool, chance: random.Random) -> DocumentRecord:
     fields = {"production_labels": says(NOTE if is_right else GENOMIC)}
     if is_escalated:
-        return escalated(f"d{n}", truth=truth(NOTE), **fields)
+        return escalated_document(f"d{n}", truth=truth(NOTE), **fields)
     return document(f"d{n}", truth=truth(NOTE) if chance.random() < 0.2 else None, review_probability=0.2, **fields)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from commands import evalkit_command
-from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
+from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated_document, labels, study, truth
 from places import open_folder
 from sklearn.metrics import f1_score
-from statements.reviewing import broken, embedded, statement, wrong_dates
+from statements.reviewing import break_template, review_without_model, statement, wrong_dates
 
 from evalkit.evaluation.acceptance_threshold import measure_calibration, offer_threshold
 from evalkit.evaluation.document_type_scores import score_document_types
@@ -45,9 +45,9 @@ KEYS = [
 
 
 @pytest.fixture(scope="module")
-def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
+def reviewed(demo_run: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     output = tmp_path_factory.mktemp("reviewed") / "output"
-    shutil.copytree(finished.output, output)
+    shutil.copytree(demo_run.output, output)
     draw_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
     simulate_reviews(open_folder(output), samples / "truth.csv")
     return read_study(output)
@@ -55,7 +55,7 @@ def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempP
 
 def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study, tmp_path: Path) -> None:
     bundle = statement()
-    for number, cycle in enumerate(embedded(broken(bundle, wrong_dates), bundle).cycles, 1):
+    for number, cycle in enumerate(review_without_model(break_template(bundle, wrong_dates), bundle).cycles, 1):
         open_folder(tmp_path).write_json(template_review_file_name("bank", number), cycle.model_dump(mode="json"))
     made = build(replace(reviewed, output=tmp_path), made_at=NOW)
     assert [one.key for one in made.sections] == [*KEYS, "templates"]
@@ -84,9 +84,7 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def test_every_section_is_there_and_simulated_experts_are_named_before_any_figure(
-    reviewed: Study, tmp_path: Path
-) -> None:
+def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_path: Path) -> None:
     made = build(reviewed, made_at=NOW)
     assert [one.key for one in made.sections] == KEYS
     write_html(made, tmp_path / "report.html")
@@ -114,7 +112,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
     evil = "<script>alert(1)</script>"
     made = build(
         study(
-            escalated(
+            escalated_document(
                 evil,
                 truth=truth(evil, reviewer=evil),
                 production_labels=labels(evil),
@@ -136,7 +134,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
     [
         (),
         (document("unseen"),),
-        (escalated("waiting"),),
+        (escalated_document("waiting"),),
         (
             document(
                 "broken",
@@ -147,8 +145,8 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
                 page_count=None,
             ),
         ),
-        (escalated("null", agent_labels=None, truth=truth()),),
-        (escalated("odd", agent_labels=labels(None), truth=truth(OTHER)),),
+        (escalated_document("null", agent_labels=None, truth=truth()),),
+        (escalated_document("odd", agent_labels=labels(None), truth=truth(OTHER)),),
     ],
 )
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
@@ -182,8 +180,8 @@ def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -
 
 def test_segments_are_measured_in_both_readings() -> None:
     made = study(
-        escalated("cut", truth=truth(), agent_labels=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))),
-        escalated(
+        escalated_document("cut", truth=truth(), agent_labels=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))),
+        escalated_document(
             "right",
             truth=truth(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
             agent_labels=labels(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
@@ -199,14 +197,14 @@ def test_segments_are_measured_in_both_readings() -> None:
     assert count_pages_to_move(made) == {"cut": 1}
 
 
-def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_drawn() -> None:
+def test_type_scores_equal_scikit_learn_and_are_weighted() -> None:
     made = [
-        escalated("a", truth=truth(), agent_labels=labels(NOTE)),
-        escalated("b", truth=truth(), agent_labels=labels(GENOMIC)),
+        escalated_document("a", truth=truth(), agent_labels=labels(NOTE)),
+        escalated_document("b", truth=truth(), agent_labels=labels(GENOMIC)),
     ]
     made += [
-        escalated("c", truth=truth(GENOMIC), agent_labels=labels(None)),
-        escalated("d", truth=truth(OTHER), agent_labels=labels(OTHER)),
+        escalated_document("c", truth=truth(GENOMIC), agent_labels=labels(None)),
+        escalated_document("d", truth=truth(OTHER), agent_labels=labels(OTHER)),
     ]
     known = score_document_types(study(*made))
     names = [NOTE, GENOMIC, OTHER]
@@ -220,10 +218,10 @@ def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_draw
     assert score_document_types(study(*made, drawn)).reviewed_accuracy == pytest.approx(2 / 5)
 
 
-def test_documents_of_other_types_make_nobody_surer_of_a_rare_one() -> None:
+def test_common_types_do_not_narrow_intervals_of_rare_ones() -> None:
     """Both of two genomic reports were found: that shows as little among 300 documents as among two."""
-    rare = [escalated(f"g{i}", truth=truth(GENOMIC), agent_labels=labels(GENOMIC)) for i in range(2)]
-    common = [escalated(f"n{i}", truth=truth(), agent_labels=labels()) for i in range(298)]
+    rare = [escalated_document(f"g{i}", truth=truth(GENOMIC), agent_labels=labels(GENOMIC)) for i in range(2)]
+    common = [escalated_document(f"n{i}", truth=truth(), agent_labels=labels()) for i in range(298)]
     found = {one.type_name: one for one in score_document_types(study(*rare, *common)).type_scores}
     for one in (found[GENOMIC].recall, found[GENOMIC].precision, found[GENOMIC].f1):
         assert (one.value, one.n) == (1.0, 2)
@@ -234,8 +232,8 @@ def test_documents_of_other_types_make_nobody_surer_of_a_rare_one() -> None:
 
 def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
-    cut = [escalated(f"c{i}", truth=truth(NOTE, *two), agent_labels=labels(NOTE, *two)) for i in range(3)]
-    whole = [escalated(f"w{i}", truth=truth()) for i in range(200)]
+    cut = [escalated_document(f"c{i}", truth=truth(NOTE, *two), agent_labels=labels(NOTE, *two)) for i in range(3)]
+    whole = [escalated_document(f"w{i}", truth=truth()) for i in range(200)]
     of_all, of_whole = (
         {one.name: one.as_given for one in estimate_measures(study(*some))} for some in ([*cut, *whole], whole)
     )
@@ -246,11 +244,11 @@ def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
 
 def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
     made = study(
-        escalated("a", reviews=(answer("a"),)),
-        escalated("b", reviews=(answer("b", OTHER, outcome="corrected", active_seconds=90.0),)),
+        escalated_document("a", reviews=(answer("a"),)),
+        escalated_document("b", reviews=(answer("b", OTHER, outcome="corrected", active_seconds=90.0),)),
         document("c", reviews=(answer("c", GENOMIC, outcome="corrected", is_blind=True, active_seconds=None),)),
-        escalated("d", reviews=(answer("d", outcome="undeterminable", labels_after=None),)),
-        escalated("e", reviews=(answer("e"), answer("e", outcome="reopened", labels_after=None))),
+        escalated_document("d", reviews=(answer("d", outcome="undeterminable", labels_after=None),)),
+        escalated_document("e", reviews=(answer("e"), answer("e", outcome="reopened", labels_after=None))),
     )
     (row,) = tabulate_reviewers(made).to_dict("records")
     assert (row["cases"], row["validated"], row["corrected"], row["undeterminable"]) == (4, 1, 2, 1)
@@ -261,7 +259,7 @@ def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
 
 def test_second_opinions_tell_how_far_experts_agree() -> None:
     def twice(name: str, first: str, second: str):
-        return escalated(
+        return escalated_document(
             name, reviews=(answer(name, first), answer(f"{name}.second", second, reviewer="dr_ito", is_blind=True))
         )
 
@@ -270,7 +268,7 @@ def test_second_opinions_tell_how_far_experts_agree() -> None:
         twice("b", NOTE, OTHER),
         twice("c", OTHER, OTHER),
         twice("d", OTHER, OTHER),
-        escalated("e"),
+        escalated_document("e"),
     )
     agreed = measure_agreement(made)
     assert agreed.type_agreement.value == 0.75
@@ -279,22 +277,22 @@ def test_second_opinions_tell_how_far_experts_agree() -> None:
 
 
 def test_a_validated_case_that_others_found_wrong_is_named() -> None:
-    wrong = escalated("a", reviews=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
-    fine = escalated("b", reviews=(answer("b"),), truth=truth())
+    wrong = escalated_document("a", reviews=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
+    fine = escalated_document("b", reviews=(answer("b"),), truth=truth())
     assert list(tabulate_wrong_validations(study(wrong, fine))["doc_id"]) == ["a"]
 
 
-def test_experts_agree_in_whatever_order_they_name_segments_and_in_what_somebody_stands_for() -> None:
+def test_agreement_ignores_segment_order_and_unvouched_parts() -> None:
     two = ((1, 1, NOTE), (2, 2, OTHER))
     backwards = labels(NOTE, *two[::-1])
     validated = answer("a", labels_after=backwards)
     second = answer("a.second", reviewer="dr_ito", is_blind=True, labels_after=labels(NOTE, *two))
     segments_only = truth(GENOMIC, *two, vouched=frozenset({"segments"}))
     for known in (truth(NOTE, *two), segments_only):
-        made = study(escalated("a", reviews=(validated, second), truth=known))
+        made = study(escalated_document("a", reviews=(validated, second), truth=known))
         assert tabulate_wrong_validations(made).empty
     assert measure_agreement(made).segment_agreement.value == 1.0
-    assert len(tabulate_wrong_validations(study(escalated("a", reviews=(validated,), truth=truth(NOTE))))) == 1
+    assert len(tabulate_wrong_validations(study(escalated_document("a", reviews=(validated,), truth=truth(NOTE))))) == 1
 
 
 def audited(number: int, right: bool, confidence: float = 0.9, **fields):
@@ -317,13 +315,14 @@ def test_a_threshold_is_offered_only_with_its_proof() -> None:
 def test_only_blind_audits_prove_anything() -> None:
     seen = [audited(number, right=True, reviews=(answer(f"d{number}"),)) for number in range(59)]
     hard = [
-        escalated(f"e{number}", truth=truth(), reviews=(answer(f"e{number}", is_blind=True),)) for number in range(59)
+        escalated_document(f"e{number}", truth=truth(), reviews=(answer(f"e{number}", is_blind=True),))
+        for number in range(59)
     ]
     made = offer_threshold(study(*seen, *hard), max_error_rate=0.05)
     assert (made.audit_count, made.certificate.threshold) == (0, None)
 
 
-def test_audits_of_two_rates_are_made_equal_before_they_prove_anything() -> None:
+def test_audits_of_two_rates_are_equalised_first() -> None:
     rows = [audited(number, right=True, review_probability=0.2 if number < 400 else 0.05) for number in range(500)]
     made = offer_threshold(study(*rows), max_error_rate=0.05)
     assert made.audit_count + made.set_aside_count == 500
@@ -357,7 +356,7 @@ def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
     assert (made.audit_count, len(made.wrong_audit_ids), made.certificate.threshold) == (70, 8, None)
 
 
-def test_nothing_is_offered_while_accepted_documents_are_known_to_be_wrong_otherwise() -> None:
+def test_no_threshold_while_accepted_errors_are_known() -> None:
     rows = [audited(number, right=True) for number in range(161)]
     other = audited(200, right=False, review_reason="escalated", review_probability=1.0)
     made = offer_threshold(study(*rows, other), max_error_rate=0.05)
@@ -377,7 +376,7 @@ def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> No
     assert "1 accepted documents had no chance of being drawn" in _describe_offer(made)
 
 
-def test_a_blind_answer_that_was_taken_back_once_the_agents_was_seen_proves_nothing_for_the_agent() -> None:
+def test_blind_answer_changed_after_reveal_is_no_proof() -> None:
     rows = [audited(number, right=True) for number in range(59)]
     led = audited(
         60,
@@ -396,7 +395,7 @@ def test_confidence_is_measured_where_there_is_any() -> None:
     made = study(
         audited(1, right=True),
         audited(2, right=False, confidence=0.7),
-        escalated("c", truth=truth(), agent_labels=labels(None)),
+        escalated_document("c", truth=truth(), agent_labels=labels(None)),
     )
     known = measure_calibration(made)
     assert (known.document_count, known.missing_confidence_count) == (2, 1)

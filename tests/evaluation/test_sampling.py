@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from evaluation.studies import NOTE, OTHER, document, escalated, labels, study
+from evaluation.studies import NOTE, OTHER, document, escalated_document, labels, study
 from hypothesis import given
 from hypothesis import strategies as st
 from places import open_folder
@@ -42,7 +42,7 @@ def test_who_was_drawn_before_is_at_risk_and_is_not_drawn_again() -> None:
 
 def test_what_is_in_the_queue_anyway_is_not_drawn() -> None:
     (stratum,) = planned(
-        [escalated("hard"), document("broken", truth_status="unreadable", decision=None), document("a")], 3
+        [escalated_document("hard"), document("broken", truth_status="unreadable", decision=None), document("a")], 3
     ).strata
     assert list(stratum.probability) == ["a"]
 
@@ -66,7 +66,7 @@ def test_what_cannot_be_drawn_is_said(made, number, by, code) -> None:
     rooms=st.lists(st.integers(0, 30), min_size=1, max_size=5),
     number=st.integers(1, 80),
 )
-def test_no_stratum_gives_more_than_it_has_and_none_waits_while_another_gives_two_more(rooms, number) -> None:
+def test_strata_are_drawn_evenly_up_to_their_size(rooms, number) -> None:
     made = [
         document(f"{kind}_{at}", agent_labels=labels(f"type {kind}"))
         for kind, room in enumerate(rooms)

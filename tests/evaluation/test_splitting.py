@@ -72,7 +72,7 @@ def test_who_says_nearly_the_same_is_together(share: float, expected: int) -> No
     assert len(found) == expected
 
 
-def test_likeness_is_seen_past_those_who_share_a_little_with_both() -> None:
+def test_similarity_is_found_despite_intermediate_documents() -> None:
     blocks = [words(40, 100 + k) for k in range(4)]
     rest = [words(150, 200 + i) for i in range(6)]
     between = [document(f"x{k}", f"{blocks[k]} {rest[k]}") for k in range(4)]
@@ -185,7 +185,7 @@ def test_types_are_counted_by_part() -> None:
     assert table.to_dict() == {"train": {"Other": 2, "none": 0}, "test": {"Other": 0, "none": 1}}
 
 
-def test_thousands_of_documents_under_one_letterhead_take_seconds() -> None:
+def test_thousands_of_similar_letterheads_take_seconds() -> None:
     head = words(60, 1)
     documents = [
         SplitFeatures(

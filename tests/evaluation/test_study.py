@@ -25,8 +25,8 @@ NOW = "2026-01-01T00:00:00.000Z"
 
 
 @pytest.fixture
-def output(finished: RunSummary, tmp_path: Path) -> Path:
-    shutil.copytree(finished.output, tmp_path / "output")
+def output(demo_run: RunSummary, tmp_path: Path) -> Path:
+    shutil.copytree(demo_run.output, tmp_path / "output")
     return tmp_path / "output"
 
 
@@ -51,7 +51,7 @@ def test_every_document_stands_somewhere(output: Path) -> None:
     assert [issue.code for issue in known(study)["segment_count"].issues] == ["V1-SEGMENT-COUNT"]
 
 
-def test_what_experts_say_is_the_truth_and_a_program_is_called_one(output: Path) -> None:
+def test_reviews_are_the_truth_and_simulations_are_marked(output: Path) -> None:
     with_person = SMEReviewHelper(output, "dr_lee")
     with_person.save_review(
         "quest_genomic",
@@ -75,7 +75,7 @@ def test_what_experts_say_is_the_truth_and_a_program_is_called_one(output: Path)
     )  # fmt: skip
 
 
-def test_a_damaged_file_is_named_and_its_document_counts_as_unreadable(output: Path) -> None:
+def test_damaged_file_is_named_and_counts_as_unreadable(output: Path) -> None:
     (output / "results" / "doc2_6.json").write_text("{")
     (output / "sme_packets" / "sme_packet_quest_genomic.json").write_text('{"schema_version": 1}')
     study = read_study(output)
@@ -144,7 +144,7 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     assert known(study)["quest_genomic"].production_labels.dominant_type == OTHER  # the run's own label still counts
 
 
-def test_a_document_that_was_not_read_is_known_without_its_path_after_a_reindex(output: Path, tmp_path: Path) -> None:
+def test_failed_document_is_known_without_path_after_reindex(output: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.pdf").write_bytes(b"")
     evalkit.run([tmp_path / "empty.pdf"], output=output)
     reindex(open_folder(output))
@@ -162,7 +162,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
         read_study(tmp_path)
 
 
-def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(output: Path, samples: Path) -> None:
+def test_draw_is_queued_counted_and_kept_by_the_next_run(output: Path, samples: Path) -> None:
     draw = draw_sample(open_folder(output), 3, "production", seed="one", drawn_at=NOW)
     drawn = {name for one in draw.strata for name in one.drawn}
     assert len(drawn) == 3
@@ -178,7 +178,7 @@ def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(ou
             assert known(study)[name].inclusion_probability == pytest.approx(probability)
 
 
-def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Path) -> None:
+def test_next_draw_finishes_unwritten_cases(output: Path) -> None:
     first = draw_sample(open_folder(output), 2, "type", seed="one", drawn_at=NOW)
     lost = first.strata[0].drawn[0]
     (output / "sme_packets" / f"sme_packet_{lost}.json").unlink()
@@ -186,7 +186,7 @@ def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Pat
     assert (output / "sme_packets" / f"sme_packet_{lost}.json").exists()
 
 
-def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(output: Path, samples: Path) -> None:
+def test_simulated_experts_review_all_pending_correctly(output: Path, samples: Path) -> None:
     draw_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
     assert simulate_reviews(open_folder(output), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0) == 16
     study = read_study(output)

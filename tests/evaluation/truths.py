@@ -68,7 +68,9 @@ class Output:
         bundle = bundle_of(doc_id, pages, identifiers)
         self.files.write_json(bundle_file_name(doc_id), bundle.model_dump(mode="json"))
         parts = [
-            builders.segment(i, start, end, kind, builders.only(kind, builders.evidence(quote, start, quote)))
+            builders.segment(
+                i, start, end, kind, builders.compose_single_type(kind, builders.evidence(quote, start, quote))
+            )
             for i, (start, end, kind) in enumerate(segments, 1)
         ]
         answer = builders.answer(*parts, overall=segments[0][2], shares={segments[0][2]: 1.0})

@@ -31,7 +31,7 @@ def claims(said: Said, page: int = 1, **more: Any) -> ClaimedFields:
     return ClaimedFields(reasoning="As scripted.", fields=tuple(fields))
 
 
-def judged(**scores: float) -> AccuracyJudgement:
+def judgement_of(**scores: float) -> AccuracyJudgement:
     """A judge's answer; two underscores are a point in a field's name."""
     return AccuracyJudgement(
         field_scores=tuple(
@@ -72,7 +72,7 @@ class Scripted:
         return Answer(question, value, usage=USAGE)
 
 
-def found(words: str, value: str | None = None, quote: str | None = None, page: int = 1) -> FieldValue:
+def found_value(words: str, value: str | None = None, quote: str | None = None, page: int = 1) -> FieldValue:
     """A value that stands on the page."""
     return FieldValue(
         status=FieldStatus.FOUND, value=value or words, raw=words, page=page, quote=quote or words, confidence=0.9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from extraction.scripted import found
+from extraction.scripted import found_value
 
 from evalkit.extraction.clinical_rules import ACCURACY_RULES, CONSISTENCY_RULES, VALIDITY_RULES
 from evalkit.extraction.evaluator import score_accuracy, score_clinical_validity, score_consistency
@@ -52,7 +52,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("name", "value", "wrong"), VALUES)
 def test_clinical_validity(name: str, value: str, wrong: str | None) -> None:
-    score, issues = score_clinical_validity({name: found(value)})
+    score, issues = score_clinical_validity({name: found_value(value)})
     assert score == (1.0 if wrong is None else 0.9)
     assert [issue.field for issue in issues] == ([] if wrong is None else [name])
     assert wrong is None or (wrong in issues[0].description and value in issues[0].description)
@@ -63,32 +63,32 @@ def test_every_validity_rule_has_a_row() -> None:
     assert all(any(said in rule.message for said in told) for rule in VALIDITY_RULES)
 
 
-def test_validity_falls_by_a_tenth_for_each_issue_and_not_below_the_floor() -> None:
-    wrong = {f"measurements.{number}": found(str(number)) for number in range(1, 12)}
+def test_validity_falls_by_0_1_per_issue_down_to_the_floor() -> None:
+    wrong = {f"measurements.{number}": found_value(str(number)) for number in range(1, 12)}
     scores = [score_clinical_validity(dict(list(wrong.items())[:many]))[0] for many in (0, 1, 3, 7, 11)]
     assert scores == pytest.approx([1.0, 0.9, 0.7, 0.3, 0.3])
 
 
-CARCINOMA = {"histology": found("Invasive ductal carcinoma")}
-VARIANT = {"mutations.1": found("BRAF V600E")}
+CARCINOMA = {"histology": found_value("Invasive ductal carcinoma")}
+VARIANT = {"mutations.1": found_value("BRAF V600E")}
 TOGETHER = [
     # fields, absent ones, the conflict
     (CARCINOMA, (), "grade not extracted"),
-    (CARCINOMA | {"grade": found("2")}, (), None),
+    (CARCINOMA | {"grade": found_value("2")}, (), None),
     (CARCINOMA, ("grade",), None),
-    ({"histology": found("Melanoma")}, (), None),
+    ({"histology": found_value("Melanoma")}, (), None),
     (VARIANT, (), "MSI status not extracted"),
-    (VARIANT | {"msiStatus": found("MSS")}, (), None),
+    (VARIANT | {"msiStatus": found_value("MSS")}, (), None),
     (VARIANT, ("msiStatus",), None),
-    ({"ihcMarkers.ER": found("positive, 0%")}, (), "contradicts a receptor"),
-    ({"ihcMarkers.PR": found("negative, 60%")}, (), "contradicts a receptor"),
-    ({"ihcMarkers.PR": found("negative, 0%")}, (), None),
-    ({"ihcMarkers.HER2": found("positive, 1+")}, (), "HER2 score"),
-    ({"ihcMarkers.HER2": found("negative, 3+")}, (), "HER2 score"),
-    ({"ihcMarkers.HER2": found("negative, 1+")}, (), None),
-    ({"ihcMarkers.HER2": found("positive, 90%")}, (), None),
-    (VARIANT | {"mutations.2": found("none detected")}, ("msiStatus",), "none was detected"),
-    ({"mutations.1": found("none detected")}, ("msiStatus",), None),
+    ({"ihcMarkers.ER": found_value("positive, 0%")}, (), "contradicts a receptor"),
+    ({"ihcMarkers.PR": found_value("negative, 60%")}, (), "contradicts a receptor"),
+    ({"ihcMarkers.PR": found_value("negative, 0%")}, (), None),
+    ({"ihcMarkers.HER2": found_value("positive, 1+")}, (), "HER2 score"),
+    ({"ihcMarkers.HER2": found_value("negative, 3+")}, (), "HER2 score"),
+    ({"ihcMarkers.HER2": found_value("negative, 1+")}, (), None),
+    ({"ihcMarkers.HER2": found_value("positive, 90%")}, (), None),
+    (VARIANT | {"mutations.2": found_value("none detected")}, ("msiStatus",), "none was detected"),
+    ({"mutations.1": found_value("none detected")}, ("msiStatus",), None),
 ]
 
 
@@ -107,10 +107,10 @@ def test_every_consistency_rule_has_a_row() -> None:
 
 def test_consistency_does_not_fall_below_its_floor() -> None:
     fields = CARCINOMA | {
-        "ihcMarkers.ER": found("positive, 0%"),
-        "ihcMarkers.HER2": found("negative, 3+"),
-        "mutations.1": found("none detected"),
-        "mutations.2": found("BRAF V600E"),
+        "ihcMarkers.ER": found_value("positive, 0%"),
+        "ihcMarkers.HER2": found_value("negative, 3+"),
+        "mutations.1": found_value("none detected"),
+        "mutations.2": found_value("BRAF V600E"),
     }
     assert score_consistency(fields)[0] == 0.5
 
@@ -138,7 +138,7 @@ PASSAGES = [
 @pytest.mark.parametrize(("rule", "name", "words", "passage", "is_broken"), PASSAGES)
 def test_accuracy_rules(rule: str, name: str, words: str, passage: str, is_broken: bool) -> None:
     row = next(one for one in ACCURACY_RULES if one.name == rule)
-    value = found(words, quote=passage)
+    value = found_value(words, quote=passage)
     assert (row.check_value(name, value) is not None) is is_broken
     score, _ = score_accuracy(PATHOLOGY, {name: value}, ())
     assert score == (row.broken_score if is_broken else 1.0)

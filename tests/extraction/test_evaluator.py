@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from builders import document
-from extraction.scripted import FINE, Said, Scripted, claims, found, judged
+from extraction.scripted import FINE, Said, Scripted, claims, found_value, judgement_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,8 +67,8 @@ def without(*names: str) -> Said:
 # ------------------------------------------------------------------------------------------------- completeness
 
 
-def test_completeness_of_a_pathology_report_without_its_important_fields() -> None:
-    data = {"histology": found("Invasive ductal carcinoma"), "grade": found("2")}
+def test_completeness_without_important_pathology_fields() -> None:
+    data = {"histology": found_value("Invasive ductal carcinoma"), "grade": found_value("2")}
     spoken = {"histology", "grade", "margins", "ihcMarkers"}
     score, breakdown = score_completeness(PATHOLOGY, data, spoken)
     assert score < 0.8
@@ -96,18 +96,18 @@ WEIGHED = [
 
 @pytest.mark.parametrize(("there", "besides", "score"), WEIGHED)
 def test_completeness_is_weighted_by_need(there: tuple[str, ...], besides: tuple[str, ...], score: float) -> None:
-    fields = {name: found("x") for name in there}
+    fields = {name: found_value("x") for name in there}
     assert score_completeness(PATHOLOGY, fields, besides)[0] == pytest.approx(score)
 
 
 def test_an_extra_field_is_outside_the_score() -> None:
-    fields = {"histology": found("x"), "grade": found("2")}
-    assert score_completeness(PATHOLOGY, fields | {"stage": found("pT1")}, ()) == score_completeness(
+    fields = {"histology": found_value("x"), "grade": found_value("2")}
+    assert score_completeness(PATHOLOGY, fields | {"stage": found_value("pT1")}, ()) == score_completeness(
         PATHOLOGY, fields, ()
     )
 
 
-def test_a_field_that_the_document_lacks_is_out_of_the_denominator() -> None:
+def test_absent_field_is_out_of_the_denominator() -> None:
     biopsy = document("Diagnosis: Invasive ductal carcinoma, grade 2.")
     one = attempted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"}, biopsy)
     assert measure_completeness(one) == 1.0
@@ -119,13 +119,13 @@ def test_a_field_that_the_report_says_is_not_told_is_not_missed() -> None:
     assert measure_completeness(one) == 1.0
 
 
-def test_who_says_not_present_of_what_stands_there_is_not_believed() -> None:
+def test_not_present_is_refused_if_the_text_has_the_field() -> None:
     lazy = evaluated({"histology": "Invasive ductal carcinoma", "grade": None})
     assert "grade" in lazy.feedback.missing_fields
     assert lazy.score.completeness < 0.7
 
 
-def test_a_marker_that_the_report_names_and_the_answer_lacks_is_missing() -> None:
+def test_marker_named_in_the_report_but_not_answered_is_missing() -> None:
     lacking = evaluated(without("ihcMarkers.PR"))
     assert lacking.score.completeness < evaluated(WHOLE).score.completeness
     assert any("PR of ihcMarkers" in issue.description for issue in lacking.feedback.issues)
@@ -146,7 +146,7 @@ def test_nothing_claimed_is_not_accurate() -> None:
     assert score_accuracy(PATHOLOGY, {}, ())[0] == 0.0
 
 
-def test_the_text_itself_is_enough_where_nothing_else_is_asked_for() -> None:
+def test_no_fields_is_a_full_score_if_none_is_required() -> None:
     note = document("Chief complaint: cough for three weeks.")
     one = attempted({}, note, "clinical-notes")
     evaluation = asyncio.run(ExtractionEvaluator().evaluate(one))
@@ -155,38 +155,44 @@ def test_the_text_itself_is_enough_where_nothing_else_is_asked_for() -> None:
 
 def test_a_doubt_on_a_recognised_page_is_worth_half() -> None:
     issue = Issue.create("extractor", "EXTRACTION-NOT-ON-PAGE", IssueSeverity.MAJOR, "misread", location="grade")
-    assert score_accuracy(PATHOLOGY, {"histology": found("x")}, [issue])[0] == 0.75
+    assert score_accuracy(PATHOLOGY, {"histology": found_value("x")}, [issue])[0] == 0.75
 
 
 def test_the_judges_word_only_lowers() -> None:
-    fields = {"histology": found("carcinoma", quote="negative for carcinoma"), "grade": found("2")}
-    praised = score_accuracy(PATHOLOGY, fields, (), [judged(histology=1.0, grade=1.0)])
+    fields = {"histology": found_value("carcinoma", quote="negative for carcinoma"), "grade": found_value("2")}
+    praised = score_accuracy(PATHOLOGY, fields, (), [judgement_of(histology=1.0, grade=1.0)])
     assert praised[0] == score_accuracy(PATHOLOGY, fields, ())[0] == 0.5
-    assert score_accuracy(PATHOLOGY, fields, (), [judged(grade=0.2)])[0] == pytest.approx(0.1)
+    assert score_accuracy(PATHOLOGY, fields, (), [judgement_of(grade=0.2)])[0] == pytest.approx(0.1)
 
 
 @settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(["histology", "grade", "margins", "nothing"]), st.floats(allow_nan=True)))
 def test_no_opinion_raises_the_accuracy(scores: dict[str, float]) -> None:
-    fields = {"histology": found("carcinoma"), "grade": found("grade 2"), "margins": found("negative")}
+    fields = {
+        "histology": found_value("carcinoma"),
+        "grade": found_value("grade 2"),
+        "margins": found_value("negative"),
+    }
     assert (
-        0.0 <= score_accuracy(PATHOLOGY, fields, (), [judged(**scores)])[0] <= score_accuracy(PATHOLOGY, fields, ())[0]
+        0.0
+        <= score_accuracy(PATHOLOGY, fields, (), [judgement_of(**scores)])[0]
+        <= score_accuracy(PATHOLOGY, fields, ())[0]
     )
 
 
-def test_a_judge_who_says_inaccurate_is_not_outweighed_by_the_score_beside_it() -> None:
+def test_inaccurate_judgement_caps_its_own_score() -> None:
     torn = AccuracyJudgement.model_validate({"field_scores": [{"field": "grade", "accurate": False, "score": 1.0}]})
-    assert score_accuracy(PATHOLOGY, {"grade": found("2")}, (), [torn])[0] == 0.5
+    assert score_accuracy(PATHOLOGY, {"grade": found_value("2")}, (), [torn])[0] == 0.5
 
 
 def test_an_ensemble_counts_by_its_median() -> None:
-    models = [Scripted(judgements=[judged(grade=score)]) for score in (0.0, 0.5, 1.0)]
+    models = [Scripted(judgements=[judgement_of(grade=score)]) for score in (0.0, 0.5, 1.0)]
     told = evaluated(WHOLE, ensemble=models)
     assert told.score.accuracy == pytest.approx((6 + 0.5) / 7)
 
 
-def test_judges_who_say_nothing_of_a_field_have_nothing_against_it() -> None:
-    models = [Scripted(judgements=[judged(grade=0.0)]), Scripted(), Scripted()]
+def test_silent_judges_do_not_lower_the_score() -> None:
+    models = [Scripted(judgements=[judgement_of(grade=0.0)]), Scripted(), Scripted()]
     assert evaluated(WHOLE, ensemble=models).score.accuracy == 1.0
 
 

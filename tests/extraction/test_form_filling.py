@@ -130,7 +130,7 @@ def test_a_page_put_askew_is_levelled(degrees: float, number: int) -> None:
     assert len(right) >= 0.9 * sum(map(bool, one.truth.values()))
 
 
-def test_a_letter_among_digits_is_read_as_the_digit_on_a_recognised_page_only() -> None:
+def test_letters_in_digits_are_corrected_on_scans_only() -> None:
     one = w2()
     odd = one.truth["wages_tips"].replace("0", "O").replace("1", "l").replace("5", "S").replace("8", "B")
     assert odd != one.truth["wages_tips"]
@@ -164,7 +164,7 @@ def test_a_blank_form_is_blank_at_once() -> None:
     assert made.issues[0].message.startswith("[ERROR:incomplete::]")
 
 
-def test_a_half_filled_form_is_tried_three_times_and_its_fields_are_kept() -> None:
+def test_half_filled_form_takes_three_attempts_and_keeps_fields() -> None:
     (made,) = fill(bundle(emptied(w2(), "Wages, tips, other compensation", "Social security wages")))
     assert (made.stopped_reason, made.iterations, made.met_threshold) == (ATTEMPTS_EXHAUSTED, 3, False)
     assert made.decision == "ESCALATE_TO_SME"
@@ -260,7 +260,7 @@ def test_a_letter_about_a_form_is_no_form() -> None:
     assert (made.template, made.decision) == ("OTHER", "ESCALATE_TO_SME")
 
 
-def test_each_page_is_a_form_of_its_own_and_its_back_belongs_to_it() -> None:
+def test_each_form_page_includes_its_instruction_page() -> None:
     document = pymupdf.open()
     for one in (w2(), form_1099(random.Random(9), "1099-DIV")):
         draw(one, random.Random(4), document.new_page(width=612, height=792), 40)
@@ -414,7 +414,7 @@ def test_a_type_that_no_template_has_uses_the_generic_one() -> None:
     assert made.stopped_reason == BLANK_FORM
 
 
-def test_the_prompt_fences_the_document_and_names_types_and_fields() -> None:
+def test_prompt_fences_document_and_names_types_and_fields() -> None:
     given = bundle(w2())
     from evalkit.extraction.form_filling import split_into_form_parts
 

@@ -51,7 +51,7 @@ def issues(given: FormAttempt, year: int | None = None) -> list[str]:
     return [str(issue) for issue in grade_form(given, year).issues]
 
 
-def test_a_complete_form_passes_with_the_points_of_the_specification() -> None:
+def test_complete_form_passes_with_specified_points() -> None:
     given = grade_form(attempt(confidence=0.9))
     assert given.passed
     assert given.score == pytest.approx(40 + 30 + 18 + 10)
@@ -59,7 +59,7 @@ def test_a_complete_form_passes_with_the_points_of_the_specification() -> None:
     assert (given.document_type, given.confidence, given.feedback, given.issues) == ("W-2", 0.9, "", ())
 
 
-def test_a_missing_required_field_takes_its_share_of_completeness_and_formats() -> None:
+def test_missing_required_field_lowers_completeness_and_format() -> None:
     given = grade_form(attempt(employer_ein=None, confidence=1.0))
     # 5 of 6 required fields; 10 of the 11 fields that have a result
     assert given.score == pytest.approx(40 * 5 / 6 + 30 * 10 / 11 + 20 + 10, abs=0.01)
@@ -206,7 +206,7 @@ def test_social_security_wages_may_be_a_tenth_above_the_wages() -> None:
     assert len(issues(attempt(wages_tips="22190.90"))) == 1
 
 
-def test_tips_and_the_rate_of_2011_and_the_additional_medicare_tax_are_known() -> None:
+def test_tips_2011_rate_and_additional_medicare_tax_are_allowed() -> None:
     assert issues(attempt(box_7="1000.00", ss_tax_withheld="1575.42")) == []
     assert issues(attempt(ss_tax_withheld="1025.22")) == []
     high = {"wages_tips": "300000.00", "ss_wages": "147000.00", "ss_tax_withheld": "9114.00"}
@@ -274,7 +274,7 @@ def test_a_name_that_no_one_has_was_misread(raw: str, is_odd: bool) -> None:
     assert [one.type for one in grade_form(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
-def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_fields() -> None:
+def test_first_feedback_names_types_second_critical_fields() -> None:
     first = grade_form(attempt(confidence=0.1, employer_ein=None)).feedback
     second = grade_form(attempt(confidence=0.1, employer_ein=None, number=2)).feedback
     third = grade_form(attempt(confidence=0.1, employer_ein=None, number=3)).feedback
@@ -285,7 +285,7 @@ def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_f
     assert "Focus" not in third
 
 
-def test_amounts_that_no_field_has_are_told_to_a_person_and_to_the_next_attempt() -> None:
+def test_stray_amounts_are_a_warning_and_in_the_feedback() -> None:
     whole = replace(attempt(), stray_amount_count=2)
     assert [(one.severity, one.type) for one in grade_form(whole).issues] == [("WARNING", "incomplete")]
     failing = replace(attempt(confidence=0.1), stray_amount_count=2)
@@ -302,7 +302,7 @@ def test_the_generic_template_wants_one_field(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("status", "severity"), [("required", "WARNING"), ("optional", "INFO")])
-def test_an_entry_that_cannot_be_told_is_for_a_person_where_it_is_required(status: str, severity: str) -> None:
+def test_ambiguous_entry_is_graver_if_required(status: str, severity: str) -> None:
     name = "employer_ein" if status == "required" else "ss_wages"
     given = attempt()
     unclear = FieldValue(status=FieldStatus.AMBIGUOUS, raw="$-", page=1, confidence=0.9)
@@ -310,7 +310,7 @@ def test_an_entry_that_cannot_be_told_is_for_a_person_where_it_is_required(statu
     assert [(one.severity, one.type) for one in told] == [(severity, "ambiguous")]
 
 
-def test_on_a_recognised_page_what_is_unsure_or_missing_is_for_a_person() -> None:
+def test_uncertain_or_missing_on_scan_is_an_issue() -> None:
     given = replace(attempt(employer_ein=None), is_recognised=True)
     unsure = FieldValue(status=FieldStatus.FOUND, value="1513.42", raw="1,513.42", page=1, confidence=0.6)
     told = grade_form(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
@@ -364,6 +364,6 @@ def test_a_model_never_raises() -> None:
     assert not lower_grade(failing, said(confidence=1.0), 0.8).passed
 
 
-def test_a_models_finding_is_written_as_the_specification_writes_it() -> None:
+def test_model_finding_has_the_specified_format() -> None:
     answer = said(issues=(GraderIssue(severity="warning", type="Odd Name", expected="a", actual="b", text="odd"),))
     assert str(lower_grade(grade_form(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.reliability import long_overheads, overheads
 from builders import document
 from extraction.reports import LETTERS, draw
-from extraction.scripted import FINE, Said, Scripted, claims, judged
+from extraction.scripted import FINE, Said, Scripted, claims, judgement_of
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_extractor import ClinicalExtractor
@@ -72,7 +72,7 @@ def test_it_stops_on_a_plateau() -> None:
     assert (result.iterations, result.stopped_reason) == (2, "Improvement (0.0%) below minimum (5.0%)")
 
 
-def test_the_feedback_and_its_priority_reach_the_next_prompt_and_no_truth_does() -> None:
+def test_retry_prompt_has_feedback_and_priority_but_no_truth() -> None:
     model = Scripted(PARTIAL, FULL)
     run(model)
     first, second = model.prompts("extractor")
@@ -96,7 +96,7 @@ def test_the_best_attempt_is_returned_and_not_the_last() -> None:
     assert result.history[1].improvement < 0
 
 
-def test_a_value_that_is_not_on_the_page_is_no_value_and_never_accepted() -> None:
+def test_value_not_on_the_page_is_never_accepted() -> None:
     result = run(Scripted(ALTERED), quality_threshold=0.5)
     assert result.met_threshold
     assert result.decision == "ESCALATE_TO_SME"
@@ -107,13 +107,13 @@ def test_a_value_that_is_not_on_the_page_is_no_value_and_never_accepted() -> Non
     assert issues["grade"].difference is not None
 
 
-def test_one_wrong_value_among_many_is_not_accepted_though_the_score_is_high() -> None:
-    result = run(Scripted(FULL, judgements=[judged(ihcMarkers__ER=0.5)]), quality_threshold=0.9)
+def test_single_wrong_value_escalates_despite_a_high_score() -> None:
+    result = run(Scripted(FULL, judgements=[judgement_of(ihcMarkers__ER=0.5)]), quality_threshold=0.9)
     assert result.met_threshold
     assert result.decision == "ESCALATE_TO_SME"
 
 
-def test_a_field_that_the_document_lacks_is_not_present_after_one_look() -> None:
+def test_absent_field_is_not_present_after_one_iteration() -> None:
     biopsy = document("Diagnosis: Invasive ductal carcinoma, grade 2.")
     result = run(Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2", "margins": None}), biopsy)
     assert result.iterations == 1
@@ -130,7 +130,7 @@ def test_a_report_without_any_required_field_is_never_accepted() -> None:
     assert "EXTRACTION-NONE" in {issue.code for issue in kept(result).issues}
 
 
-def test_a_value_that_its_extractor_was_not_sure_of_goes_to_a_person() -> None:
+def test_uncertain_extractor_value_escalates() -> None:
     answers = claims(FULL)
     grade = next(one for one in answers.fields if one.field == "grade")
     doubted = [one.model_copy(update={"confidence": 0.8}) if one is grade else one for one in answers.fields]
@@ -140,7 +140,7 @@ def test_a_value_that_its_extractor_was_not_sure_of_goes_to_a_person() -> None:
     assert (issue.code, issue.location, issue.page) == ("EXTRACTION-UNSURE", "grade", 1)
 
 
-def test_what_the_report_speaks_of_and_nobody_found_is_not_called_absent() -> None:
+def test_mentioned_but_unread_field_is_ambiguous() -> None:
     fields = kept(run(Scripted(PARTIAL))).fields
     assert fields["grade"].status is FieldStatus.AMBIGUOUS
     assert fields["stage"].status is FieldStatus.NOT_PRESENT
@@ -156,7 +156,7 @@ def test_a_judge_that_fails_leaves_no_score_and_a_person_decides() -> None:
     assert "EVALUATOR-AGENT-FAILED" in {issue.code for issue in extraction.issues}
 
 
-def test_a_judge_that_fails_later_does_not_take_the_earlier_score_away() -> None:
+def test_failing_judge_keeps_the_earlier_score() -> None:
     result = run(Scripted(PARTIAL, FULL, judgements=[FINE, None]))
     assert result.best is not None
     assert result.best.iteration == 1
@@ -206,7 +206,7 @@ def test_progress_is_told_after_each_attempt() -> None:
     assert told[1][1] == 1.0
 
 
-def test_the_log_line_is_the_specifications_and_holds_no_word_of_the_document(
+def test_log_line_has_specified_keys_and_no_document_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.INFO, "evalkit"):
@@ -313,7 +313,7 @@ def test_the_embedded_model_uses_the_feedback(kind: str) -> None:
 
 
 def test_two_models_may_have_the_two_roles() -> None:
-    extracts, judges = Scripted(FULL), Scripted(judgements=[judged(grade=0.0)])
+    extracts, judges = Scripted(FULL), Scripted(judgements=[judgement_of(grade=0.0)])
     loop = ReliabilityLoop(extractor=ClinicalExtractor(extracts), evaluator=ExtractionEvaluator(judges))
     asyncio.run(loop.execute(REPORT, [1], PATHOLOGY))
     assert {role for role, _ in extracts.asked} == {"extractor"}
@@ -326,7 +326,7 @@ def test_three_attempts_cost_little_beyond_the_calls() -> None:
     assert statistics.median(took) < 20, "milliseconds of CPU"
 
 
-def test_three_attempts_at_twelve_pages_cost_little_beyond_the_calls() -> None:
+def test_three_attempts_at_twelve_pages_cost_under_20_ms() -> None:
     took = asyncio.run(long_overheads(2))
     assert len(took) == 8
     assert statistics.median(took) < 20, "milliseconds of CPU"

@@ -1,5 +1,5 @@
 """The patient's folder, as in ``batch``."""
 
-from pipeline.conftest import made
+from pipeline.conftest import patient_folder
 
-__all__ = ["made"]
+__all__ = ["patient_folder"]

@@ -15,8 +15,8 @@ import pymupdf
 from benchmarks.tax_forms import draw, form_w2
 from pipeline.patient import DOC, OTHER
 from places import open_folder, open_index
-from statements.spoilt import put, spoilt
-from statements.test_template import TEXT
+from statements.spoilt import publish_template_case, spoil_template
+from statements.test_statement_template import TEXT
 from tables import Table
 
 from evalkit.classification.traps import load_traps
@@ -207,10 +207,10 @@ def prepare(made: Path, folder: Path) -> None:
     draw(form_w2(random.Random(1)), random.Random(4), form.new_page(width=612, height=792))
     form.save(folder / "w2.pdf")
     extract([folder / "w2.pdf"], output=folder / "output", tax_year=2099)  # of which the form is none
-    bank = spoilt(folder, "bank")
+    bank = spoil_template(folder, "bank")
     review_template(bank.case.template, "bank.toml", folder / "bank.pdf", output=folder / "output")
     index = open_index(folder / "output")
-    put(open_folder(folder / "output"), index, bank)  # as if no builder had found a better one
+    publish_template_case(open_folder(folder / "output"), index, bank)  # as if no builder had found a better one
     index.close()
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from fuzz.loading import fuzz
 
 
-def test_damaged_files_are_refused_by_name_or_read(made: Path, tmp_path: Path) -> None:
-    table = fuzz(made, tmp_path, each=12, seed=0)
+def test_damaged_files_are_refused_by_name_or_read(patient_folder: Path, tmp_path: Path) -> None:
+    table = fuzz(patient_folder, tmp_path, each=12, seed=0)
     assert table.faults == []
     print(f"\n{table}")
 
 
-def test_a_run_over_a_damaged_folder_mends_or_names_it(made: Path, tmp_path: Path) -> None:
+def test_a_run_over_a_damaged_folder_mends_or_names_it(patient_folder: Path, tmp_path: Path) -> None:
     from fuzz.reading import resumed_over_damage
 
-    table = resumed_over_damage(made, tmp_path, each=6, seed=0)
+    table = resumed_over_damage(patient_folder, tmp_path, each=6, seed=0)
     assert table.faults == []
     print(f"\n{table}")

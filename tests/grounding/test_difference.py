@@ -79,7 +79,7 @@ def test_what_says_something_else_is_altered_and_named(quote: str, named: str) -
         ("ER: negative, 95%", "ER: positive, 95%"),
     ],
 )
-def test_the_place_of_an_altered_quote_is_what_it_was_made_from_and_no_word_more(quote: str, place: str) -> None:
+def test_altered_quote_is_located_at_its_exact_source(quote: str, place: str) -> None:
     found = located(quote)
     assert PAGE[found.start : found.end] == place
 
@@ -106,7 +106,7 @@ def test_the_place_of_an_altered_quote_is_what_it_was_made_from_and_no_word_more
     ],
     ids=["hyphen in the quote's place", "hyphen before it", "negation left out", "ligature"],
 )
-def test_the_place_is_right_where_words_are_divided_and_holds_the_negation_that_is_named(text, quote, place) -> None:
+def test_location_handles_hyphenation_and_includes_negation(text, quote, place) -> None:
     found = located(quote, text=text)
     assert found.verdict == "ALTERED"
     assert text[found.start : found.end] == (place or "The ﬁrst biopsy of the left breast was benign")
@@ -138,7 +138,7 @@ def test_noise_is_no_difference(quote: str) -> None:
         ("The mass measures 42 mm in the left breast", "VERBATIM"),
     ],
 )
-def test_a_digit_that_an_engine_may_have_misread_goes_to_a_person(quote: str, verdict: str) -> None:
+def test_digit_easily_misread_by_ocr_is_not_altered_on_scans(quote: str, verdict: str) -> None:
     assert located(quote, status=PageStatus.OCR).verdict == verdict
 
 
@@ -179,7 +179,7 @@ def test_a_cut_that_loses_the_negation_is_altered(text: str, quote: str) -> None
     assert "negation: the quote leaves out" in (place.difference_text or "")
 
 
-def test_a_quote_that_also_stands_where_nothing_denies_it_is_genuine() -> None:
+def test_quote_with_an_unnegated_occurrence_is_genuine() -> None:
     text = "No evidence of recurrence was seen in May. In June there was evidence of recurrence in the scar"
     assert located("evidence of recurrence", text=text).is_found
 
@@ -197,7 +197,7 @@ def test_words_that_stand_everywhere_prove_nothing(quote: str) -> None:
     assert located(quote, text="it is one of the best and it is here").verdict == "UNCERTAIN"
 
 
-def test_a_passage_that_begins_within_a_number_or_word_is_compared_whole() -> None:
+def test_passage_starting_inside_a_number_is_widened() -> None:
     found = compare_passage("5 mg", "3", ".5 mg", "", is_recognised=False, is_word=lambda word, often: False)
     assert [(one.kind, one.quote_text, one.page_text) for one in found.differences] == [
         (DifferenceKind.NUMBER, "5", "3.5")

@@ -17,7 +17,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from patience import SECONDS, eventually_beside
+from patience import SECONDS, eventually_async
 from servers import gemini as service
 from servers.gemini import RIGHT, THOUGHT_TOKENS, Answer, Fault, GeminiServer, finished, http_error, scripted
 
@@ -358,7 +358,7 @@ def test_a_cancelled_call_hangs_up() -> None:
         calling.cancel()
         with pytest.raises(asyncio.CancelledError):
             await calling
-        assert await eventually_beside(lambda: server.left == server.calls)
+        assert await eventually_async(lambda: server.left == server.calls)
         await gemini.close()
 
     with GeminiServer(answer) as server:
@@ -380,14 +380,14 @@ def test_one_object_serves_one_loop_after_the_other(is_closed: bool) -> None:
         asyncio.run(gemini.close())
 
 
-def test_a_closed_one_gives_its_connections_back_and_opens_new_ones() -> None:
+def test_closing_releases_connections_and_allows_new_ones() -> None:
     async def run() -> None:
         for _ in range(2):
             for _ in range(3):
                 await gemini.send(Request(PROMPT, SCHEMA, 20))
             assert server.connections == 1
             await gemini.close()
-            assert await eventually_beside(lambda: server.connections == 0)
+            assert await eventually_async(lambda: server.connections == 0)
 
     with GeminiServer(lambda call: RIGHT) as server:
         gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
@@ -398,7 +398,7 @@ def test_many_calls_wait_at_once() -> None:
     async def run() -> bool:
         gemini = GeminiProvider("m", base_url=server.url, api_key=KEY)
         calls = [asyncio.create_task(gemini.send(Request(PROMPT, SCHEMA, 2 * SECONDS))) for _ in range(64)]
-        are_there = await eventually_beside(lambda: len(server.calls) == 64)
+        are_there = await eventually_async(lambda: len(server.calls) == 64)
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)

@@ -6,7 +6,7 @@ import os
 import re
 
 import pytest
-from builders import Json, doc2_6, doc2_6_answer, document, edited, page, read
+from builders import Json, copy_with, doc2_6, doc2_6_answer, document, page, parse_answer
 
 from evalkit.classification.autofix import AutoFixEngine
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -34,7 +34,7 @@ def asked(value: Json | None = None, bundle: DocumentBundle | None = None) -> li
     return [
         question.prompt()
         for verifier in verifiers
-        for question in verifier.questions(read(value or doc2_6_answer()), bundle or doc2_6())
+        for question in verifier.questions(parse_answer(value or doc2_6_answer()), bundle or doc2_6())
     ]
 
 
@@ -65,7 +65,7 @@ def test_an_unknown_variable_is_an_error_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["V9_Nobody", "", "../pyproject"])
-def test_a_prompt_that_is_not_there_is_an_error_that_names_those_that_are(name: str) -> None:
+def test_missing_prompt_error_lists_the_existing_ones(name: str) -> None:
     with pytest.raises(UsageError, match="V3_Trap_Detector"):
         fill_prompt_template(name)
 
@@ -83,7 +83,7 @@ def test_every_prompt_has_a_version_that_follows_its_text() -> None:
 # ----------------------------------------------------------------------------------------- the shared document
 
 
-def test_the_document_comes_first_and_is_the_same_to_the_byte_for_all() -> None:
+def test_document_is_an_identical_prefix_of_all_prompts() -> None:
     prompts = [*asked(), ClassifierQuestion(doc2_6()).prompt()]
     assert len(prompts) == 4
     assert all(prompt.startswith(fence_document(doc2_6())) for prompt in prompts)
@@ -106,7 +106,7 @@ def test_the_verifiers_share_everything_but_their_instructions() -> None:
     ],
 )
 def test_the_question_after_a_repair_is_the_question_before_it(changes: Json) -> None:
-    broken = read(edited(doc2_6_answer(), changes))
+    broken = parse_answer(copy_with(doc2_6_answer(), changes))
     found = [
         *V1SchemaValidator().validate(broken, doc2_6()),
         *V2ConsistencyChecker().validate(broken, doc2_6()),
@@ -130,7 +130,7 @@ def test_the_question_after_a_repair_is_the_question_before_it(changes: Json) ->
     ],
 )
 def test_what_no_repair_may_change_is_another_question(changes: Json) -> None:
-    for before, after in zip(asked(), asked(edited(doc2_6_answer(), changes)), strict=True):
+    for before, after in zip(asked(), asked(copy_with(doc2_6_answer(), changes)), strict=True):
         assert before != after
 
 

@@ -209,7 +209,7 @@ def test_anthropic_is_held_to_the_schema_and_to_a_longest_answer(served):
     assert served.calls[0].body["max_tokens"] == 16_384
 
 
-def test_servers_of_ones_own_keep_to_schemas_whatever_the_model_is_called(served):
+def test_own_servers_get_the_schema_for_any_model_name(served):
     ask(at(served, "openai:Qwen/Qwen3-32B"))
     assert wanted_schema(served.calls[0])["required"] == SCHEMA["required"]
 
@@ -222,7 +222,7 @@ def test_schema_stands_in_the_request_where_none_is_kept_to(served, name):
 
 
 @pytest.mark.parametrize("name", ["openai:o3", "openai:gpt-5", "anthropic:claude-opus-5-5"])
-def test_models_without_a_temperature_get_none_and_nobody_is_warned(served, name):
+def test_models_without_temperature_get_none_and_no_warning(served, name):
     with warnings.catch_warnings(record=True) as warned:
         assert ask(at(served, name)).text == ANSWERED
     assert "temperature" not in served.calls[0].body
@@ -251,7 +251,7 @@ def test_key_is_in_a_header_only(served, name):
     assert KEY not in json.dumps(call.body)
 
 
-def test_openai_itself_is_told_to_keep_nothing_and_others_are_not(served, monkeypatch):
+def test_only_openai_is_asked_not_to_store_requests(served, monkeypatch):
     ask(at(served, "openai:gpt-4o"))
     assert "store" not in served.calls[0].body
     monkeypatch.setattr("evalkit.llm.providers._is_openai", lambda _: True)

@@ -6,16 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from once import once
-from pipeline.patient import worked_on
+from once import make_once
+from pipeline.patient import create_patient_output
 
 
 @pytest.fixture(scope="session")
-def made(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return once(tmp_path_factory, "patient", lambda folder: worked_on(samples, folder))
+def patient_folder(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_once(tmp_path_factory, "patient", lambda folder: create_patient_output(samples, folder))
 
 
 @pytest.fixture
-def output(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "output")
+def output(patient_folder: Path, tmp_path: Path) -> Path:
+    shutil.copytree(patient_folder, tmp_path / "output")
     return tmp_path / "output"

@@ -22,7 +22,7 @@ OTHER = "tumor_board"
 NOW = "2026-02-02T00:00:00+00:00"
 
 
-def worked_on(samples: Path, folder: Path) -> Path:
+def create_patient_output(samples: Path, folder: Path) -> Path:
     """``folder/output``: two documents run, reviewed, doubted, adjudicated, drawn, seeded, drafted, put off, billed."""
     records, output = folder / "records", folder / "output"
     records.mkdir()
@@ -58,11 +58,11 @@ def _review(output: Path) -> None:
     desk = ReviewSession(open_folder(output), "dr_first", "tab")
     case = desk.open_case(DOC)
     draft = case.draft.set_notes(words)
-    desk.request_second_opinion(DOC, seen(case, draft), "what is Zebulon's?")
+    desk.request_second_opinion(DOC, mark_all_seen(case, draft), "what is Zebulon's?")
     desk.close()
     second = ReviewSession(open_folder(output), "dr_second", "tab")
     case = second.open_case(f"{DOC}.second")
-    second.submit(f"{DOC}.second", seen(case, case.draft.set_notes(words)), undeterminable=words)
+    second.submit(f"{DOC}.second", mark_all_seen(case, case.draft.set_notes(words)), undeterminable=words)
     second.close()
     third = ReviewSession(open_folder(output), "dr_third", "tab")
     case = third.open_case(f"{DOC}.adjudication")
@@ -74,7 +74,7 @@ def _review(output: Path) -> None:
     decided.close()
 
 
-def seen(case, draft):
+def mark_all_seen(case, draft):
     for page in case.viewing_requirements.page_numbers:
         draft = draft.mark_page_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from click.testing import Result
-from demo.outputs import contents, without_clocks
 from patience import SECONDS
-from pipeline.patient import DOC, FILE, NOW, OTHER, seen
+from pipeline.patient import DOC, FILE, NOW, OTHER, mark_all_seen
 from places import in_bucket, open_folder, open_index
-from statements.spoilt import put, spoilt
+from samples.demo_runs import read_output_files, without_clocks
+from statements.spoilt import publish_template_case, spoil_template
 from tables import trying
 from typer.testing import CliRunner
 
@@ -105,8 +105,8 @@ def remembering(output: Path, words: set[bytes]) -> dict[str, bytes]:
 NAMES = {b"Quagmire", b"Zebulon", DOC.encode(), FILE.encode()}
 
 
-def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> None:
-    words = own_words(output, made.parent / "control") | NAMES
+def test_no_byte_of_the_document_or_its_name_stays(output: Path, patient_folder: Path) -> None:
+    words = own_words(output, patient_folder.parent / "control") | NAMES
     assert len(words) > 15
     shutil.copy(output / "evalkit.sqlite", output / MOVED_SQLITE_FILE)  # as after a move to PostgreSQL
     assert {"evalkit.sqlite", MOVED_SQLITE_FILE} <= remembering(output, words).keys()
@@ -146,9 +146,9 @@ def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> 
 
 
 def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
-    before = contents(output)
+    before = read_output_files(output)
     purge(open_folder(output), [DOC], purged_at=LATER)
-    after = contents(output)
+    after = read_output_files(output)
     shared = {"production.json", "draws/0002.json"}
     gone = before.keys() - after.keys()
     assert all(DOC in name for name in gone)
@@ -189,19 +189,19 @@ def test_records_are_chained(output: Path) -> None:
 
 
 def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
-    before = contents(output)
+    before = read_output_files(output)
     would = list_removable_files(open_folder(output), [DOC])
-    assert contents(output) == before
+    assert read_output_files(output) == before
     (done,) = purge(open_folder(output), [DOC], purged_at=LATER)
     assert would == {DOC: list(done.removed_files)}
 
 
 @pytest.mark.parametrize("doc_id", ["nobody", "../reviews", "", f"{DOC}.second", "quest"])
 def test_what_is_not_there_is_told_before_anything_goes(output: Path, doc_id: str) -> None:
-    before = contents(output)
+    before = read_output_files(output)
     with pytest.raises(NotFound):
         purge(open_folder(output), [DOC, doc_id], purged_at=LATER)
-    assert contents(output) == before
+    assert read_output_files(output) == before
 
 
 def test_another_document_whose_name_begins_alike_stays(output: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: s
 # ------------------------------------------------------------------------------------------------ people at work
 
 
-def test_who_has_the_case_open_is_named_and_can_bring_nothing_back(output: Path) -> None:
+def test_purge_names_open_case_and_its_session_saves_nothing(output: Path) -> None:
     case_id = "requisition"
     desk = ReviewSession(open_folder(output), "dr_lee", "tab")
     case = desk.open_case(case_id)
@@ -283,22 +283,22 @@ def killed_at(number: int, output: Path) -> bool:
 
 
 @pytest.mark.stress
-def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) -> None:
-    words = own_words(made, made.parent / "control") | NAMES
+def test_killed_at_any_step_the_next_purge_finishes(patient_folder: Path, tmp_path: Path) -> None:
+    words = own_words(patient_folder, patient_folder.parent / "control") | NAMES
     whole = tmp_path / "whole"
-    shutil.copytree(made, whole)
+    shutil.copytree(patient_folder, whole)
     purge(open_folder(whole), [DOC], purged_at=LATER)
     with trying("a purge, killed") as tried:
         for number in range(200):
             output = tmp_path / f"killed{number}"
-            shutil.copytree(made, output)
+            shutil.copytree(patient_folder, output)
             if not killed_at(number, output):
                 break
             tried.times += 1
             # Nobody has to know what it was that was killed: once its intent is written, any purge finishes it.
             begun = (output / "purging.json").exists()
             purge(open_folder(output), [] if begun else [DOC], purged_at=LATER)
-            assert contents(output) == contents(whole), number
+            assert read_output_files(output) == read_output_files(whole), number
             assert remembering(output, words) == {}, number
             shutil.rmtree(output)
         assert tried.times > 10
@@ -318,9 +318,7 @@ def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monk
     assert packets == [[]]
 
 
-def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_killed_too(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_case_added_after_a_killed_purge_is_purged_too(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(before: str, named: Sequence[str]) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(f"evalkit.pipeline.purge.{before}", interrupted)
@@ -333,7 +331,7 @@ def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_k
     killed("_execute_purge", [OTHER])
     desk = ReviewSession(open_folder(output), "dr_first", "tab")
     case = desk.open_case(OTHER)
-    desk.request_second_opinion(OTHER, seen(case, case.draft), "is it unpurgeable?")
+    desk.request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
     desk.close()
     killed("DocumentRegistries.count_entries", [])
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
@@ -341,13 +339,13 @@ def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_k
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
 
 
-def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(output: Path) -> None:
+def test_drafts_of_withdrawn_second_opinions_are_purged(output: Path) -> None:
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again")
     helper.close()
     first = ReviewSession(open_folder(output), "dr_first", "tab")
     case = first.open_case(OTHER)
-    first.request_second_opinion(OTHER, seen(case, case.draft), "is it?")
+    first.request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it?")
     second = ReviewSession(open_folder(output), "dr_second", "tab 2")
     case = second.open_case(f"{OTHER}.second")
     second.save_draft(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
@@ -362,19 +360,19 @@ def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(outp
 
 
 @pytest.mark.parametrize("is_withdrawn", [True, False])
-def test_drafts_go_with_the_statement_that_a_template_was_tried_on(tmp_path: Path, is_withdrawn: bool) -> None:
+def test_template_drafts_are_purged_with_their_statement(tmp_path: Path, is_withdrawn: bool) -> None:
     """The case bears the template's name: who purges the statement later would not find them."""
-    output, one = tmp_path / "output", spoilt(tmp_path, "first_patient", template_id="bank")
+    output, one = tmp_path / "output", spoil_template(tmp_path, "first_patient", template_id="bank")
     files, index = open_folder(output), open_index(output)
-    put(files, index, one)
+    publish_template_case(files, index, one)
     index.drafts.save_draft(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
     assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab")
     if is_withdrawn:
         assert withdraw_packet(files, index, one.case_id)
     else:
-        other = spoilt(tmp_path, "second_patient", seed=4, template_id="bank")
+        other = spoil_template(tmp_path, "second_patient", seed=4, template_id="bank")
         assert other.case_id == one.case_id
-        put(files, index, other)
+        publish_template_case(files, index, other)
     assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab") is None
     index.close()
 
@@ -384,7 +382,7 @@ def interrupted(*_: object) -> None:
 
 
 @pytest.mark.parametrize("killed", ["DocumentRegistries.remove_documents", "_add_remaining_traces"])
-def test_several_that_were_purged_are_out_of_the_lists_though_it_was_killed_before(
+def test_interrupted_purge_is_completed_in_labels_and_draws(
     output: Path, killed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = open_folder(output)
@@ -413,10 +411,10 @@ def test_several_that_were_purged_are_out_of_the_lists_though_it_was_killed_befo
     assert [one.probability for one in read_purge_records(files)[-2].draws if one.draw == number] == [0.5, 1.0]
 
 
-def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
+def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, patient_folder: Path) -> None:
     assert killed_at(8, output)
     assert (output / "purging.json").exists()
-    run = evalkit.run([made.parent / "records" / FILE], output=output, even_purged=True)
+    run = evalkit.run([patient_folder.parent / "records" / FILE], output=output, even_purged=True)
     assert run.documents == ()
     assert "purged" in run.problems[0]
 
@@ -424,8 +422,8 @@ def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made:
 # ------------------------------------------------------------------------------------------------- afterwards
 
 
-def test_a_later_run_says_that_it_was_purged_and_takes_it_in_only_when_told(output: Path, made: Path) -> None:
-    pdf = made.parent / "records" / FILE
+def test_purged_document_is_reimported_only_on_request(output: Path, patient_folder: Path) -> None:
+    pdf = patient_folder.parent / "records" / FILE
     purge(open_folder(output), [DOC], purged_at=LATER)
     copy = output.parent / "another name.pdf"
     shutil.copy(pdf, copy)
@@ -440,18 +438,18 @@ def test_a_later_run_says_that_it_was_purged_and_takes_it_in_only_when_told(outp
     assert find_restored_documents(open_folder(output)) == ["another_name"]  # the test's purge lies in the future
 
 
-def test_a_restored_backup_is_purged_again(output: Path, made: Path, tmp_path: Path) -> None:
+def test_a_restored_backup_is_purged_again(output: Path, patient_folder: Path, tmp_path: Path) -> None:
     purge(open_folder(output), [DOC], purged_at=LATER)
     restored = tmp_path / "restored"
-    shutil.copytree(made, restored)
+    shutil.copytree(patient_folder, restored)
     shutil.copytree(output / "purged", restored / "purged")
     assert find_restored_documents(open_folder(restored)) == [DOC]
     purge(open_folder(restored), find_restored_documents(open_folder(restored)), purged_at=LATER)
-    assert remembering(restored, own_words(made, made.parent / "control") | NAMES) == {}
+    assert remembering(restored, own_words(patient_folder, patient_folder.parent / "control") | NAMES) == {}
     assert find_restored_documents(open_folder(restored)) == []
 
 
-def test_what_a_restored_backup_has_of_a_document_that_could_not_be_read_is_purged_again(tmp_path: Path) -> None:
+def test_restored_unreadable_document_is_purged_again(tmp_path: Path) -> None:
     files = open_folder(tmp_path / "output")
     failed = {"code": "READER-DAMAGED", "message": "Zebulon.pdf is damaged", "remedy": "Print it."}
     result = {"schema_version": 1, "doc_id": "Zebulon", "sha256": "ab" * 32, "error": failed}
@@ -465,16 +463,16 @@ def test_what_a_restored_backup_has_of_a_document_that_could_not_be_read_is_purg
     assert find_restored_documents(files) == []
 
 
-def test_who_reviewed_a_restored_document_does_not_keep_it_from_being_purged_again(output: Path, made: Path) -> None:
+def test_review_of_restored_document_does_not_prevent_purge(output: Path, patient_folder: Path) -> None:
     purge(open_folder(output), [OTHER], purged_at="2027-01-01T00:00:00+00:00")
-    shutil.copytree(made, output, dirs_exist_ok=True)
+    shutil.copytree(patient_folder, output, dirs_exist_ok=True)
     helper = SMEReviewHelper(output, "dr_first", clock=lambda: "2027-02-02T00:00:00+00:00")
     helper.reopen(OTHER, "to look again")
     helper.close()
     assert find_restored_documents(open_folder(output)) == [OTHER]
 
 
-def test_what_an_expert_said_after_a_document_was_let_in_again_is_not_purged_with_an_old_record(output: Path) -> None:
+def test_review_after_reimport_survives_an_old_purge_record(output: Path) -> None:
     purge(open_folder(output), [DOC], purged_at="2026-02-02T00:00:00+00:00")
     sha256 = read_purge_records(open_folder(output))[0].sha256
     files = open_folder(output)
@@ -498,9 +496,7 @@ def aged(output: Path, doc_id: str, at: datetime) -> None:
     reindex(open_folder(output))
 
 
-def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
     assert find_expired_documents(open_folder(output), expired_before=now - timedelta(days=1)) == ExpiredDocuments(
         (), ()
@@ -555,7 +551,7 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     assert "none are set there" in str(say("--expired").exception)
 
 
-def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: Path) -> None:
+def test_expired_document_reopened_before_its_purge_stays(output: Path) -> None:
     before = datetime.now(UTC) + timedelta(days=1)
     old = find_expired_documents(open_folder(output), expired_before=before).finished
     assert old == ("quest_cbc", OTHER)
@@ -573,9 +569,7 @@ def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: 
     ] == [OTHER]
 
 
-def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = datetime.now(UTC) + timedelta(days=1)
     has_turn, is_asked_for = threading.Event(), threading.Event()
 
@@ -603,14 +597,12 @@ def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
     assert not (output / "purging.json").exists()
 
 
-def test_an_opinion_that_was_asked_for_after_the_folder_was_read_goes_too(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
         monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", hold_write_lock)
         desk = ReviewSession(open_folder(output), "dr_first", "tab")
         case = desk.open_case(OTHER)
-        desk.request_second_opinion(OTHER, seen(case, case.draft), "is it unpurgeable?")
+        desk.request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
         desk.close()
         return hold_write_lock(files)
 
@@ -624,7 +616,7 @@ def test_an_opinion_that_was_asked_for_after_the_folder_was_read_goes_too(
     assert {one.case for one in read_purge_records(open_folder(output))[0].chains} == {""}
 
 
-def test_what_names_no_document_is_not_about_one_that_is_called_none(output: Path) -> None:
+def test_purging_a_document_named_none_keeps_other_packets(output: Path) -> None:
     files = open_folder(output)
     for folder in ("results", "document_bundles"):
         files.write_json(
@@ -678,18 +670,18 @@ def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Pa
     shutil.copytree(output, backup, dirs_exist_ok=True, ignore=shutil.ignore_patterns("evalkit.sqlite*"))
     index.close()
     reindex(open_folder(backup))
-    assert contents(backup) == contents(output)
+    assert read_output_files(backup) == read_output_files(output)
     restored = open_index(backup)
     assert restored.drafts.find_newest_draft(OTHER, "dr_lee", "tab").draft == '{"notes": "kept"}'
     assert {row["case_id"]: row["review_status"] for row in restored.list_cases()}["requisition"] == "completed"
     restored.close()
 
 
-def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: Path) -> None:
+def test_template_review_of_purged_statement_is_removed(tmp_path: Path) -> None:
     """A template's case bears the template's name; the template itself, which has a bank's words only, stays."""
-    output, one = tmp_path / "output", spoilt(tmp_path, "secret_name")
+    output, one = tmp_path / "output", spoil_template(tmp_path, "secret_name")
     files, index = open_folder(output), open_index(output)
-    put(files, index, one)
+    publish_template_case(files, index, one)
     files.write_json(
         template_review_file_name(one.case.template_id, 1),
         {"schema_version": 1, "statement_sha256": one.bundle.sha256, "template": ""},
@@ -754,16 +746,16 @@ def put_into(bucket: str, made: Path, s3: S3Server) -> None:
 
 
 def test_no_object_of_the_document_stays_in_a_bucket(
-    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+    patient_folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
 ) -> None:
     bucket = in_bucket("s3", request, monkeypatch)
     postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
-    put_into(bucket, made, s3)
+    put_into(bucket, patient_folder, s3)
     stray, name = STRAY, bucket.removeprefix("s3://hospital/")
     others = SMEReviewHelper(bucket, "dr_nine")
     others.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
     others.close()
-    words = own_words(made, made.parent / "control") | NAMES
+    words = own_words(patient_folder, patient_folder.parent / "control") | NAMES
     sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
     assert sought.search(rows_of(postgresql, bucket))
     assert [one.file for one in verify_integrity(open_folder(bucket)).faults] == [STRAY]
@@ -823,16 +815,16 @@ def purged_until(step: int, bucket: str) -> int:
 
 @pytest.mark.stress
 def test_killed_at_any_step_in_a_bucket_the_next_purge_finishes(
-    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+    patient_folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
 ) -> None:
     postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
-    words = own_words(made, made.parent / "control") | NAMES
+    words = own_words(patient_folder, patient_folder.parent / "control") | NAMES
     sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
     unfinished = 0
 
     def filled() -> str:
         place = in_bucket("s3", request, monkeypatch)
-        put_into(place, made, s3)
+        put_into(place, patient_folder, s3)
         return place
 
     bucket = filled()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from places import open_folder, open_index
-from review.conftest import Build, Desk
+from review.conftest import Build, Workspace
 
 from evalkit.errors import StoreError
 from evalkit.pipeline import reindex as rebuilding
@@ -30,11 +30,11 @@ CASES = [f"case_{number}" for number in range(5)]
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Five cases, one of which is decided, and two results; several processes read the cases."""
     monkeypatch.setattr(rebuilding, "_CHUNK_SIZE", 2)
     monkeypatch.setattr(rebuilding, "_MIN_PARALLEL_CHUNKS", 2)
-    desk = Desk(tmp_path / "output")
+    desk = Workspace(tmp_path / "output")
     for doc_id in CASES:
         desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=doc_id)
     for doc_id in CASES[-2:]:
@@ -45,7 +45,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return desk
 
 
-def test_several_processes_read_what_one_does(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = desk.truth(CASES[0])
     desk.files.remove_file(f"ground_truth/gt_{CASES[0]}.json")
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
@@ -57,7 +57,7 @@ def test_several_processes_read_what_one_does(desk: Desk, monkeypatch: pytest.Mo
     assert (desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()) == read
 
 
-def test_what_vouches_for_the_newest_review_is_made_again_and_never_taken_back(desk: Desk) -> None:
+def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace) -> None:
     noted = desk.index.review_heads.list_heads()
     assert [(one.case_id, one.revision) for one in noted] == [(CASES[0], 1)]
     desk.index.review_heads.save_head(ReviewHead(CASES[0], 0, "of the review before"))
@@ -72,7 +72,7 @@ def test_what_vouches_for_the_newest_review_is_made_again_and_never_taken_back(d
 @pytest.mark.parametrize(
     "name", [packet_file_name(CASES[3]), f"reviews/{CASES[0]}/0001.json", result_file_name(CASES[4])]
 )
-def test_a_torn_file_is_named_and_no_row_is_lost(desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torn_file_is_named_and_no_row_is_lost(desk: Workspace, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     before = desk.index.list_cases()
     path = desk.root / name
@@ -83,7 +83,7 @@ def test_a_torn_file_is_named_and_no_row_is_lost(desk: Desk, name: str, monkeypa
     assert desk.index.list_cases() == before
 
 
-def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_reads_has_ended_when_others_may_write_again(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database that fails in the middle leaves no process behind that still makes files from old reviews."""
 
     def full(_: OutputIndex, documents: Iterable[Any], cases: Iterable[Any], closings: Iterable[Any]) -> None:
@@ -98,7 +98,7 @@ def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch
     assert refused.value.code == "STORE-INDEX"
 
 
-def test_drafts_are_saved_while_the_folder_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drafts_are_saved_while_the_folder_is_read(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may take longer than SQLite lets another writer wait."""
     monkeypatch.setattr(rebuilding, "_MIN_PARALLEL_CHUNKS", 9)  # in this process
     written = []
@@ -122,7 +122,7 @@ def test_drafts_are_saved_while_the_folder_is_read(desk: Desk, monkeypatch: pyte
     assert desk.index.drafts.find_newest_draft(CASES[1], "dr_lee", "tab").draft == f"{len(written) - 1}"
 
 
-def test_an_index_that_failed_is_rebuilt_by_the_same_process(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_failed_is_rebuilt_by_the_same_process(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     def torn(*_: Any) -> Any:
         raise StoreError("torn", code="STORE-TORN", remedy="none")
 
@@ -139,9 +139,7 @@ def ended(*_: Any) -> list[Any]:
     os._exit(1)
 
 
-def test_a_process_that_is_ended_from_outside_is_told_and_no_row_is_lost(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_rebuild_is_reported_and_loses_no_row(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.index.list_cases()
     monkeypatch.setattr(rebuilding, "_reproject_cases", ended)
     with pytest.raises(StoreError, match="the index is as it was") as refused:

@@ -173,7 +173,7 @@ def _page(number: int, texts: Sequence[str]) -> Page:
     )
 
 
-class Desk:
+class Workspace:
     """An output folder and the people who work on it."""
 
     def __init__(self, root: Path) -> None:
@@ -213,8 +213,8 @@ def build() -> type[Build]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path / "output")
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "output")
 
 
 class Clock:
@@ -237,12 +237,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def tab(desk: Desk, clock: Clock) -> Iterator[Callable[..., Tab]]:
+def open_tab(workspace: Workspace, clock: Clock) -> Iterator[Callable[..., Tab]]:
     """Opens browser tabs on the output folder: ``tab("dr_lee")``, ``tab("dr_lee", "second tab")``."""
     opened: list[Tab] = []
 
     def made(reviewer: str = "dr_lee", session: str | None = None) -> Tab:
-        opened.append(Tab(desk.files, reviewer, session or f"tab of {reviewer}", clock=clock))
+        opened.append(Tab(workspace.files, reviewer, session or f"tab of {reviewer}", clock=clock))
         return opened[-1]
 
     yield made

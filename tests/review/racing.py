@@ -17,7 +17,7 @@ _REVISIONS = 100
 """Of one case, as a folder that holds thousands of reviews is another test."""
 
 
-def together(*calls: Callable[[], Any]) -> list[Any]:
+def run_together(*calls: Callable[[], Any]) -> list[Any]:
     """What each call gave or raised, all begun at one moment in threads of their own."""
     barrier = threading.Barrier(len(calls))
     outcomes: list[Any] = [None] * len(calls)
@@ -42,7 +42,7 @@ def race_for_reviews(root: Path, review: Review, turns: int) -> None:
     for turn in range(turns):
         case, base = divmod(turn, _REVISIONS)
         call = partial(append_review, open_folder(root), f"case_{case}", review, base_revision=base)
-        outcomes = together(call, call)
+        outcomes = run_together(call, call)
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
 
 
@@ -64,7 +64,7 @@ def race_for_claims(root: Path, turns: int) -> None:
     for turn in range(0, turns, 10):
         index.claims.acquire_claim(CaseClaim(f"case_{turn}", "dr_old", "tab", "2025", NOW), now="2025")
     barrier = threading.Barrier(2)
-    lee, kim = together(*(partial(claims_won, root, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")))
+    lee, kim = run_together(*(partial(claims_won, root, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")))
     assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
     holders = index.claims.list_live_claims(NOW)
     assert [holders[f"case_{turn}"].reviewer for turn in range(turns)] == ["dr_lee" if won else "dr_kim" for won in lee]

@@ -34,7 +34,7 @@ def answer(build: Any) -> Any:
     )
 
 
-def escalated(desk: Any, build: Any, doc_id: str = "doc2_6") -> None:
+def escalate_document(desk: Any, build: Any, doc_id: str = "doc2_6") -> None:
     """A document that waits because of its reading."""
     issue = build.issue("reader-0001", "MAJOR", code="READER-PICTURE", page=2)
     issue = issue.model_copy(update={"issue_id": "READER-0001"})
@@ -44,13 +44,13 @@ def escalated(desk: Any, build: Any, doc_id: str = "doc2_6") -> None:
     desk.publish(answer(build), [issue], bundle=build.bundle(PAGES), doc_id=doc_id)
 
 
-def decided(desk: Any, build: Any, doc_id: str = "doc2_6", reviewer: str = "dr_first", **said: Any) -> None:
+def decide_document(desk: Any, build: Any, doc_id: str = "doc2_6", reviewer: str = "dr_first", **said: Any) -> None:
     """Such a document that somebody has decided: validated, unless said."""
-    escalated(desk, build, doc_id)
+    escalate_document(desk, build, doc_id)
     desk.helper(reviewer).save_review(doc_id, **(said or {"agrees": True}))
 
 
-def drawn(desk: Any, seed: str = "one") -> Seeded:
+def draw_seeded_case(desk: Any, seed: str = "one") -> Seeded:
     """A seeded case of the decided document."""
     (seeded,) = draw_attention_checks(open_folder(desk.root), 1, seed=seed, drawn_at=NOW).cases
     return seeded

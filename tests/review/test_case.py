@@ -124,14 +124,14 @@ def test_why_a_draft_cannot_be_submitted_is_said_before_it_is(
 # --- what flags and notes become ------------------------------------------------------------------------------------
 
 
-def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, desk: Any, tab: Any) -> None:
+def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, workspace: Any, open_tab: Any) -> None:
     answer = build.answer(
         [build.segment(1, 1, 2, "Other"), build.segment(2, 3, 4, "Clinical Note")],
         {"Other": 0.5, "Clinical Note": 0.5},
         "Clinical Note",
     )
-    desk.publish(answer, bundle=build.bundle([["a"]] * 4))
-    lee = tab("dr_lee")
+    workspace.publish(answer, bundle=build.bundle([["a"]] * 4))
+    lee = open_tab("dr_lee")
     draft = lee.open_case("doc2_6").draft.mark_page_seen(1).mark_page_seen(3)
     draft = (
         draft.toggle_segment_flag(1, "other_patient")
@@ -149,17 +149,19 @@ def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, desk: An
         {**second, "note": "born 1950"},
     )
     assert review.shown.agent is True
-    assert desk.files.read_json("reviews/doc2_6/0001.json")["segment_flags"] == list(review.segment_flags)
+    assert workspace.files.read_json("reviews/doc2_6/0001.json")["segment_flags"] == list(review.segment_flags)
 
 
 @pytest.mark.parametrize("is_broken", [True, False])
 @pytest.mark.parametrize("says", ["undeterminable", "type", "segments"])
-def test_flags_never_stand_in_the_way_of_a_review(build: Any, desk: Any, tab: Any, says: str, is_broken: bool) -> None:
+def test_flags_never_stand_in_the_way_of_a_review(
+    build: Any, workspace: Any, open_tab: Any, says: str, is_broken: bool
+) -> None:
     answer = build.answer(
         [build.segment(1, 1, 3 if is_broken else 2, "Other"), build.segment(2, 3, 4, "Other")], {"Other": 1.0}, "Other"
     )
-    desk.publish(answer, [build.issue()], build.bundle([["a"]] * 4))
-    lee = tab("dr_lee")
+    workspace.publish(answer, [build.issue()], build.bundle([["a"]] * 4))
+    lee = open_tab("dr_lee")
     draft = lee.open_case("doc2_6").draft
     if says == "segments":
         draft = (
@@ -178,7 +180,7 @@ def test_flags_never_stand_in_the_way_of_a_review(build: Any, desk: Any, tab: An
     )
 
 
-def test_words_about_an_issue_go_into_its_verdict_or_else_into_the_notes(case: ReviewCase) -> None:
+def test_issue_notes_go_to_its_verdict_or_to_the_notes(case: ReviewCase) -> None:
     draft = case.draft.set_segment_type(0, OTHER).set_issue_verdict("V4-0001", "dismissed")
     draft = draft.set_issue_note("V4-0001", "it is there")
     draft = draft.set_issue_note("V3-0001", "a real report").set_notes("see page 2")
@@ -219,27 +221,27 @@ def test_words_about_an_issue_go_into_its_verdict_or_else_into_the_notes(case: R
         (None, "segment_flags.0"),
     ],
 )
-def test_a_bad_flag_is_refused_and_nothing_is_written(build: Any, desk: Any, row: Any, message: str) -> None:
-    desk.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
+def test_a_bad_flag_is_refused_and_nothing_is_written(build: Any, workspace: Any, row: Any, message: str) -> None:
+    workspace.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
     with pytest.raises(ReviewRefused, match=message):
-        desk.helper().save_review("doc2_6", agrees=True, segment_flags=[row])
-    assert not (desk.root / "reviews").exists()
+        workspace.helper().save_review("doc2_6", agrees=True, segment_flags=[row])
+    assert not (workspace.root / "reviews").exists()
 
 
-def test_a_flag_from_python_is_completed_with_its_pages(build: Any, desk: Any) -> None:
-    desk.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
+def test_a_flag_from_python_is_completed_with_its_pages(build: Any, workspace: Any) -> None:
+    workspace.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
     row = {"segment_index": 2, "flag": "duplicate", "note": "of page 1"}
-    review = desk.helper().save_review(
+    review = workspace.helper().save_review(
         "doc2_6", corrected_segments=[(2, 2, "Other"), (1, 1, "Clinical Note")], segment_flags=[row]
     )
     assert review.segment_flags == ({**row, "start_page": 2, "end_page": 2},)
 
 
-def test_where_nothing_is_left_a_flag_names_its_pages(build: Any, desk: Any) -> None:
-    desk.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
+def test_where_nothing_is_left_a_flag_names_its_pages(build: Any, workspace: Any) -> None:
+    workspace.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
     row = {"segment_index": 3, "start_page": 2, "end_page": 2, "flag": "duplicate"}
     for bad in ({"segment_index": 1, "flag": "duplicate"}, {**row, "end_page": 3}, {**row, "start_page": 0}):
         with pytest.raises(ReviewRefused, match="no such segment"):
-            desk.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[bad])
-    review = desk.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[row])
+            workspace.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[bad])
+    review = workspace.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[row])
     assert review.segment_flags == (row,)

@@ -43,9 +43,7 @@ def test_the_first_draft_is_what_the_agent_says(build: Any) -> None:
 @pytest.mark.parametrize(
     "ranges", [[(1, 2)], [(1, 3), (3, 4)], [(1, 1), (3, 4)], [(2, 4)], [(1, 5)], [(3, 1), (2, 4)], [(1, 0), (1, 4)], []]
 )
-def test_ranges_that_do_not_cover_the_pages_start_as_one_document_of_no_type(
-    build: Any, ranges: list[tuple[int, int]]
-) -> None:
+def test_incomplete_ranges_become_one_untyped_segment(build: Any, ranges: list[tuple[int, int]]) -> None:
     segments = [build.segment(at, a, b, "Other") for at, (a, b) in enumerate(ranges, 1)]
     packet = build.packet(build.result(build.answer(segments, {"Other": 1.0}, "Other")), build.bundle([["a"]] * 4))
     assert shape(Draft.from_packet(packet)) == [(1, 4, None)]
@@ -186,7 +184,7 @@ def test_a_flag_is_put_up_and_taken_down() -> None:
         THREE.toggle_segment_flag(0, "interesting")  # type: ignore[arg-type]
 
 
-def test_words_about_a_segment_or_an_issue_are_replaced_and_taken_back() -> None:
+def test_notes_on_segments_and_issues_can_be_replaced() -> None:
     draft = THREE.set_segment_note(1, "page 5 is cut").set_issue_note("V4-0001", "it is there")
     draft = draft.set_segment_note(1, "page 5 is cut off").set_issue_note("V3-0001", "a real report")
     assert draft.segment_notes == {4: "page 5 is cut off"}
@@ -252,7 +250,7 @@ def owners_after(owners: list[int], move: str, position: int, page: int) -> list
 
 
 @given(st.data())
-def test_whatever_is_moved_flags_and_notes_name_the_segments_that_they_were_put_on(data: st.DataObject) -> None:
+def test_flags_and_notes_follow_their_segments(data: st.DataObject) -> None:
     total = data.draw(st.integers(1, 10))
     draft, owners = drawn((1, total, None)), [0] * total
     noted: dict[int, str] = {}
@@ -313,7 +311,7 @@ def test_the_files_type_follows_from_the_pages() -> None:
     assert drawn((1, 2, OTHER)).set_segment_type(0, None).dominant_type is None
 
 
-def test_of_equally_many_pages_a_report_goes_before_other_then_the_first() -> None:
+def test_page_tie_prefers_a_report_and_then_the_first() -> None:
     assert drawn((1, 2, None), (3, 4, PATHOLOGY)).set_segment_type(0, OTHER).dominant_type is PATHOLOGY
     assert drawn((1, 2, None), (3, 4, PATHOLOGY)).set_segment_type(0, RADIOLOGY).dominant_type is RADIOLOGY
 
@@ -394,7 +392,7 @@ def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
     )
 
 
-def test_on_a_new_packet_remarks_stay_where_the_segments_do_and_no_word_is_lost(build: Any) -> None:
+def test_rebase_keeps_notes_on_matching_segments(build: Any) -> None:
     bundle = build.bundle([["a"]] * 8)
     other = Draft.from_packet(build.packet(build.result(build.single("Pathology Report", 8)), bundle))
     draft = NOTED.set_notes("in all").set_issue_note("V4-0001", "it is there")

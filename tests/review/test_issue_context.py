@@ -28,7 +28,7 @@ def texts(paragraphs: Any) -> list[tuple[int, str]]:
     return [(one.page, one.text) for one in paragraphs]
 
 
-def test_two_before_and_three_after_over_page_breaks_without_headers(build: Any) -> None:
+def test_context_spans_page_breaks_and_skips_headers(build: Any) -> None:
     context = context_of(build, build.issue(segment_index=1, document_type="Genomic Report", page=2, quote=QUOTE))
     assert texts(context.paragraphs_before) == [(1, "alpha three"), (2, "beta one")]
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
@@ -114,13 +114,13 @@ def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:
     assert context.note == "The quote could not be looked for, as the page is not readable; page 2 has no text to show."
 
 
-def test_an_issue_without_a_quote_shows_the_agents_evidence_and_says_so(build: Any) -> None:
+def test_issue_without_quote_shows_the_agents_evidence(build: Any) -> None:
     context = context_of(build, build.issue(document_type="Genomic Report"))
     assert texts(context.paragraphs_matched) == [(2, QUOTE)]
     assert context.note == "The issue itself quotes nothing; the agent's evidence stands on page 2."
 
 
-def test_an_issue_with_nothing_quoted_shows_the_start_of_its_page(build: Any) -> None:
+def test_issue_without_any_quote_shows_start_of_its_page(build: Any) -> None:
     answer = build.single("Genomic Report", pages=3)
     context = context_of(build, build.issue(page=2), answer=answer)
     assert texts(context.paragraphs_after)[0] == (2, "beta one")
@@ -128,7 +128,7 @@ def test_an_issue_with_nothing_quoted_shows_the_start_of_its_page(build: Any) ->
     assert context.verdict is None
 
 
-def test_the_segment_is_told_by_its_page_where_two_bear_one_index(build: Any) -> None:
+def test_page_decides_between_segments_of_equal_index(build: Any) -> None:
     answer = build.answer(
         [build.segment(1, 1, 1, "Other"), build.segment(1, 2, 3, "Genomic Report")], {"Other": 1.0}, "Other"
     )
@@ -138,14 +138,14 @@ def test_the_segment_is_told_by_its_page_where_two_bear_one_index(build: Any) ->
     assert context_of(build, build.issue(), answer=answer).segment is None
 
 
-def test_a_named_segment_stays_the_named_one_where_the_page_lies_outside_it(build: Any) -> None:
+def test_named_segment_wins_over_the_issues_page(build: Any) -> None:
     answer = build.answer(
         [build.segment(1, 1, 1, "Other"), build.segment(2, 2, 3, "Genomic Report")], {"Other": 1.0}, "Other"
     )
     assert context_of(build, build.issue(segment_index=2, page=1), answer=answer).segment.segment_index == 2
 
 
-def test_evidence_of_another_page_does_not_stand_for_the_issues_page(build: Any) -> None:
+def test_evidence_of_another_page_is_not_shown(build: Any) -> None:
     context = context_of(build, build.issue(document_type="Genomic Report", page=1))
     assert context.paragraphs_matched == ()
     assert context.note == "Nothing is quoted; shown is the start of page 1."
@@ -159,14 +159,16 @@ def test_a_case_without_a_classification_still_has_text(build: Any) -> None:
     assert texts(context.paragraphs_after)[0] == (1, "alpha one")
 
 
-def test_an_unknown_issue_is_named(build: Any, desk: Any) -> None:
-    packet = desk.publish(build.single("Other"))
+def test_an_unknown_issue_is_named(build: Any, workspace: Any) -> None:
+    packet = workspace.publish(build.single("Other"))
     with pytest.raises(NotFound, match="V9-0009"):
-        desk.helper().get_issue_context(packet, "V9-0009")
+        workspace.helper().get_issue_context(packet, "V9-0009")
 
 
-def test_the_helper_reads_the_bundle_itself(build: Any, desk: Any) -> None:
-    packet = desk.publish(build.single("Genomic Report", 3), [build.issue(page=2, quote=QUOTE)], build.bundle(PAGES))
-    helper = desk.helper()
+def test_the_helper_reads_the_bundle_itself(build: Any, workspace: Any) -> None:
+    packet = workspace.publish(
+        build.single("Genomic Report", 3), [build.issue(page=2, quote=QUOTE)], build.bundle(PAGES)
+    )
+    helper = workspace.helper()
     assert helper.get_issue_context(packet, "V3-0001").page_found == 2
     assert helper.get_issue_context(helper.load_packet("doc2_6"), "V3-0001").page_found == 2

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from places import open_folder
-from review.racing import together
+from review.racing import run_together
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
@@ -46,10 +46,12 @@ WHY = "is page 2 a report of its own?"
 
 
 @pytest.fixture
-def base(build: Any, desk: Any) -> SMEPacket:
+def base(build: Any, workspace: Any) -> SMEPacket:
     """Two pages, called Other."""
     bundle = build.bundle([["Quest Diagnostics", "CBC: WBC 6.1"], ["Reference ranges"]])
-    return desk.publish(build.single("Other", pages=2), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")], bundle)
+    return workspace.publish(
+        build.single("Other", pages=2), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")], bundle
+    )
 
 
 def answered(case: ReviewCase, kind: DocumentType | None) -> Draft:
@@ -99,18 +101,18 @@ def tree(root: Path) -> dict[str, bytes]:
 # --- asking ---------------------------------------------------------------------------------------------------------
 
 
-def test_asking_submits_ones_own_answer_and_makes_the_case_for_a_colleague(
-    base: Any, desk: Any, tab: Any, clock: Any
+def test_request_submits_own_answer_and_creates_second_case(
+    base: Any, workspace: Any, open_tab: Any, clock: Any
 ) -> None:
-    lee = tab("dr_lee")
+    lee = open_tab("dr_lee")
     draft = answered(lee.open_case(BASE), GENOMIC).set_notes("two headings")
     lee.save_draft(BASE, draft)
     clock.wait(minutes=3)
     done = lee.request_second_opinion(BASE, draft, f"  {WHY}\n")
     assert (done.revision, done.review.outcome, done.review.second_opinion) == (1, "corrected", WHY)
-    assert done.review == read_review(desk.files, BASE, 1)
-    assert cases(desk) == {BASE: "completed", SECOND: "pending"}
-    found = read_packet(desk.files, SECOND)
+    assert done.review == read_review(workspace.files, BASE, 1)
+    assert cases(workspace) == {BASE: "completed", SECOND: "pending"}
+    found = read_packet(workspace.files, SECOND)
     assert found == base.model_copy(
         update={
             "case_id": SECOND,
@@ -120,24 +122,24 @@ def test_asking_submits_ones_own_answer_and_makes_the_case_for_a_colleague(
             "created_at": "2025-02-01T10:43:00+00:00",
         }
     )
-    assert desk.truth() is None
-    assert barred(desk) == {SECOND: "dr_lee"}
+    assert workspace.truth() is None
+    assert barred(workspace) == {SECOND: "dr_lee"}
     assert lee.open_case(BASE).draft_saved_at is None  # the draft went into the review
-    assert [row["case_id"] for row in list_pending_cases(desk.index)] == [SECOND]
+    assert [row["case_id"] for row in list_pending_cases(workspace.index)] == [SECOND]
 
 
-def test_an_unchanged_draft_validates_and_asks(base: Any, tab: Any) -> None:
-    lee = tab("dr_lee")
+def test_an_unchanged_draft_validates_and_asks(base: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
     case = lee.open_case(BASE)
     with pytest.raises(ReviewRefused, match="not yet seen"):
         lee.request_second_opinion(BASE, case.draft, WHY)
     assert lee.request_second_opinion(BASE, answered(case, None), WHY).review.outcome == "validated"
 
 
-def test_where_nobody_can_validate_words_are_a_correction(build: Any, desk: Any, tab: Any) -> None:
+def test_where_nobody_can_validate_words_are_a_correction(build: Any, workspace: Any, open_tab: Any) -> None:
     broken = build.answer([build.segment(1, 1, 1, "Other")], {"Other": 1.0}, "Other")
-    desk.publish(broken, [build.issue()], build.bundle([["one"], ["two"]]))  # page 2 belongs to nothing
-    lee = tab("dr_lee")
+    workspace.publish(broken, [build.issue()], build.bundle([["one"], ["two"]]))  # page 2 belongs to nothing
+    lee = open_tab("dr_lee")
     case = lee.open_case(BASE)
     assert case.explain_permanent_validation_block()
     with pytest.raises(ReviewRefused, match="can only be corrected"):
@@ -146,37 +148,37 @@ def test_where_nobody_can_validate_words_are_a_correction(build: Any, desk: Any,
 
 
 @pytest.mark.parametrize("reason", ["", "  \n"])
-def test_asking_needs_a_reason(base: Any, desk: Any, tab: Any, reason: str) -> None:
-    lee = tab("dr_lee")
+def test_asking_needs_a_reason(base: Any, workspace: Any, open_tab: Any, reason: str) -> None:
+    lee = open_tab("dr_lee")
     case = lee.open_case(BASE)
     with pytest.raises(ReviewRefused, match="needs a reason"):
         lee.request_second_opinion(BASE, answered(case, GENOMIC), reason)
-    assert (find_newest_revision(desk.files, BASE), cases(desk)) == (0, {BASE: "in_review"})
+    assert (find_newest_revision(workspace.files, BASE), cases(workspace)) == (0, {BASE: "in_review"})
 
 
-def test_only_base_cases_can_be_asked_about(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"))
-    kim = tab("dr_kim")
+def test_only_base_cases_can_be_asked_about(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"))
+    kim = open_tab("dr_kim")
     case = kim.open_case(SECOND)
     with pytest.raises(ReviewRefused, match="itself a further opinion"):
         kim.request_second_opinion(SECOND, answered(case, OTHER), WHY)
-    assert cases(desk) == {BASE: "completed", SECOND: "in_review"}
+    assert cases(workspace) == {BASE: "completed", SECOND: "in_review"}
 
 
-def test_nobody_asks_twice(base: Any, desk: Any, tab: Any) -> None:
-    lee = tab("dr_lee")
+def test_nobody_asks_twice(base: Any, workspace: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
     ask(lee)
     with pytest.raises(ReviewRefused, match="is closed"):
         ask(lee)
     with pytest.raises(ReviewRefused, match="is awaited"):
-        ask(tab("dr_kim"))
+        ask(open_tab("dr_kim"))
     with pytest.raises(ReviewRefused, match="asked for and is awaited"):
-        desk.helper("dr_kim").save_review(BASE, corrected_dominant_type="Other")
-    assert find_newest_revision(desk.files, BASE) == 1
+        workspace.helper("dr_kim").save_review(BASE, corrected_dominant_type="Other")
+    assert find_newest_revision(workspace.files, BASE) == 1
 
 
-def test_what_is_open_elsewhere_or_reviewed_since_is_not_asked_about(base: Any, desk: Any, tab: Any) -> None:
-    lee, kim = tab("dr_lee"), tab("dr_kim")
+def test_case_open_elsewhere_or_reviewed_cannot_be_requested(base: Any, workspace: Any, open_tab: Any) -> None:
+    lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     draft = answered(lee.open_case(BASE), GENOMIC)
     kim.open_case(BASE, take_over=True)
     with pytest.raises(ReviewRefused, match="open by dr_kim"):
@@ -184,71 +186,71 @@ def test_what_is_open_elsewhere_or_reviewed_since_is_not_asked_about(base: Any, 
     answer(kim, BASE, NOTE)
     with pytest.raises(ReviewConflict):
         lee.request_second_opinion(BASE, draft, WHY)
-    assert cases(desk) == {BASE: "completed"}
-    assert desk.truth()["reviewer"] == "dr_kim"
+    assert cases(workspace) == {BASE: "completed"}
+    assert workspace.truth()["reviewer"] == "dr_kim"
 
 
 # --- who answers ----------------------------------------------------------------------------------------------------
 
 
-def test_who_has_answered_is_refused_everywhere(base: Any, desk: Any, tab: Any) -> None:
-    lee, kim = tab("dr_lee"), tab("dr_kim")
+def test_who_has_answered_is_refused_everywhere(base: Any, workspace: Any, open_tab: Any) -> None:
+    lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     ask(lee)
     for call in (
         partial(lee.open_case, SECOND),
         partial(lee.open_case, SECOND, take_over=True),
-        partial(desk.helper("dr_lee").save_review, SECOND, agrees=True),
-        partial(desk.helper("dr_lee").save_review, SECOND, agrees=True, base_revision=0),
+        partial(workspace.helper("dr_lee").save_review, SECOND, agrees=True),
+        partial(workspace.helper("dr_lee").save_review, SECOND, agrees=True, base_revision=0),
     ):
         with pytest.raises(ReviewRefused, match="you have answered case 'doc2_6' already") as refused:
             call()
         assert refused.value.remedy == "Leave it to a colleague, and take the next case."
-    assert cases(desk)[SECOND] == "pending"
-    assert desk.index.claims.list_live_claims("2025-02-01T10:40:00+00:00") == {}
+    assert cases(workspace)[SECOND] == "pending"
+    assert workspace.index.claims.list_live_claims("2025-02-01T10:40:00+00:00") == {}
     answer(kim, SECOND, NOTE)
     with pytest.raises(ReviewRefused, match="answered"):
-        desk.helper("dr_lee").reopen(SECOND, "I am right")
+        workspace.helper("dr_lee").reopen(SECOND, "I am right")
     for name in ("dr_lee", "dr_kim"):
         with pytest.raises(ReviewRefused, match="needs another expert"):
-            tab(name, "another tab").open_case(ADJUDICATION)
+            open_tab(name, "another tab").open_case(ADJUDICATION)
         with pytest.raises(ReviewRefused, match="needs another expert"):
-            desk.helper(name).save_review(ADJUDICATION, agrees=True)
-    assert barred(desk) == {SECOND: "dr_lee", ADJUDICATION: "dr_lee,dr_kim"}
-    assert tab("dr_may").open_case(ADJUDICATION).opinions
+            workspace.helper(name).save_review(ADJUDICATION, agrees=True)
+    assert barred(workspace) == {SECOND: "dr_lee", ADJUDICATION: "dr_lee,dr_kim"}
+    assert open_tab("dr_may").open_case(ADJUDICATION).opinions
 
 
-def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"))
-    kim = tab("dr_kim")
+def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"))
+    kim = open_tab("dr_kim")
     case = kim.open_case(SECOND)
     assert (case.second_opinion_reason, case.opinions, case.reviews) == (WHY, (), ())
-    assert case.packet.decision_rule == read_packet(desk.files, BASE).decision_rule
+    assert case.packet.decision_rule == read_packet(workspace.files, BASE).decision_rule
     assert case.is_blind
-    assert desk.helper("dr_kim").reviews(BASE) == []
+    assert workspace.helper("dr_kim").reviews(BASE) == []
     with pytest.raises(ReviewRefused, match="until then nobody reads it"):
         kim.open_case(BASE)
     (row,) = [one for one in kim.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)
-    assert [one.reviewer for one in tab("dr_lee").open_case(BASE).reviews] == ["dr_lee"]
+    assert [one.reviewer for one in open_tab("dr_lee").open_case(BASE).reviews] == ["dr_lee"]
     answer(kim, SECOND, GENOMIC)
-    assert [one.reviewer for one in tab("dr_may").open_case(BASE).reviews] == ["dr_lee"]
+    assert [one.reviewer for one in open_tab("dr_may").open_case(BASE).reviews] == ["dr_lee"]
 
 
 # --- agreeing and differing -----------------------------------------------------------------------------------------
 
 
-def test_agreement_lets_the_first_answer_stand(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"))
-    kim = tab("dr_kim")
+def test_agreement_lets_the_first_answer_stand(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"))
+    kim = open_tab("dr_kim")
     case = kim.open_case(SECOND)
-    assert desk.truth() is None
+    assert workspace.truth() is None
     kim.submit(SECOND, answered(case, GENOMIC).set_notes("clearly"))
-    assert cases(desk) == {BASE: "completed", SECOND: "completed"}
-    truth = desk.truth()
+    assert cases(workspace) == {BASE: "completed", SECOND: "completed"}
+    truth = workspace.truth()
     assert (truth["reviewer"], truth["revision"], truth["supersedes"]) == ("dr_lee", 1, None)
     assert truth["corrected_dominant_type"] == "Genomic Report"
     assert truth["packet_sha256"] == compute_packet_digest(base)
-    assert desk.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
+    assert workspace.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
 
 
 def undeterminable(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
@@ -277,28 +279,30 @@ def two(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
         (undeterminable, True),
     ],
 )
-def test_what_counts_as_another_answer(base: Any, desk: Any, tab: Any, says: Callable[..., Any], differs: bool) -> None:
-    ask(tab("dr_lee"))
-    kim = tab("dr_kim")
+def test_what_counts_as_another_answer(
+    base: Any, workspace: Any, open_tab: Any, says: Callable[..., Any], differs: bool
+) -> None:
+    ask(open_tab("dr_lee"))
+    kim = open_tab("dr_kim")
     says(answered(kim.open_case(SECOND), None), kim, SECOND)
-    assert (ADJUDICATION in cases(desk)) is differs
-    assert (desk.truth() is None) is differs
+    assert (ADJUDICATION in cases(workspace)) is differs
+    assert (workspace.truth() is None) is differs
 
 
-def test_whoever_has_answered_once_is_no_second_expert(base: Any, desk: Any, tab: Any) -> None:
-    kim = tab("dr_kim")
+def test_whoever_has_answered_once_is_no_second_expert(base: Any, workspace: Any, open_tab: Any) -> None:
+    kim = open_tab("dr_kim")
     answer(kim, BASE, GENOMIC)
     kim.undo_last_submission()
-    ask(tab("dr_lee"))
+    ask(open_tab("dr_lee"))
     with pytest.raises(ReviewRefused, match="needs another expert"):
         kim.open_case(SECOND)
     assert kim.choose_next_case() is None
 
 
-def test_a_decision_between_two_answers_needs_a_look_at_the_pages(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    may = tab("dr_may")
+def test_adjudication_requires_viewing_the_pages(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    may = open_tab("dr_may")
     case = may.open_case(ADJUDICATION)
     taken = case.draft.set_segment_type(0, NOTE)
     with pytest.raises(ReviewRefused, match="not yet seen"):
@@ -306,20 +310,20 @@ def test_a_decision_between_two_answers_needs_a_look_at_the_pages(base: Any, des
     assert may.submit(ADJUDICATION, answered(case, NOTE)).review.vouched == ("dominant_type", "segments")
 
 
-def test_who_reopens_and_answers_without_asking_has_answered(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"))
-    desk.helper("dr_lee").reopen(BASE, "it can be read after all")
-    answer(tab("dr_may"), BASE, GENOMIC)
-    assert (desk.truth()["reviewer"], desk.truth()["revision"]) == ("dr_may", 3)
-    assert cases(desk) == {BASE: "completed"}
+def test_who_reopens_and_answers_without_asking_has_answered(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"))
+    workspace.helper("dr_lee").reopen(BASE, "it can be read after all")
+    answer(open_tab("dr_may"), BASE, GENOMIC)
+    assert (workspace.truth()["reviewer"], workspace.truth()["revision"]) == ("dr_may", 3)
+    assert cases(workspace) == {BASE: "completed"}
 
 
-def test_a_third_expert_decides_and_that_is_true(base: Any, desk: Any, tab: Any, clock: Any) -> None:
-    lee, kim, may = tab("dr_lee"), tab("dr_kim"), tab("dr_may")
+def test_a_third_expert_decides_and_that_is_true(base: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
+    lee, kim, may = open_tab("dr_lee"), open_tab("dr_kim"), open_tab("dr_may")
     ask(lee, GENOMIC)
     clock.wait(minutes=1)
     answer(kim, SECOND, NOTE)
-    packet = read_packet(desk.files, ADJUDICATION)
+    packet = read_packet(workspace.files, ADJUDICATION)
     assert packet == base.model_copy(
         update={
             "case_id": ADJUDICATION,
@@ -328,63 +332,63 @@ def test_a_third_expert_decides_and_that_is_true(base: Any, desk: Any, tab: Any,
             "created_at": "2025-02-01T10:41:00+00:00",
         }
     )
-    assert desk.truth() is None
+    assert workspace.truth() is None
     clock.wait(minutes=1)
     case = may.open_case(ADJUDICATION)
     assert (case.second_opinion_reason, case.draft) == ("", Draft.from_packet(packet))
     done = may.submit(ADJUDICATION, answered(case, RADIOLOGY).set_notes("it is an MRI"))
-    truth = desk.truth()
-    assert cases(desk) == {BASE: "completed", SECOND: "completed", ADJUDICATION: "completed"}
+    truth = workspace.truth()
+    assert cases(workspace) == {BASE: "completed", SECOND: "completed", ADJUDICATION: "completed"}
     assert (truth["doc_id"], truth["ground_truth_source"]) == (BASE, "SME_CORRECTED")
     assert (truth["reviewer"], truth["reviewed_at"]) == ("dr_may", "2025-02-01T10:42:00+00:00")
     assert (truth["corrected_dominant_type"], truth["correction_notes"]) == ("Radiology Report", "it is an MRI")
     assert (truth["revision"], truth["supersedes"]) == (2, None)
     assert truth["packet_sha256"] == compute_packet_digest(packet) == done.review.packet_sha256
     assert (truth["review_reason"], truth["inclusion_probability"]) == ("escalated", 1.0)
-    assert desk.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
+    assert workspace.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
 
 
-def test_the_adjudicator_may_say_that_the_agent_was_right(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    may = tab("dr_may")
+def test_the_adjudicator_may_say_that_the_agent_was_right(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    may = open_tab("dr_may")
     may.submit(ADJUDICATION, answered(may.open_case(ADJUDICATION), None), validate=True)
-    truth = desk.truth()
+    truth = workspace.truth()
     assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_may")
     assert truth["ground_truth_classification"]["dominant_type_overall"] == "Other"
 
 
-def test_an_adjudicator_who_cannot_tell_leaves_no_ground_truth(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    may = tab("dr_may")
+def test_an_adjudicator_who_cannot_tell_leaves_no_ground_truth(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    may = open_tab("dr_may")
     may.submit(ADJUDICATION, may.open_case(ADJUDICATION).draft, undeterminable="illegible")
-    assert desk.truth() is None
-    desk.helper("dr_may").reopen(ADJUDICATION, "it can be read after all")
-    answer(tab("dr_may", "later"), ADJUDICATION, NOTE)
-    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (4, None)
+    assert workspace.truth() is None
+    workspace.helper("dr_may").reopen(ADJUDICATION, "it can be read after all")
+    answer(open_tab("dr_may", "later"), ADJUDICATION, NOTE)
+    assert (workspace.truth()["revision"], workspace.truth()["supersedes"]) == (4, None)
 
 
-def test_the_weight_of_an_audit_stays_that_of_its_drawing(build: Any, desk: Any, tab: Any) -> None:
+def test_the_weight_of_an_audit_stays_that_of_its_drawing(build: Any, workspace: Any, open_tab: Any) -> None:
     result = build.result(build.single("Other"))
-    write_silver_ground_truth(desk.files, result, accepted_at="2025-01-01")
-    desk.publish(build.single("Other"), review_reason="audit", inclusion_probability=0.2)
-    ask(tab("dr_lee"), GENOMIC)
-    assert desk.truth() is None  # not even silver: it is in doubt
-    assert write_silver_ground_truth(desk.files, result, accepted_at="2026-01-01") is False
-    assert withdraw_silver_ground_truth(desk.files, BASE) is False
-    answer(tab("dr_kim"), SECOND, NOTE)
-    answer(tab("dr_may"), ADJUDICATION, NOTE)
-    truth = desk.truth()
+    write_silver_ground_truth(workspace.files, result, accepted_at="2025-01-01")
+    workspace.publish(build.single("Other"), review_reason="audit", inclusion_probability=0.2)
+    ask(open_tab("dr_lee"), GENOMIC)
+    assert workspace.truth() is None  # not even silver: it is in doubt
+    assert write_silver_ground_truth(workspace.files, result, accepted_at="2026-01-01") is False
+    assert withdraw_silver_ground_truth(workspace.files, BASE) is False
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    answer(open_tab("dr_may"), ADJUDICATION, NOTE)
+    truth = workspace.truth()
     assert (truth["review_reason"], truth["inclusion_probability"], truth["supersedes"]) == ("audit", 0.2, 0)
 
 
-def test_two_opinions_stand_side_by_side_without_a_name_or_an_order(build: Any, desk: Any, tab: Any) -> None:
+def test_adjudication_shows_answers_anonymous_and_unordered(build: Any, workspace: Any, open_tab: Any) -> None:
     placed: Counter[str] = Counter()
     for number in range(24):
         bundle = build.bundle([["one"], ["two"]])
-        packet = desk.publish(build.single("Other", pages=2), [build.issue()], bundle, doc_id=f"doc_{number}")
-        lee, kim, may = (tab(name, str(number)) for name in ("dr_lee", "dr_kim", "dr_may"))
+        packet = workspace.publish(build.single("Other", pages=2), [build.issue()], bundle, doc_id=f"doc_{number}")
+        lee, kim, may = (open_tab(name, str(number)) for name in ("dr_lee", "dr_kim", "dr_may"))
         draft = (
             lee.open_case(packet.case_id)
             .draft.toggle_boundary(2)
@@ -411,21 +415,24 @@ def test_two_opinions_stand_side_by_side_without_a_name_or_an_order(build: Any, 
 # --- undoing --------------------------------------------------------------------------------------------------------
 
 
-def test_reopening_takes_the_question_back_while_nobody_has_begun(base: Any, desk: Any, tab: Any, clock: Any) -> None:
-    lee = tab("dr_lee")
+def test_reopening_withdraws_an_unopened_second_opinion(base: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
+    lee = open_tab("dr_lee")
     ask(lee)
-    desk.helper("dr_lee").reopen(BASE, "I see it now")
-    assert cases(desk) == {BASE: "pending"}
-    assert barred(desk) == {}
+    workspace.helper("dr_lee").reopen(BASE, "I see it now")
+    assert cases(workspace) == {BASE: "pending"}
+    assert barred(workspace) == {}
     with pytest.raises(NotFound):
-        tab("dr_kim").open_case(SECOND)
+        open_tab("dr_kim").open_case(SECOND)
     clock.wait(minutes=5)
     draft = answered(lee.open_case(BASE), NOTE)
     lee.request_second_opinion(BASE, draft, "and now?")
-    found = read_packet(desk.files, SECOND)
+    found = read_packet(workspace.files, SECOND)
     assert (found.created_at, found.decision_reason.endswith("and now?")) == ("2025-02-01T10:45:00+00:00", True)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (3, None)  # the first never gave ground truth
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    assert (workspace.truth()["revision"], workspace.truth()["supersedes"]) == (
+        3,
+        None,
+    )  # the first never gave ground truth
 
 
 def begun_by_a_claim(kim: ReviewSession) -> None:
@@ -441,85 +448,92 @@ def begun_and_put_off(kim: ReviewSession) -> None:
 
 
 @pytest.mark.parametrize("begin", [begun_by_a_claim, begun_by_a_review, begun_and_put_off])
-def test_what_a_colleague_has_begun_is_not_pulled_away(base: Any, desk: Any, tab: Any, clock: Any, begin: Any) -> None:
-    ask(tab("dr_lee"))
+def test_what_a_colleague_has_begun_is_not_pulled_away(
+    base: Any, workspace: Any, open_tab: Any, clock: Any, begin: Any
+) -> None:
+    ask(open_tab("dr_lee"))
     clock.now = clock.now.replace(hour=12)  # as the helpers' clock
-    begin(tab("dr_kim"))
-    before, shown = tree(desk.root), cases(desk)
+    begin(open_tab("dr_kim"))
+    before, shown = tree(workspace.root), cases(workspace)
     for reviewer in ("dr_lee", "dr_may"):
-        helper = desk.helper(reviewer)
+        helper = workspace.helper(reviewer)
         for call in (partial(helper.reopen, BASE, "oh"), partial(helper.save_review, BASE, agrees=True)):
             with pytest.raises(ReviewRefused, match=r"begun case 'doc2_6.second'.*stands"):
                 call()
-    assert (tree(desk.root), cases(desk)) == (before, shown)
+    assert (tree(workspace.root), cases(workspace)) == (before, shown)
 
 
-def test_a_claim_that_ran_out_is_no_beginning(base: Any, desk: Any, tab: Any, clock: Any) -> None:
-    ask(tab("dr_lee"))
-    kim = tab("dr_kim")
+def test_a_claim_that_ran_out_is_no_beginning(base: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
+    ask(open_tab("dr_lee"))
+    kim = open_tab("dr_kim")
     draft = kim.open_case(SECOND).draft  # at 10:40; the helper's clock shows noon
-    desk.helper("dr_lee").reopen(BASE, "oh")
+    workspace.helper("dr_lee").reopen(BASE, "oh")
     clock.wait(hours=2)
     with pytest.raises(NotFound):
         kim.submit(SECOND, draft, undeterminable="illegible")
 
 
-def test_reopening_a_second_opinion_withdraws_its_adjudication(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    kim = desk.helper("dr_kim")
+def test_reopening_a_second_opinion_withdraws_its_adjudication(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    kim = workspace.helper("dr_kim")
     kim.reopen(SECOND, "I looked again")
-    assert cases(desk) == {BASE: "completed", SECOND: "pending"}
-    answer(tab("dr_kim", "later"), SECOND, GENOMIC)
-    assert cases(desk) == {BASE: "completed", SECOND: "completed"}
-    assert desk.truth()["reviewer"] == "dr_lee"
+    assert cases(workspace) == {BASE: "completed", SECOND: "pending"}
+    answer(open_tab("dr_kim", "later"), SECOND, GENOMIC)
+    assert cases(workspace) == {BASE: "completed", SECOND: "completed"}
+    assert workspace.truth()["reviewer"] == "dr_lee"
     kim.reopen(SECOND, "or not?")
-    assert desk.truth() is None
-    answer(tab("dr_kim", "once more"), SECOND, NOTE)
-    answer(tab("dr_may"), ADJUDICATION, NOTE)
+    assert workspace.truth() is None
+    answer(open_tab("dr_kim", "once more"), SECOND, NOTE)
+    answer(open_tab("dr_may"), ADJUDICATION, NOTE)
     # It was agreed for a while, so the first answer was ground truth.
-    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (2, 1)
+    assert (workspace.truth()["revision"], workspace.truth()["supersedes"]) == (2, 1)
     with pytest.raises(ReviewRefused, match=r"begun case 'doc2_6.adjudication'"):
         kim.reopen(SECOND, "still")
-    desk.helper("dr_may").reopen(ADJUDICATION, "hm")
-    assert desk.truth() is None
-    assert cases(desk)[ADJUDICATION] == "pending"
+    workspace.helper("dr_may").reopen(ADJUDICATION, "hm")
+    assert workspace.truth() is None
+    assert cases(workspace)[ADJUDICATION] == "pending"
 
 
-def test_a_second_opinion_saved_again_from_python_counts_anew(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    kim = desk.helper("dr_kim")
+def test_a_second_opinion_saved_again_from_python_counts_anew(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    kim = workspace.helper("dr_kim")
     kim.save_review(SECOND, corrected_segments=[(1, 2, "Genomic Report")])
-    assert (ADJUDICATION in cases(desk), desk.truth()["reviewer"]) == (False, "dr_lee")
+    assert (ADJUDICATION in cases(workspace), workspace.truth()["reviewer"]) == (False, "dr_lee")
     kim.save_review(SECOND, agrees=True)
-    assert (ADJUDICATION in cases(desk), desk.truth()) == (True, None)
+    assert (ADJUDICATION in cases(workspace), workspace.truth()) == (True, None)
 
 
 # --- runs, lists and exports ----------------------------------------------------------------------------------------
 
 
-def test_a_new_run_leaves_further_opinions_alone(base: Any, desk: Any, tab: Any, clock: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    before = tree(desk.root)
-    assert publish_packet(desk.files, desk.index, base.model_copy(update={"decision_rule": "8"}), clock=clock) is False
-    assert withdraw_packet(desk.files, desk.index, BASE, clock=clock) is False
-    withdraw_silver_ground_truth(desk.files, BASE)
-    assert tree(desk.root) == before
+def test_a_new_run_leaves_further_opinions_alone(base: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    before = tree(workspace.root)
+    assert (
+        publish_packet(workspace.files, workspace.index, base.model_copy(update={"decision_rule": "8"}), clock=clock)
+        is False
+    )
+    assert withdraw_packet(workspace.files, workspace.index, BASE, clock=clock) is False
+    withdraw_silver_ground_truth(workspace.files, BASE)
+    assert tree(workspace.root) == before
 
 
-def test_export_and_lists_know_one_document(base: Any, build: Any, desk: Any, tab: Any, tmp_path: Path) -> None:
-    desk.publish(build.single("Other"), doc_id="z")
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    assert not read_folder_ground_truth(desk.root, include_silver=True).documents
-    listed = desk.helper().list_pending_reviews()
+def test_export_and_lists_know_one_document(
+    base: Any, build: Any, workspace: Any, open_tab: Any, tmp_path: Path
+) -> None:
+    workspace.publish(build.single("Other"), doc_id="z")
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    assert not read_folder_ground_truth(workspace.root, include_silver=True).documents
+    listed = workspace.helper().list_pending_reviews()
     assert list(listed["case_id"]) == [ADJUDICATION, "z"]
     assert "dr_" not in listed.to_csv()
-    answer(tab("dr_may"), ADJUDICATION, NOTE)
-    assert [one.record.reviewer for one in read_folder_ground_truth(desk.root).documents] == ["dr_may"]
-    assert export_ground_truth(desk.root, tmp_path / "truth.csv", file_format="csv") == 1
+    answer(open_tab("dr_may"), ADJUDICATION, NOTE)
+    assert [one.record.reviewer for one in read_folder_ground_truth(workspace.root).documents] == ["dr_may"]
+    assert export_ground_truth(workspace.root, tmp_path / "truth.csv", file_format="csv") == 1
 
 
 # --- after a crash --------------------------------------------------------------------------------------------------
@@ -594,15 +608,17 @@ def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | 
 
 @pytest.mark.parametrize("step", range(len(STORY)))
 def test_a_crash_at_any_write_heals(
-    desk: Any, build: Any, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    workspace: Any, build: Any, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    desk.publish(build.single("Other", pages=2), [build.issue()], build.bundle([["Quest Diagnostics"], ["Ranges"]]))
+    workspace.publish(
+        build.single("Other", pages=2), [build.issue()], build.bundle([["Quest Diagnostics"], ["Ranges"]])
+    )
     for earlier in STORY[:step]:
-        earlier(Place(desk, clock))
+        earlier(Place(workspace, clock))
 
     def begun(name: str) -> Place:
-        shutil.copytree(desk.root, tmp_path / name)
-        return Place(type(desk)(tmp_path / name), clock)
+        shutil.copytree(workspace.root, tmp_path / name)
+        return Place(type(workspace)(tmp_path / name), clock)
 
     whole = begun("whole")
     before = whole.facts()
@@ -625,26 +641,26 @@ def test_a_crash_at_any_write_heals(
             assert place.facts()[0] == before[0]
 
 
-def test_lost_packets_are_made_again_to_the_byte(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, NOTE)
-    answer(tab("dr_may"), ADJUDICATION, RADIOLOGY)
-    before = tree(desk.root)
-    (desk.root / "sme_packets/sme_packet_doc2_6.second.json").unlink()
-    (desk.root / "sme_packets/sme_packet_doc2_6.adjudication.json").write_text("{")
-    (desk.root / "ground_truth/gt_doc2_6.json").unlink()
-    reindex(open_folder(desk.root))
-    assert tree(desk.root) == before
+def test_lost_packets_are_made_again_to_the_byte(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, NOTE)
+    answer(open_tab("dr_may"), ADJUDICATION, RADIOLOGY)
+    before = tree(workspace.root)
+    (workspace.root / "sme_packets/sme_packet_doc2_6.second.json").unlink()
+    (workspace.root / "sme_packets/sme_packet_doc2_6.adjudication.json").write_text("{")
+    (workspace.root / "ground_truth/gt_doc2_6.json").unlink()
+    reindex(open_folder(workspace.root))
+    assert tree(workspace.root) == before
 
 
-def test_a_packet_that_was_answered_is_not_reworded(base: Any, desk: Any, tab: Any) -> None:
-    ask(tab("dr_lee"), GENOMIC)
-    answer(tab("dr_kim"), SECOND, GENOMIC)
+def test_a_packet_that_was_answered_is_not_reworded(base: Any, workspace: Any, open_tab: Any) -> None:
+    ask(open_tab("dr_lee"), GENOMIC)
+    answer(open_tab("dr_kim"), SECOND, GENOMIC)
     name = "sme_packets/sme_packet_doc2_6.second.json"
-    stored = json.loads((desk.root / name).read_bytes())
-    desk.files.write_json(name, stored | {"decision_reason": "as an older evalkit said it"})
-    reindex(open_folder(desk.root))
-    assert desk.files.read_json(name)["decision_reason"] == "as an older evalkit said it"
+    stored = json.loads((workspace.root / name).read_bytes())
+    workspace.files.write_json(name, stored | {"decision_reason": "as an older evalkit said it"})
+    reindex(open_folder(workspace.root))
+    assert workspace.files.read_json(name)["decision_reason"] == "as an older evalkit said it"
 
 
 # --- races ----------------------------------------------------------------------------------------------------------
@@ -658,16 +674,16 @@ def asked_or_submitted(tab: ReviewSession, case_id: str, draft: Draft, *, is_ask
     return "submitted"
 
 
-def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, desk: Any, tab: Any) -> None:
-    lee, kim = tab("dr_lee"), tab("dr_kim")
+def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, workspace: Any, open_tab: Any) -> None:
+    lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     told: Counter[str] = Counter()
     for turn in range(80):
-        case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
+        case_id = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
         # Both have opened it, and neither knows any more who has the claim.
         drafts = [one.open_case(case_id, take_over=True).draft.set_segment_type(0, GENOMIC) for one in (lee, kim)]
-        desk.index.claims.remove_claim(case_id)
+        workspace.index.claims.remove_claim(case_id)
         is_asking = (True, turn % 2 == 0)
-        outcomes = together(
+        outcomes = run_together(
             *(
                 partial(asked_or_submitted, one, case_id, draft, is_asking=asks)
                 for one, draft, asks in zip((lee, kim), drafts, is_asking, strict=True)
@@ -676,18 +692,18 @@ def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, desk
         (winner,) = [one for one in outcomes if isinstance(one, str)]
         (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]
         assert type(loser).__name__ in ("CaseTaken", "ReviewConflict")
-        assert find_newest_revision(desk.files, case_id) == 1
-        review = read_review(desk.files, case_id, 1)
+        assert find_newest_revision(workspace.files, case_id) == 1
+        review = read_review(workspace.files, case_id, 1)
         assert bool(review.second_opinion) is (winner == "asked")
-        assert desk.files.has_file(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "asked")
-        assert (desk.truth(case_id) is None) is (winner == "asked")
+        assert workspace.files.has_file(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "asked")
+        assert (workspace.truth(case_id) is None) is (winner == "asked")
         told[f"{outcomes.index(winner)} {winner}"] += 1
     assert sum(told.values()) == 80
     assert len(told) == 3
-    assert len(cases(desk)) == 80 + told["0 asked"] + told["1 asked"]
-    reindexed = tree(desk.root)
-    reindex(open_folder(desk.root))
-    assert tree(desk.root) == reindexed
+    assert len(cases(workspace)) == 80 + told["0 asked"] + told["1 asked"]
+    reindexed = tree(workspace.root)
+    reindex(open_folder(workspace.root))
+    assert tree(workspace.root) == reindexed
 
 
 def taken_back(helper: Any, case_id: str) -> str:
@@ -700,19 +716,21 @@ def opened(tab: ReviewSession, case_id: str) -> str:
     return "opened"
 
 
-def test_of_taking_a_question_back_and_beginning_with_it_one_wins(build: Any, desk: Any, tab: Any, clock: Any) -> None:
-    lee, kim = tab("dr_lee"), tab("dr_kim")
-    helper = SMEReviewHelper(desk.root, "dr_lee", clock=lambda: clock().isoformat())
+def test_withdrawing_and_opening_an_opinion_race_has_one_winner(
+    build: Any, workspace: Any, open_tab: Any, clock: Any
+) -> None:
+    lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
+    helper = SMEReviewHelper(workspace.root, "dr_lee", clock=lambda: clock().isoformat())
     told: Counter[str] = Counter()
     for turn in range(40):
-        case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
+        case_id = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
         lee.request_second_opinion(case_id, lee.open_case(case_id).draft.set_segment_type(0, GENOMIC), WHY)
-        outcomes = together(partial(taken_back, helper, case_id), partial(opened, kim, f"{case_id}.second"))
+        outcomes = run_together(partial(taken_back, helper, case_id), partial(opened, kim, f"{case_id}.second"))
         (winner,) = [one for one in outcomes if isinstance(one, str)]
         (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]
         assert isinstance(loser, NotFound if winner == "reopened" else ReviewRefused)
-        assert desk.files.has_file(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "opened")
+        assert workspace.files.has_file(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "opened")
         told[winner] += 1
     helper.close()
     assert told["reopened"] + told["opened"] == 40
-    assert len(cases(desk)) == 40 + told["opened"]
+    assert len(cases(workspace)) == 40 + told["opened"]

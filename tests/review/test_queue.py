@@ -50,11 +50,11 @@ def put(desk: Any, case_id: str, **changed: Any) -> None:
 
 
 @pytest.fixture
-def many(desk: Any, clock: Any) -> Any:
+def many(workspace: Any, clock: Any) -> Any:
     """120 cases, no two alike."""
     for number in range(120):
         put(
-            desk,
+            workspace,
             f"case_{number:03d}",
             pdf_filename=f"fax_{number * 7 % 120:03d}.pdf",
             pages=number % 11 + 1,
@@ -67,16 +67,16 @@ def many(desk: Any, clock: Any) -> Any:
             source=("embedded", "supplied")[number % 2],
             created_at=format_timestamp(clock() - timedelta(hours=number * 2)),
         )
-    return desk
+    return workspace
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("sign", ["x", "\u3042", "\x1f"])
-def test_a_row_of_texts_of_any_length_is_counted_found_and_filtered(sign: str, desk: Any, tab: Any) -> None:
+def test_texts_of_any_length_are_counted_found_and_filtered(sign: str, workspace: Any, open_tab: Any) -> None:
     long = "".join(random.Random(7).choices(f"{sign}abcdefgh", k=9000))  # no index packs it smaller
-    put(desk, "long", pdf_filename=long, dominant_type=long, source=long, created_at=long)
-    put(desk, "short", dominant_type=f"one{sign}two", source="embedded")
-    lee = tab("dr_lee")
+    put(workspace, "long", pdf_filename=long, dominant_type=long, source=long, created_at=long)
+    put(workspace, "short", dominant_type=f"one{sign}two", source="embedded")
+    lee = open_tab("dr_lee")
     queue = lee.load_queue_page()
     assert (ids(queue), queue.matching) == (["long", "short"], 2)
     for name in ("dominant_type", "source"):
@@ -88,8 +88,8 @@ def test_a_row_of_texts_of_any_length_is_counted_found_and_filtered(sign: str, d
 # --- pages ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_pages_are_the_whole_queue_in_order(many: Any, tab: Any) -> None:
-    lee = tab("dr_lee")
+def test_the_pages_are_the_whole_queue_in_order(many: Any, open_tab: Any) -> None:
+    lee = open_tab("dr_lee")
     pages = [lee.load_queue_page(QueueQuery(page=page)) for page in range(3)]
     assert [len(page.rows) for page in pages] == [50, 50, 20]
     assert [page.matching for page in pages] == [120, 120, 120]
@@ -98,8 +98,8 @@ def test_the_pages_are_the_whole_queue_in_order(many: Any, tab: Any) -> None:
     assert lee.load_queue_page(QueueQuery(page=99)).view.page == 2
 
 
-def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
-    queue = tab("dr_lee").load_queue_page(QueueQuery(page=7))
+def test_an_empty_queue_is_its_first_page(workspace: Any, open_tab: Any) -> None:
+    queue = open_tab("dr_lee").load_queue_page(QueueQuery(page=7))
     assert (queue.rows, queue.matching, queue.view.page) == ((), 0, 0)
 
 
@@ -114,17 +114,17 @@ def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
         ("worst", lambda row: (-row.blocker, -row.major, -row.minor, row.case_id)),
     ],
 )
-def test_rows_are_ordered_as_asked(many: Any, tab: Any, sort: Any, key: Any) -> None:
-    rows = tab("dr_lee").load_queue_page(QueueQuery(sort=sort, rows=120)).rows
+def test_rows_are_ordered_as_asked(many: Any, open_tab: Any, sort: Any, key: Any) -> None:
+    rows = open_tab("dr_lee").load_queue_page(QueueQuery(sort=sort, rows=120)).rows
     assert [key(row) for row in rows] == sorted(key(row) for row in rows)
 
 
 @pytest.fixture
-def alike(desk: Any) -> Any:
+def alike(workspace: Any) -> Any:
     """13 cases, of which several are equal in all but their names, and some of an age that is not known."""
     for number in range(13):
         put(
-            desk,
+            workspace,
             f"case_{number:02d}",
             pdf_filename=f"fax_{number % 3}.pdf",
             pages=number % 2,
@@ -132,12 +132,12 @@ def alike(desk: Any) -> Any:
             review_status=("pending", "completed", "deferred", "in_review")[number % 4],
             created_at=None if number % 3 == 0 else f"2025-02-0{number % 3}T10:00:00+00:00",
         )
-    return desk
+    return workspace
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("sort", get_args(QueueOrder))
-def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: Any, clock: Any, sort: Any) -> None:
+def test_page_counted_from_the_end_equals_page_from_the_front(alike: Any, clock: Any, sort: Any) -> None:
     now = format_timestamp(clock())
     for finished, facets in ((True, {}), (False, {"severity": "none"})):
         asked = partial(
@@ -174,16 +174,18 @@ def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: An
         ("pdf", ["a", "b", "c"]),
     ],
 )
-def test_a_search_is_part_of_a_name_and_nothing_else(desk: Any, tab: Any, search: str, found: list[str]) -> None:
+def test_a_search_is_part_of_a_name_and_nothing_else(
+    workspace: Any, open_tab: Any, search: str, found: list[str]
+) -> None:
     for case_id, name in {"a": "Befund_Ärzte.pdf", "b": "100% sure.pdf", "c": "C_2.PDF"}.items():
-        put(desk, case_id, pdf_filename=name)
-    queue = tab("dr_lee").load_queue_page(QueueQuery(search=search))
+        put(workspace, case_id, pdf_filename=name)
+    queue = open_tab("dr_lee").load_queue_page(QueueQuery(search=search))
     assert (sorted(ids(queue)), queue.matching) == (found, len(found))
 
 
 @pytest.mark.parametrize("name", FILTER_VALUES)
-def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, tab: Any, name: str) -> None:
-    lee = tab("dr_lee")
+def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, open_tab: Any, name: str) -> None:
+    lee = open_tab("dr_lee")
     counts = lee.load_queue_page().facets[name]
     assert counts
     for value, count in counts.items():
@@ -195,41 +197,41 @@ def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, tab: Any
 
 
 @pytest.mark.both_databases
-def test_filters_hold_together_and_menus_count_what_the_others_leave(many: Any, tab: Any) -> None:
+def test_filters_combine_and_facets_count_remaining_rows(many: Any, open_tab: Any) -> None:
     view = QueueQuery(severity="BLOCKER", agent="V4", source="supplied", search="case_0")
-    queue = tab("dr_lee").load_queue_page(view)
+    queue = open_tab("dr_lee").load_queue_page(view)
     wanted = [number for number in range(100) if number % 3 == 0 and number % 2]
     assert sorted(ids(queue)) == [f"case_{number:03d}" for number in wanted]
     assert queue.facets["severity"] == {"BLOCKER": len(wanted)}
     assert queue.facets["source"] == {"embedded": 17, "supplied": 17}
 
 
-def test_a_value_that_nothing_has_any_more_stays_in_its_menu(many: Any, tab: Any) -> None:
-    queue = tab("dr_lee").load_queue_page(QueueQuery(dominant_type="Other", search="nowhere"))
+def test_a_value_that_nothing_has_any_more_stays_in_its_menu(many: Any, open_tab: Any) -> None:
+    queue = open_tab("dr_lee").load_queue_page(QueueQuery(dominant_type="Other", search="nowhere"))
     assert (queue.rows, queue.facets["dominant_type"]) == ((), {"Other": 0})
 
 
 @pytest.mark.parametrize(("hours", "age"), [(23, "day"), (25, "week"), (7 * 24 - 1, "week"), (7 * 24 + 1, "older")])
-def test_ages(desk: Any, tab: Any, clock: Any, hours: int, age: str) -> None:
-    put(desk, "a", created_at=format_timestamp(clock() - timedelta(hours=hours)))
-    assert tab("dr_lee").load_queue_page().facets["age"] == {age: 1}
+def test_ages(workspace: Any, open_tab: Any, clock: Any, hours: int, age: str) -> None:
+    put(workspace, "a", created_at=format_timestamp(clock() - timedelta(hours=hours)))
+    assert open_tab("dr_lee").load_queue_page().facets["age"] == {age: 1}
 
 
 # --- what a row says -----------------------------------------------------------------------------------------------
 
 
-def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, tab: Any) -> None:
+def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, workspace: Any, open_tab: Any) -> None:
     result = build.result(build.single("Other"))
     said = result.model_dump(mode="json")
     said["usage"]["by_agent"] = {"classifier": {}}
-    desk.files.write_json(result_file_name("a"), said | {"model": "gemini:gemini-2.5-flash"})
-    desk.files.write_json(result_file_name("b"), said | {"versions": {"models": {"classifier": "openai:gpt"}}})
-    desk.files.write_json(result_file_name("c"), said | {"usage": {"by_agent": {}}})
-    desk.files.write_json(result_file_name("d"), {"schema_version": 1, "usage": None})
+    workspace.files.write_json(result_file_name("a"), said | {"model": "gemini:gemini-2.5-flash"})
+    workspace.files.write_json(result_file_name("b"), said | {"versions": {"models": {"classifier": "openai:gpt"}}})
+    workspace.files.write_json(result_file_name("c"), said | {"usage": {"by_agent": {}}})
+    workspace.files.write_json(result_file_name("d"), {"schema_version": 1, "usage": None})
     issues = [build.issue("V4-0001"), build.issue("V1-0001", "MINOR")]
     for case_id in "abcde":
-        desk.publish(build.single("Other") if case_id != "b" else None, issues, doc_id=case_id)
-    rows = {row.case_id: row for row in tab("dr_lee").load_queue_page().rows}
+        workspace.publish(build.single("Other") if case_id != "b" else None, issues, doc_id=case_id)
+    rows = {row.case_id: row for row in open_tab("dr_lee").load_queue_page().rows}
     assert [rows[case_id].source for case_id in "abcde"] == [
         "gemini:gemini-2.5-flash",
         "openai:gpt",
@@ -243,7 +245,7 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, t
         "classification",
         "2025-02-01T10:00:00+00:00",
     )
-    assert [row["source"] for one in rows for row in rebuild_case_files(desk.files, one)] == [
+    assert [row["source"] for one in rows for row in rebuild_case_files(workspace.files, one)] == [
         row.source for row in rows.values()
     ]
 
@@ -259,14 +261,14 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, t
     ],
 )
 def test_a_blind_case_tells_nothing_of_the_agents_answer(
-    build: Any, desk: Any, tab: Any, case_id: str, reason: Any, is_blind: bool
+    build: Any, workspace: Any, open_tab: Any, case_id: str, reason: Any, is_blind: bool
 ) -> None:
-    packet = desk.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
-    withdraw_packet(desk.files, desk.index, "doc2_6")
-    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": "a"}))
-    desk.index.remove_cases("a")  # only its file: what a further opinion is about
-    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": case_id}))
-    lee = tab("dr_lee")
+    packet = workspace.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
+    withdraw_packet(workspace.files, workspace.index, "doc2_6")
+    publish_packet(workspace.files, workspace.index, packet.model_copy(update={"case_id": "a"}))
+    workspace.index.remove_cases("a")  # only its file: what a further opinion is about
+    publish_packet(workspace.files, workspace.index, packet.model_copy(update={"case_id": case_id}))
+    lee = open_tab("dr_lee")
     (row,) = lee.load_queue_page().rows
     told = (row.dominant_type, row.agents, row.blocker, row.decision_reason)
     assert row.is_blind is is_blind
@@ -279,10 +281,10 @@ def test_a_blind_case_tells_nothing_of_the_agents_answer(
     assert (row.is_blind, row.dominant_type) == (False, "Genomic Report")
 
 
-def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -> None:
+def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, open_tab: Any) -> None:
     many.index.set_review_status("case_000", "completed")
     many.index.set_review_status("case_012", "deferred")
-    lee = tab("dr_lee")
+    lee = open_tab("dr_lee")
     waiting = lee.load_queue_page(QueueQuery(rows=200))
     assert (len(waiting.rows), waiting.rows[-1].case_id, waiting.rows[-1].status) == (119, "case_012", "deferred")
     assert (waiting.pending, waiting.deferred) == (118, 1)
@@ -303,44 +305,46 @@ def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -
         {"review_status": "completed"},
     ],
 )
-def test_the_next_case_is_one_that_this_reviewer_can_do(desk: Any, tab: Any, changed: dict[str, str]) -> None:
-    put(desk, "worst", blocker=9, **changed)
-    put(desk, "other")
-    lee = tab("dr_lee")
+def test_the_next_case_is_one_that_this_reviewer_can_do(workspace: Any, open_tab: Any, changed: dict[str, str]) -> None:
+    put(workspace, "worst", blocker=9, **changed)
+    put(workspace, "other")
+    lee = open_tab("dr_lee")
     assert lee.choose_next_case() == "other"
     row = next(row for row in lee.load_queue_page(QueueQuery(show_finished=True)).rows if row.case_id == "worst")
     assert row.is_barred is ("barred" in changed)
 
 
-def test_who_is_barred_is_a_whole_name(desk: Any, tab: Any) -> None:
-    put(desk, "a", barred="dr_leeds,adr_lee")
-    assert tab("dr_lee").choose_next_case() == "a"
+def test_who_is_barred_is_a_whole_name(workspace: Any, open_tab: Any) -> None:
+    put(workspace, "a", barred="dr_leeds,adr_lee")
+    assert open_tab("dr_lee").choose_next_case() == "a"
 
 
 # --- claims --------------------------------------------------------------------------------------------------------
 
 
-def test_only_cases_that_contradict_their_claims_are_looked_at(build: Any, desk: Any, tab: Any, clock: Any) -> None:
+def test_only_cases_that_contradict_their_claims_are_looked_at(
+    build: Any, workspace: Any, open_tab: Any, clock: Any
+) -> None:
     for case_id in "abcd":
-        desk.publish(build.single("Other"), doc_id=case_id)
+        workspace.publish(build.single("Other"), doc_id=case_id)
     now = format_timestamp(clock())
     for case_id in "ab":
-        desk.index.claims.acquire_claim(CaseClaim(case_id, "dr_kim", "tab", now, LATER), now=now)
-    desk.index.set_review_status("b", "in_review")
-    desk.index.set_review_status("c", "in_review")
-    assert sorted(desk.index.case_list.find_status_conflicts(now)) == ["a", "c"]
-    rows = {row.case_id: row.status for row in tab("dr_lee").load_queue_page().rows}
+        workspace.index.claims.acquire_claim(CaseClaim(case_id, "dr_kim", "tab", now, LATER), now=now)
+    workspace.index.set_review_status("b", "in_review")
+    workspace.index.set_review_status("c", "in_review")
+    assert sorted(workspace.index.case_list.find_status_conflicts(now)) == ["a", "c"]
+    rows = {row.case_id: row.status for row in open_tab("dr_lee").load_queue_page().rows}
     assert rows == {"a": "in_review", "b": "in_review", "c": "pending", "d": "pending"}
-    assert desk.index.case_list.find_status_conflicts(now) == []
+    assert workspace.index.case_list.find_status_conflicts(now) == []
 
 
 # --- progress ------------------------------------------------------------------------------------------------------
 
 
-def test_progress(build: Any, desk: Any, tab: Any, clock: Any) -> None:
+def test_progress(build: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
     for case_id in "abcdef":
-        desk.publish(build.single("Other"), doc_id=case_id)
-    lee, kim = tab("dr_lee"), tab("dr_kim")
+        workspace.publish(build.single("Other"), doc_id=case_id)
+    lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     assert lee.measure_progress().median_seconds is None
 
     def closed(by: Any, case_id: str, seconds: float) -> None:
@@ -395,6 +399,6 @@ def test_a_view_comes_back_as_it_was_shown(view: QueueQuery) -> None:
     assert QueueQuery.from_message(plain.__dict__) == plain
 
 
-def test_every_filter_has_a_column(many: Any, tab: Any) -> None:
-    assert set(tab("dr_lee").load_queue_page().facets) == set(FILTER_VALUES)
+def test_every_filter_has_a_column(many: Any, open_tab: Any) -> None:
+    assert set(open_tab("dr_lee").load_queue_page().facets) == set(FILTER_VALUES)
     assert FILTER_VALUES["kind"] == get_args(SMEPacket.model_fields["kind"].annotation)

@@ -222,7 +222,7 @@ class Caught(NamedTuple):
     """Severity and category of each of the reviewer's issues."""
 
 
-def planted(fault: Fault, shape: str, seed: int, folder: Path) -> Caught:
+def plant_template_fault(fault: Fault, shape: str, seed: int, folder: Path) -> Caught:
     """Draw a statement, build its template, plant the fault, and ask its reviewer."""
     bundle = bundle_of(draw(shape, seed), folder)
     plain = build_draft_template(bundle).template.model_dump(mode="json", by_alias=True)

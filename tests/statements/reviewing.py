@@ -47,12 +47,12 @@ def statement(closing: str = "910.00", extra: str = "") -> DocumentBundle:
     return document("\n".join([*head, *foot, *rows, *([extra] if extra else [])]))
 
 
-def sound(bundle: DocumentBundle) -> StatementTemplate:
+def build_sound_template(bundle: DocumentBundle) -> StatementTemplate:
     return build_draft_template(bundle).template
 
 
 BUNDLE = statement()
-SOUND = sound(BUNDLE)
+SOUND = build_sound_template(BUNDLE)
 
 
 def excluded(plain: Plain) -> None:
@@ -72,14 +72,14 @@ def inverted(plain: Plain) -> None:
     amounts["unmarked"] = "withdrawal"
 
 
-def broken(bundle: DocumentBundle, *plant: Callable[[Plain], None]) -> StatementTemplate:
-    plain = sound(bundle).model_dump(mode="json", by_alias=True)
+def break_template(bundle: DocumentBundle, *plant: Callable[[Plain], None]) -> StatementTemplate:
+    plain = build_sound_template(bundle).model_dump(mode="json", by_alias=True)
     for one in plant:
         one(plain)
     return StatementTemplate.model_validate(plain)
 
 
-def said(*issues: tuple[str, str, str], confidence: float = 0.9, **more: Any) -> str:
+def reviewer_answer(*issues: tuple[str, str, str], confidence: float = 0.9, **more: Any) -> str:
     """A reviewer's answer: severity, category, message of each issue."""
     told = [
         {"severity": severity, "category": category, "message": message, "page": 1, "expected": "", "actual": "",
@@ -109,7 +109,7 @@ def role_of(prompt: str) -> str:
     return found[1] if found[0] >= 0 else ""
 
 
-def served(answers: Mapping[str, str | Fault | Callable[[Call], str | Fault]]) -> GeminiServer:
+def serve_answers(answers: Mapping[str, str | Fault | Callable[[Call], str | Fault]]) -> GeminiServer:
     """Answers by role; who is not told anything finds nothing."""
 
     def answer(call: Call) -> str | Fault:
@@ -120,7 +120,7 @@ def served(answers: Mapping[str, str | Fault | Callable[[Call], str | Fault]]) -
     return GeminiServer(answer, role_of=role_of)
 
 
-def embedded(
+def review_without_model(
     template: StatementTemplate, bundle: DocumentBundle, rules: ReviewLoopConfig | None = None
 ) -> TemplateReviewResult:
     """Reviewed by what is measured alone."""
@@ -129,7 +129,7 @@ def embedded(
     )
 
 
-def reviewed(
+def review_with_model(
     server: GeminiServer,
     template: StatementTemplate,
     bundle: DocumentBundle,

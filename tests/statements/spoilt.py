@@ -57,7 +57,7 @@ def with_signs_inverted(template: StatementTemplate, reading: AppliedTemplate) -
     return StatementTemplate.model_validate(plain)
 
 
-def spoilt(
+def spoil_template(
     folder: Path,
     name: str,
     shape: str = "signed amounts",
@@ -103,7 +103,7 @@ def spoilt(
     return Spoilt(drawn, bundle, sound, case)
 
 
-def put(files: OutputFolder, index: OutputIndex, one: Spoilt) -> None:
+def publish_template_case(files: OutputFolder, index: OutputIndex, one: Spoilt) -> None:
     """What a run leaves when it asks a person: the statement, the draft, and the case in the queue."""
     files.write_json(bundle_file_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
     files.write_text(template_file_name(one.case.template_id), one.case.template)

@@ -1,5 +1,5 @@
 """The output folder of the tests of reviews."""
 
-from review.conftest import build, desk
+from review.conftest import build, workspace
 
-__all__ = ["build", "desk"]
+__all__ = ["build", "workspace"]

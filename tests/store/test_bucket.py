@@ -24,8 +24,8 @@ import pytest
 from commands import evalkit_command
 from patience import eventually
 from places import in_bucket, open_folder, open_index
-from review.conftest import Build, Desk
-from review.racing import together
+from review.conftest import Build, Workspace
+from review.racing import run_together
 from servers.postgresql import PostgreSQLServer
 
 import evalkit
@@ -138,7 +138,7 @@ def test_a_folder_on_this_machine_loads_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "is_ours"), [([""], True), (["", "reviewers.json"], True), (["results/a.json"], True), (["a.csv"], False)]
 )
-def test_a_folder_that_was_made_at_the_console_is_an_output_folder(
+def test_folder_created_in_the_console_is_an_output_folder(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server, names: list[str], is_ours: bool
 ) -> None:
     url = in_bucket("s3", request, monkeypatch)
@@ -152,7 +152,7 @@ def test_a_folder_that_was_made_at_the_console_is_an_output_folder(
             require_output_folder(open_folder(url))
 
 
-def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
+def test_bucket_without_postgresql_is_refused_before_writing(
     bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("EVALKIT_DATABASE")
@@ -256,7 +256,7 @@ def test_a_store_that_lets_two_create_one_object_is_refused(
 # --- whose turn ----------------------------------------------------------------------------------------------------
 
 
-def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucket: str) -> None:
+def test_write_lock_is_exclusive_within_a_folder_only(bucket: str) -> None:
     inside: list[str] = []
 
     def change(who: str) -> None:
@@ -265,7 +265,7 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
             time.sleep(0.05)
             inside.append(who)
 
-    together(*(partial(change, who) for who in "abcd"))
+    run_together(*(partial(change, who) for who in "abcd"))
     assert inside[::2] == inside[1::2]
     assert sorted(inside[::2]) == list("abcd")
     with hold_write_lock(open_folder(bucket)), hold_write_lock(open_folder(f"{bucket}_other")):
@@ -331,7 +331,7 @@ def test_a_run_says_so_when_it_has_lost_its_hold(
     assert "no other run" in caplog.text
 
 
-def test_who_loses_a_turn_is_told_how_to_mend_what_others_may_have_done(
+def test_lost_lock_logs_how_to_repair_the_index(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING), open_folder(bucket).write_lock("a"):
@@ -351,7 +351,7 @@ def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
 
 
 def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
-    outcomes = together(*[partial(open_index, bucket)] * 4)
+    outcomes = run_together(*[partial(open_index, bucket)] * 4)
     for index in outcomes:
         index.close()
     name = postgresql_store.read_schema_name(open_folder(bucket))
@@ -363,9 +363,7 @@ def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
 # --- faults --------------------------------------------------------------------------------------------------------
 
 
-def test_no_access_is_told_without_a_key_or_a_patients_name_in_the_log(
-    bucket: str, faults: Faults, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_denied_access_logs_no_key_and_no_names(bucket: str, faults: Faults, caplog: pytest.LogCaptureFixture) -> None:
     faults.all = 403
     with caplog.at_level(logging.DEBUG):
         for use in kinds_of_use(open_folder(bucket)):
@@ -484,13 +482,13 @@ def test_what_is_not_built_for_a_bucket_says_so(bucket: str) -> None:
         move_database(open_folder(bucket), os.environ["EVALKIT_DATABASE"])
 
 
-def test_a_case_is_reviewed(place: Path | str) -> None:
-    desk = Desk(place)
+def test_a_case_is_reviewed(output_location: Path | str) -> None:
+    desk = Workspace(output_location)
     desk.publish(Build.single("Genomic Report"), [Build.issue()])
     lee, kim = desk.helper(), desk.helper("dr_kim")
     assert lee.load_packet("doc2_6").case_id == "doc2_6"
     saves = [partial(one.save_review, "doc2_6", agrees=True, base_revision=0) for one in (lee, kim)]
-    outcomes = together(*saves)
+    outcomes = run_together(*saves)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
     winner = next(one.reviewer for one in outcomes if not isinstance(one, ReviewConflict))
     truth = desk.truth()
@@ -524,7 +522,7 @@ def test_a_run_its_queue_its_review_and_its_export(
     assert reindex(open_folder(bucket))[0] == 3
 
 
-def test_a_kernel_gets_what_the_providers_clients_look_for_and_no_more() -> None:
+def test_kernel_gets_only_credentials_of_its_bucket() -> None:
     given = {
         "HOME": "/home/lee",
         "AWS_PROFILE": "review",

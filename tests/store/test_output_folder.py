@@ -53,8 +53,8 @@ def files(tmp_path: Path) -> OutputFolder:
 
 
 @pytest.fixture
-def anywhere(place: Path | str) -> OutputFolder:
-    return open_folder(place)
+def anywhere(output_location: Path | str) -> OutputFolder:
+    return open_folder(output_location)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: OutputFo
         list_sequence_files(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
 
 
-def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: OutputFolder) -> None:
+def test_removing_a_folder_leaves_its_neighbours(anywhere: OutputFolder) -> None:
     assert anywhere.remove_folder("reviews/doc") == []
     for name in ("reviews/doc/0001.json", "reviews/doc/0002.json", "reviews/doc2/0001.json", "reviews/doc.json"):
         anywhere.write_json(name, {"schema_version": 1})
@@ -204,7 +204,7 @@ def test_a_new_folder_is_synced_where_it_stands(files: OutputFolder, monkeypatch
     assert {str(reviews), str(reviews / "doc2_6")} <= set(synced)
 
 
-def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: OutputFolder) -> None:
+def test_invalid_json_value_is_refused_before_writing(files: OutputFolder) -> None:
     files.write_json("results/a.json", {"schema_version": 1, "is": "old"})
     with pytest.raises((ValueError, TypeError, StoreError)):
         files.write_json("results/a.json", {"schema_version": 1, "score": float("nan")})
@@ -423,7 +423,7 @@ def dead_process() -> int:
     return pid
 
 
-def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: OutputFolder, scratch: Path) -> None:
+def test_temp_files_of_killed_runs_only_are_removed(files: OutputFolder, scratch: Path) -> None:
     own = generate_temp_name()
     dead, alive = scratch / own.replace(f".{os.getpid()}-", f".{dead_process()}-"), scratch / own
     dead.write_text("{")
@@ -432,7 +432,7 @@ def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: Outp
         assert [path.name for path in scratch.iterdir()] == [alive.name]
 
 
-def test_what_another_machine_writes_is_swept_only_when_it_is_old(files: OutputFolder, scratch: Path) -> None:
+def test_temp_files_of_other_machines_are_removed_when_old(files: OutputFolder, scratch: Path) -> None:
     pid = dead_process()  # here; there it may be at work
     fresh, old = scratch / f"0badcafe.{pid}-0011", scratch / f"0badcafe.{pid}-0022"
     earlier = scratch / f"{pid}-0033"  # of an evalkit that did not say which machine's
@@ -505,9 +505,9 @@ def test_an_output_folder_is_told_from_somebody_elses(tmp_path: Path, names: lis
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
-def test_what_a_run_leaves_is_an_output_folder(finished: RunSummary, tmp_path: Path) -> None:
+def test_what_a_run_leaves_is_an_output_folder(demo_run: RunSummary, tmp_path: Path) -> None:
     """Also where the database was lost, and whatever lies beside."""
-    left = shutil.copytree(finished.output, tmp_path / "left", ignore=shutil.ignore_patterns("evalkit.sqlite*"))
+    left = shutil.copytree(demo_run.output, tmp_path / "left", ignore=shutil.ignore_patterns("evalkit.sqlite*"))
     (left / "notes.txt").touch()
     require_output_folder(open_folder(left))
 
@@ -628,7 +628,7 @@ class _Shape(BaseModel):
     pages: int
 
 
-def test_what_has_another_shape_is_refused_by_name_and_never_quoted() -> None:
+def test_invalid_file_is_refused_by_name_and_never_quoted() -> None:
     of_a_patient = {"schema_version": 1, "pages": "John Smith"}
     assert validate_stored(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
     with pytest.raises(StoreError, match=re.escape("results/a.json does not have the shape")) as refused:
@@ -641,7 +641,7 @@ def test_what_has_another_shape_is_refused_by_name_and_never_quoted() -> None:
 # ------------------------------------------------------------------------------------------------------- links
 
 
-def test_nothing_is_written_or_removed_through_a_link_to_a_folder(files: OutputFolder, tmp_path: Path) -> None:
+def test_nothing_is_written_or_removed_through_a_folder_link(files: OutputFolder, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.json").write_text("mine")
@@ -679,9 +679,7 @@ def test_a_file_in_the_place_of_a_folder_is_told_to_who_removes(files: OutputFol
     assert refused.value.code == "STORE-LINK"
 
 
-def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_left_alone(
-    files: OutputFolder, tmp_path: Path
-) -> None:
+def test_file_link_is_replaced_and_its_target_kept(files: OutputFolder, tmp_path: Path) -> None:
     mine = tmp_path / "mine.json"
     mine.write_text("mine")
     files.write_json("results/a.json", {"schema_version": 1})
@@ -700,9 +698,7 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_left_alo
 
 
 @pytest.mark.parametrize("name", [".tmp", ".lock", ".review.lock", "evalkit.sqlite"])
-def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(
-    files: OutputFolder, tmp_path: Path, name: str
-) -> None:
+def test_links_in_place_of_evalkits_own_files_are_refused(files: OutputFolder, tmp_path: Path, name: str) -> None:
     from evalkit.errors import EvalkitError
     from evalkit.review.write_lock import hold_write_lock
 
@@ -728,9 +724,7 @@ def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(
     assert list(target.iterdir()) == [] if name == ".tmp" else not target.exists()
 
 
-def test_whoever_exchanges_a_folder_for_a_link_while_it_is_written_gets_nothing(
-    files: OutputFolder, tmp_path: Path
-) -> None:
+def test_replacing_folder_by_link_during_write_leaks_nothing(files: OutputFolder, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     folder, aside = files.root / "results", files.root / "aside"

@@ -20,7 +20,7 @@ import pytest
 from commands import evalkit_command
 from patience import SECONDS, eventually
 from places import open_folder, open_index
-from review.racing import together
+from review.racing import run_together
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
 from evalkit.doctor import run_checks
@@ -98,7 +98,7 @@ def test_a_folder_may_be_renamed(url: str, tmp_path: Path) -> None:
 
 def test_threads_that_open_a_new_folder_at_once_share_one_schema(url: str, tmp_path: Path) -> None:
     for turn in range(5):
-        opened = together(*(lambda turn=turn: open_index(tmp_path / str(turn)) for _ in range(4)))
+        opened = run_together(*(lambda turn=turn: open_index(tmp_path / str(turn)) for _ in range(4)))
         assert [type(one) for one in opened] == [OutputIndex] * 4
         opened[0].upsert_case({"case_id": "a", "review_status": "pending"})
         for one in opened:
@@ -192,9 +192,7 @@ def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, t
     open_index(output, own.url).close()
 
 
-def test_a_folder_does_not_belong_to_a_database_that_lets_nobody_make_a_schema(
-    own: PostgreSQLServer, tmp_path: Path
-) -> None:
+def test_folder_is_not_bound_if_the_schema_cannot_be_created(own: PostgreSQLServer, tmp_path: Path) -> None:
     own.execute("CREATE DATABASE locked")
     locked = own.url.removesuffix("/evalkit") + "/locked"
     with pytest.raises(StoreError):
@@ -217,9 +215,7 @@ def test_of_two_that_make_the_schema_at_once_one_is_left(own: PostgreSQLServer, 
 @pytest.mark.parametrize(
     "given", ["evalkit:p@s3cret@db/evalkit", "evalkit:p/s3cret@db/evalkit", "evalkit:s3cret@db:port/evalkit"]
 )
-def test_an_address_that_would_be_read_as_another_is_refused_and_not_repeated(
-    given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ambiguous_address_is_refused_and_not_repeated(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALKIT_DATABASE", f"postgresql://{given}")
     with pytest.raises(UsageError, match="write postgresql://USER@HOST:PORT/NAME") as refused:
         Settings.load()
@@ -276,9 +272,7 @@ def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer,
     index.close()
 
 
-def test_a_connection_that_is_lost_within_a_transaction_saves_nothing(
-    index: OutputIndex, postgresql: PostgreSQLServer
-) -> None:
+def test_connection_lost_in_a_transaction_saves_nothing(index: OutputIndex, postgresql: PostgreSQLServer) -> None:
     def lost() -> None:
         with index.share_transaction():
             index.drafts.save_draft(draft())
@@ -330,7 +324,7 @@ def somebody_waits(server: PostgreSQLServer) -> bool:
     return server.execute("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0"
 
 
-def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(
+def test_claim_acquired_by_another_transaction_is_kept(
     index: OutputIndex, postgresql: PostgreSQLServer, tmp_path: Path
 ) -> None:
     """Compared with what stands when the other has committed, not with what stood when the statement began."""
@@ -362,7 +356,7 @@ def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
     other = open_index(tmp_path / "output")
     row = {"case_id": "a", "review_status": "pending"}
     outcomes: list[Any] = []
-    rebuilding = threading.Thread(target=lambda: outcomes.extend(together(lambda: index.rebuild([], [row], []))))
+    rebuilding = threading.Thread(target=lambda: outcomes.extend(run_together(lambda: index.rebuild([], [row], []))))
     with other.share_transaction():
         other.upsert_case({"case_id": "a", "review_status": "completed"})
         rebuilding.start()

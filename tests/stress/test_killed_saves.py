@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from places import open_folder, open_index
 from review.conftest import Build
-from review.conftest import Desk as Folder
+from review.conftest import Workspace as Folder
 from stress import saving
 from tables import trying
 

@@ -26,7 +26,7 @@ from playwright.sync_api import Browser
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 from system.browser.conftest import CHROMIUM
 from system.browser.screen import Screen
-from system.dask.clusters import ROOT, ended
+from system.dask.clusters import ROOT, kill_processes
 
 from evalkit.samples import draw_demo_folder
 
@@ -119,7 +119,7 @@ class Machine:
             heard = {one.laddr.ip for each in family for one in each.net_connections("inet") if one.status == "LISTEN"}
             assert heard == {"127.0.0.1"}, command
         finally:
-            ended([process])
+            kill_processes([process])
 
 
 def test_what_the_readme_says_takes_a_user_to_many_machines(tmp_path: Path, s3: S3Server, chromium: Browser) -> None:

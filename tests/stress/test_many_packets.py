@@ -105,7 +105,7 @@ def _milliseconds(work: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - began)
 
 
-def test_cases_that_can_follow_from_each_other_are_read_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_related_cases_are_read_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuilding, "_CHUNK_SIZE", 2)
     planted, other = "b-0a1b2c3d", "b_0a1b2c3d"
     shares = list(rebuilding._group_related_cases(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"]))
@@ -113,7 +113,7 @@ def test_cases_that_can_follow_from_each_other_are_read_by_one_process(monkeypat
 
 
 @pytest.mark.usefixtures("database")
-def test_the_index_of_three_hundred_cases_says_what_the_files_say(tmp_path: Path) -> None:
+def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
     output = tmp_path / "output"
     cases = list(fill(output, 300, seed=7))
     before = {path: path.read_bytes() for path in output.rglob("*.json")}

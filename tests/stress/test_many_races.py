@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from review.conftest import Build
-from review.conftest import Desk as Folder
+from review.conftest import Workspace as Folder
 from review.racing import race_for_claims, race_for_reviews
 from system.browser.conftest import CHROMIUM
 from system.browser.racing import EXPERTS, Race, race, raced

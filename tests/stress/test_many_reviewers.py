@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from places import open_folder, open_index
 from review.conftest import Build
-from review.conftest import Desk as Folder
+from review.conftest import Workspace as Folder
 from servers.postgresql import PostgreSQLServer, programs
 from stress import reviewing
 

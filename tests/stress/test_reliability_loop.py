@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 from extraction.reports import document, draw
-from extraction.test_extractor import praise, said
+from extraction.test_clinical_extractor import embedded_answer, praise
 from servers.gemini import GeminiServer, scripted
 
 from evalkit.extraction.field_template import get_field_template
@@ -27,7 +27,7 @@ SENTENCE = "Sections of the specimen show tissue without any further finding of 
 def test_three_attempts_with_a_model_that_takes_two_seconds() -> None:
     first = draw("pathology", 2).bundle.pages[0]
     bundle = document(first, *([("paragraph", SENTENCE * 40)] for _ in range(4)))
-    full = said(bundle, "pathology")
+    full = embedded_answer(bundle, "pathology")
     poor = [
         json.dumps({**full, "fields": [one for one in full["fields"] if one["field"] not in ("grade", other)]})
         for other in ("margins", "date", "institution")  # what is judged a second time is not asked about again

@@ -14,16 +14,16 @@ from widgets.workbench import Workbench
 
 
 @pytest.fixture
-def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
+def screen(demo_run: RunSummary, tmp_path: Path) -> Workbench:
     """The queue of the demo's output, of which this is a copy."""
-    shutil.copytree(finished.output, tmp_path / "output")
+    shutil.copytree(demo_run.output, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Widget], list[dict[str, Any]]]:
+def record_states(monkeypatch: pytest.MonkeyPatch) -> Callable[[Widget], list[dict[str, Any]]]:
     """What a widget is on the page after each message to it, from now on."""
 
     def begin(widget: Widget) -> list[dict[str, Any]]:

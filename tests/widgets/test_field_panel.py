@@ -71,8 +71,10 @@ def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
     }
 
 
-def test_the_fields_come_with_their_values(screen: Workbench, told: Callable[[Widget], list[dict[str, Any]]]) -> None:
-    states = told(screen.field_panel)
+def test_the_fields_come_with_their_values(
+    screen: Workbench, record_states: Callable[[Widget], list[dict[str, Any]]]
+) -> None:
+    states = record_states(screen.field_panel)
     names = set(screen.field_panel.values)
     screen.dispatch({"action": "queue"})
     screen.field_panel.values = {"1.of another case": {}}
@@ -106,7 +108,7 @@ def test_the_ribbon_has_every_page_once(screen: Workbench) -> None:
     assert [(one["start"], one["end"], one["type"]) for one in runs][-1] == (3, 4, "no form")
 
 
-def test_a_value_is_checked_while_it_is_typed_by_the_format_alone(screen: Workbench) -> None:
+def test_typed_value_is_checked_by_its_format_only(screen: Workbench) -> None:
     press(screen, "field_edit", field=TAX, is_open=True)
     press(screen, "field_check", field=TAX, text="4,88x")
     assert screen.field_panel.checked["value"] is None
@@ -156,7 +158,7 @@ def test_a_field_that_stands_nowhere_says_so(screen: Workbench) -> None:
     assert "nothing is lit" in screen.field_panel.place
 
 
-def test_a_press_for_a_field_that_is_not_there_is_answered_in_words(screen: Workbench) -> None:
+def test_action_on_an_unknown_field_is_answered_in_words(screen: Workbench) -> None:
     for action in ("field_value", "field_check", "field_edit", "field_status"):
         screen.segment_editor.problem = ""
         press(screen, action, field="9.none", text="1", status="found")

@@ -50,7 +50,7 @@ def test_a_page_that_the_browser_has_is_not_drawn_again(pane: PagePane) -> None:
     assert pane.sent[-1]["page"] == 5
 
 
-def test_a_page_that_was_sent_ahead_is_not_sent_again_unless_the_browser_dropped_it(pane: PagePane) -> None:
+def test_prefetched_page_is_resent_only_if_dropped(pane: PagePane) -> None:
     pane.send_images("preview", [4], picture)
     pane.send_images("page", [4], picture)
     pane.show_page(4, broken, [], "", is_cached=False)

@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 from ipywidgets.widgets.widget import _instances
 from places import open_folder, open_index
-from statements.spoilt import Spoilt, put, spoilt, without_last_row
+from statements.spoilt import Spoilt, publish_template_case, spoil_template, without_last_row
 
 from evalkit.documents.ingest import read_document
 from evalkit.review import SMEReviewHelper
@@ -32,8 +32,8 @@ def without_later_pages(template: StatementTemplate, reading: AppliedTemplate) -
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Spoilt]:
     folder = tmp_path_factory.mktemp("statements")
     return {
-        "cut": spoilt(folder, "cut", "over several pages", 3, without_last_row),
-        "boxless": spoilt(folder, "boxless", "over several pages", 3, without_later_pages),
+        "cut": spoil_template(folder, "cut", "over several pages", 3, without_last_row),
+        "boxless": spoil_template(folder, "boxless", "over several pages", 3, without_later_pages),
     }
 
 
@@ -42,7 +42,7 @@ def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -
     output = tmp_path_factory.mktemp("templates") / "output"
     files, index = open_folder(output), open_index(output)
     for one in cases.values():
-        put(files, index, one)
+        publish_template_case(files, index, one)
     index.close()
     return output
 
@@ -102,9 +102,7 @@ def test_rows_and_edges_are_those_of_the_page_on_screen(screen: Workbench, cases
         assert len(named) == len(frames["edges"]) == 4 + 6, "columns side by side share an edge"
 
 
-def test_an_edge_that_is_moved_is_read_kept_and_undone_as_one_change(
-    screen: Workbench, cases: dict[str, Spoilt]
-) -> None:
+def test_moved_edge_is_applied_and_undone_as_one_change(screen: Workbench, cases: dict[str, Spoilt]) -> None:
     one = cases["cut"]
     case = opened(screen, one)
     press(screen, "select", issue_id="row.1")
@@ -191,9 +189,7 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
 
 
 @pytest.mark.parametrize("more", [-1, 1])
-def test_a_draft_whose_columns_are_not_the_cases_any_more_opens_and_goes_on(
-    screen: Workbench, cases: dict[str, Spoilt], more: int
-) -> None:
+def test_draft_with_outdated_columns_can_be_continued(screen: Workbench, cases: dict[str, Spoilt], more: int) -> None:
     case = opened(screen, cases["cut"])
     plain = case.agent_template.model_dump(mode="json")
     if more < 0:
@@ -221,7 +217,9 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     )  # fmt: skip
     both = ToldIssue(issue=told.issue, reported_by=("layout_geometry", "semantic_financial"), resolution=settled)
     files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
-    put(files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)})))
+    publish_template_case(
+        files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)}))
+    )
     index.close()
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
     screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
@@ -244,7 +242,7 @@ def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt],
 
 
 def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
-    one = spoilt(tmp_path, "five", "over several pages", 3)
+    one = spoil_template(tmp_path, "five", "over several pages", 3)
     document = pymupdf.open(tmp_path / "five.pdf")
     for page in (1, 1):
         document.fullcopy_page(page, page)
@@ -252,7 +250,7 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     bundle = read_document(tmp_path / "longer.pdf", doc_id="longer", timestamp="")
     assert bundle.total_pages == 5
     files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
-    put(files, index, Spoilt(one.drawn, bundle, one.sound, one.case))
+    publish_template_case(files, index, Spoilt(one.drawn, bundle, one.sound, one.case))
     index.close()
     alive = len(_instances)
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")

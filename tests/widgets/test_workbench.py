@@ -27,14 +27,14 @@ def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
     assert screen.bar.is_ready
 
 
-def test_a_press_before_hello_and_nonsense_do_nothing(finished: RunSummary) -> None:
-    workbench = Workbench(open_folder(finished.output), "dr_lee")
+def test_a_press_before_hello_and_nonsense_do_nothing(demo_run: RunSummary) -> None:
+    workbench = Workbench(open_folder(demo_run.output), "dr_lee")
     for message in ({"action": "next"}, {"action": "nope"}, {"action": 7}, {}):
         workbench.dispatch(message)
     assert workbench.queue_panel.notice == ""
 
 
-def test_what_goes_wrong_is_said_with_an_id_and_logged_without_text(
+def test_failure_shows_an_error_id_and_logs_no_text(
     screen: Workbench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen.dispatch({"action": "open", "case_id": "quest_genomic"})
@@ -65,8 +65,8 @@ def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
     assert 2 in screen.draft.pages_seen
 
 
-def test_a_case_begins_with_nothing_that_was_said_in_the_last_one(
-    screen: Workbench, told: Callable[[Widget], list[dict[str, Any]]]
+def test_new_case_keeps_nothing_of_the_previous_one(
+    screen: Workbench, record_states: Callable[[Widget], list[dict[str, Any]]]
 ) -> None:
     screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     issue = screen.case_panel.selected
@@ -77,7 +77,7 @@ def test_a_case_begins_with_nothing_that_was_said_in_the_last_one(
     screen.dispatch({"action": "painted", "token": screen.page_pane.version, "page": 1, "issue": issue})
     assert screen.case_panel.verdicts
     screen.dispatch({"action": "queue"})
-    states = told(screen.case_panel)
+    states = record_states(screen.case_panel)
     screen.dispatch({"action": "open", "case_id": "segment_count"})
     states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
@@ -105,7 +105,7 @@ def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
     assert "nothing was changed" in screen.segment_editor.problem
 
 
-def test_a_case_that_was_removed_while_it_was_open_is_told_in_plain_words(screen: Workbench, tmp_path: Path) -> None:
+def test_case_removed_while_open_is_reported_in_plain_words(screen: Workbench, tmp_path: Path) -> None:
     screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     (tmp_path / "output/sme_packets/sme_packet_quest_genomic.json").unlink()
     token = screen.page_pane.version
@@ -114,9 +114,7 @@ def test_a_case_that_was_removed_while_it_was_open_is_told_in_plain_words(screen
     assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen.segment_editor.problem)
 
 
-def test_a_page_is_sent_once_however_often_it_is_asked_for_at_once(
-    screen: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_is_sent_once_for_repeated_requests(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     screen.dispatch({"action": "open", "case_id": "quest_genomic"})
     sent = []
     monkeypatch.setattr(
@@ -127,7 +125,7 @@ def test_a_page_is_sent_once_however_often_it_is_asked_for_at_once(
     assert sent == [(kind, page) for kind in ("thumbnail", "preview", "page") for page in (2, 1)]
 
 
-def test_a_pdf_that_changed_is_said(screen: Workbench, finished: RunSummary, tmp_path: Path) -> None:
+def test_a_pdf_that_changed_is_said(screen: Workbench, demo_run: RunSummary, tmp_path: Path) -> None:
     import json
 
     path = tmp_path / "output/document_bundles/quest_genomic.json"
@@ -172,20 +170,20 @@ def test_a_page_that_cannot_be_drawn_does_not_close_the_case(
     assert screen.content_box.children == (screen.case_view,)
 
 
-def test_voila_without_the_login_shows_nothing(finished: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voila_without_the_login_shows_nothing(demo_run: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
     with pytest.raises(UsageError):
-        show(finished.output, reviewer="anybody")
+        show(demo_run.output, reviewer="anybody")
 
 
-def test_in_jupyterlab_the_reviewer_is_an_argument(finished: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_jupyterlab_the_reviewer_is_an_argument(demo_run: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SERVER_SOFTWARE", raising=False)
-    assert show(finished.output, reviewer="dr_lee").children
+    assert show(demo_run.output, reviewer="dr_lee").children
     with pytest.raises(UsageError):
-        show(finished.output)
+        show(demo_run.output)
 
 
-def test_a_case_of_a_newer_evalkit_is_told_in_plain_words_and_tried_again(screen: Workbench, tmp_path: Path) -> None:
+def test_case_of_a_newer_version_is_reported_and_retried(screen: Workbench, tmp_path: Path) -> None:
     import json
 
     path = tmp_path / "output/sme_packets/sme_packet_quest_genomic.json"
@@ -201,8 +199,8 @@ def test_a_case_of_a_newer_evalkit_is_told_in_plain_words_and_tried_again(screen
     assert screen.case.packet.case_id == "quest_genomic"
 
 
-def test_a_locked_index_at_the_start_is_told_and_tried_again(finished: RunSummary, tmp_path: Path) -> None:
-    shutil.copytree(finished.output, tmp_path / "output")
+def test_a_locked_index_at_the_start_is_told_and_tried_again(demo_run: RunSummary, tmp_path: Path) -> None:
+    shutil.copytree(demo_run.output, tmp_path / "output")
     index = tmp_path / "output" / "evalkit.sqlite"
     kept = index.read_bytes()
     index.write_bytes(b"no database at all" * 100)
@@ -230,7 +228,7 @@ def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None
     assert screen.case_panel.selected == ""
 
 
-def test_undoing_takes_back_the_last_change_and_keeps_what_was_seen(screen: Workbench) -> None:
+def test_undo_reverts_the_last_change_and_keeps_seen_pages(screen: Workbench) -> None:
     screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
     token = screen.page_pane.version
     before = screen.draft.segments
@@ -272,7 +270,7 @@ def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp
     assert "page 2 is asked for again" in colleague.case_panel.case["told"][0]
 
 
-def test_a_notebook_that_is_opened_in_another_tab_begins_there_in_the_queue(screen: Workbench) -> None:
+def test_notebook_in_another_tab_starts_in_the_queue(screen: Workbench) -> None:
     screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
     screen.dispatch({"action": "hello", "tab": "tab-2", "case": None})
     assert screen.content_box.children == (screen.queue_panel,)
@@ -289,9 +287,7 @@ def test_a_notebook_that_is_opened_in_another_tab_begins_there_in_the_queue(scre
     assert screen.review_session.load_queue_page().in_review == 0
 
 
-def test_a_page_that_says_hello_again_keeps_its_case_all_the_while(
-    screen: Workbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_that_reconnects_keeps_its_case(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
     with monkeypatch.context() as patch:
         patch.setattr(ReviewSession, "release_case", lambda *_: pytest.fail("a colleague could take it"))
@@ -301,8 +297,8 @@ def test_a_page_that_says_hello_again_keeps_its_case_all_the_while(
     assert screen.review_session.load_queue_page().in_review == 0
 
 
-def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp_path: Path) -> None:
-    shutil.copytree(finished.output, tmp_path / "output")
+def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp_path: Path) -> None:
+    shutil.copytree(demo_run.output, tmp_path / "output")
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
     first.save_review("altered_quotes", agrees=True)
     first.close()

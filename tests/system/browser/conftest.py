@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from once import once
+from once import make_once
 from patience import SECONDS
 from playwright.sync_api import Browser, expect, sync_playwright
 from system.browser.screen import Screen
 from system.browser.seats import Seats
 from system.browser.server import Serve, Served, serving_in_turn
-from system.browser.small_cases import Waiting, run_small
+from system.browser.small_cases import CaseQueue, run_small
 
 from evalkit.pipeline import RunSummary
 
@@ -34,10 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(serve: Serve, finished: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def review_server(serve: Serve, demo_run: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """`evalkit review` over a copy of the demo's output."""
     output = tmp_path_factory.mktemp("served") / "output"
-    shutil.copytree(finished.output, output)
+    shutil.copytree(demo_run.output, output)
     with serve(output, ["dr_lee", "dr_ito"]) as server:
         yield server
 
@@ -50,9 +50,9 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_run_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output folder of a run, whose cases are put into the queue."""
-    return once(tmp_path_factory, "small", run_small)
+    return make_once(tmp_path_factory, "small", run_small)
 
 
 @contextmanager
@@ -70,16 +70,16 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def seats(chromium: Browser, served: Served) -> Iterator[Seats]:
-    seats = Seats(chromium, served)
+def seats(chromium: Browser, review_server: Served) -> Iterator[Seats]:
+    seats = Seats(chromium, review_server)
     yield seats
     seats.close()
 
 
 @pytest.fixture
-def waiting(served: Served) -> Iterator[Waiting]:
+def case_queue(review_server: Served) -> Iterator[CaseQueue]:
     """What the experts have decided so far, and their drafts."""
-    waiting = Waiting(served.output)
+    waiting = CaseQueue(review_server.output)
     yield waiting
     waiting.close()
 

@@ -27,9 +27,9 @@ from builders import (
     TYPES,
     Json,
     answer,
+    compose_single_type,
     evidence,
     mixture,
-    only,
     segment,
 )
 from documents.drawing import HEIGHT, WIDTH
@@ -122,7 +122,7 @@ def classification() -> Json:
         shares[kind] += (end - start + 1) / TOTAL_PAGES
     made = answer(
         *(
-            segment(index, start, end, kind, only(kind, evidence(quote, page, anchor)))
+            segment(index, start, end, kind, compose_single_type(kind, evidence(quote, page, anchor)))
             for index, (start, end, kind, page, quote, anchor) in enumerate(CLAIMS, 1)
         ),
         overall=max(shares, key=shares.__getitem__),

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator
 from system.browser.screen import Screen
 from system.browser.server import Serve, Served
-from system.browser.small_cases import Waiting, until
+from system.browser.small_cases import CaseQueue, wait_until
 
 EXPERTS = ("dr_lee", "dr_ito")
 PRESS_AT = "(button, moment) => { setTimeout(() => button.click(), moment - Date.now()); }"
@@ -36,7 +36,7 @@ class Told:
 class Race:
     """Two experts and one case at a time."""
 
-    def __init__(self, screens: dict[str, Screen], waiting: Waiting, small: Path) -> None:
+    def __init__(self, screens: dict[str, Screen], waiting: CaseQueue, small: Path) -> None:
         self._screens, self._waiting, self._small = screens, waiting, small
         self.told = Told()
 
@@ -78,7 +78,7 @@ class Race:
             notices = page.locator(".ek-queue-notice").all_inner_texts()
             return page.locator(".ek-why").count() > 0, any(case_id in notice for notice in notices)
 
-        until(first, lambda: all(any(shown(name)) for name in EXPERTS), "both have an answer")
+        wait_until(first, lambda: all(any(shown(name)) for name in EXPERTS), "both have an answer")
         has_it = [name for name in EXPERTS if shown(name)[0]]
         assert len(has_it) == 1, f"{case_id} is open for {has_it}"
         (holder,) = has_it
@@ -97,17 +97,17 @@ class Race:
             return bool(draft and draft["evidence_seen"] and draft["notes"] == words)
 
         screen.wait_for_case()
-        until(screen, ready, f"{name} has seen the evidence and written")
-        until(screen, screen.button("Validate and next").is_enabled, "it may be validated")
+        wait_until(screen, ready, f"{name} has seen the evidence and written")
+        wait_until(screen, screen.button("Validate and next").is_enabled, "it may be validated")
 
     def _decided(self, case_id: str, holder: str, other: str, words: str) -> None:
         """Either the validation came first, or the taking over: then the words stay, and the other one decides."""
         mine, theirs = self._screens[holder], self._screens[other]
-        until(mine, lambda: bool(self._waiting.outcomes(case_id)) or self._is_told(holder), "an answer")
+        wait_until(mine, lambda: bool(self._waiting.outcomes(case_id)) or self._is_told(holder), "an answer")
         if self._waiting.outcomes(case_id):
             assert self._waiting.reviewers(case_id) == [holder]
             mine.page.wait_for_selector(".ek-queue-head")
-            until(theirs, lambda: bool(CLOSED.search(theirs.page.locator("body").inner_text())), "told")
+            wait_until(theirs, lambda: bool(CLOSED.search(theirs.page.locator("body").inner_text())), "told")
             self.told.decided["by who had it"] += 1
         else:
             assert TAKEN.search(mine.problem()), mine.problem()
@@ -115,9 +115,9 @@ class Race:
             assert mine.page.get_by_label("notes").input_value() == words
             self._seen(other, case_id)
             press(mine.button("Validate and next"), theirs.button("Validate and next"))
-            until(theirs, lambda: bool(self._waiting.outcomes(case_id)), "decided")
+            wait_until(theirs, lambda: bool(self._waiting.outcomes(case_id)), "decided")
             theirs.page.wait_for_selector(".ek-queue-head")
-            until(mine, lambda: self._is_told(holder), "told")
+            wait_until(mine, lambda: self._is_told(holder), "told")
             assert self._waiting.reviewers(case_id) == [other]
             assert self._waiting.draft(case_id, holder)["notes"] == words
             self.told.decided["by who took it over"] += 1
@@ -146,12 +146,12 @@ def raced(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 @pytest.fixture
-def race(raced: Served, chromium: Browser, small: Path) -> Iterator[Race]:
-    waiting = Waiting(raced.output)
+def race(raced: Served, chromium: Browser, small_run_output: Path) -> Iterator[Race]:
+    waiting = CaseQueue(raced.output)
     screens = {name: Screen(chromium, raced.address, 1280, 720) for name in EXPERTS}
     for name, screen in screens.items():
         screen.log_in(raced.codes[name])
-    yield Race(screens, waiting, small)
+    yield Race(screens, waiting, small_run_output)
     for screen in screens.values():
         assert screen.faults == []
         screen.close()

@@ -168,7 +168,7 @@ class Screen:
         assert self.faults == [], self.faults
 
 
-def lit(screen: Screen) -> list[list[float]]:
+def find_highlights(screen: Screen) -> list[list[float]]:
     """What is marked on the page on screen, in fractions of it."""
     return screen.page.evaluate(
         """() => {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builders import NOTE, PATHOLOGY, Json, answer, evidence, one_segment, only, segment
+from builders import NOTE, PATHOLOGY, Json, answer, compose_single_type, evidence, one_segment, segment
 from documents.drawing import lines, pdf
 from patience import SECONDS
 from places import open_folder, open_index
@@ -37,8 +37,14 @@ def _one() -> Json:
 
 def _two() -> Json:
     return answer(
-        segment(1, 1, 2, NOTE, only(NOTE, ALTERED)),
-        segment(2, 3, 3, PATHOLOGY, only(PATHOLOGY, evidence("The specimen was received fresh", 3, "specimen"))),
+        segment(1, 1, 2, NOTE, compose_single_type(NOTE, ALTERED)),
+        segment(
+            2,
+            3,
+            3,
+            PATHOLOGY,
+            compose_single_type(PATHOLOGY, evidence("The specimen was received fresh", 3, "specimen")),
+        ),
         overall=NOTE,
         shares={NOTE: 0.6667, PATHOLOGY: 0.3333},
     )
@@ -60,7 +66,7 @@ def run_small(folder: Path) -> Path:
     return folder / "output"
 
 
-class Waiting:
+class CaseQueue:
     """What waits for an expert in an output folder: nothing but what the test puts there."""
 
     def __init__(self, output: Path) -> None:
@@ -102,10 +108,10 @@ class Waiting:
 
     def until_noted(self, screen: Screen, case_id: str, words: str) -> None:
         """Let the browser go on until these notes for the record are in the draft."""
-        until(screen, lambda: (self.draft(case_id) or {}).get("notes") == words, f"the notes on {case_id} kept")
+        wait_until(screen, lambda: (self.draft(case_id) or {}).get("notes") == words, f"the notes on {case_id} kept")
 
 
-def until(screen: Screen, is_so: Callable[[], bool], what: str) -> None:
+def wait_until(screen: Screen, is_so: Callable[[], bool], what: str) -> None:
     """Let the browser go on until it is so."""
     for _ in range(20 * SECONDS):
         if is_so():

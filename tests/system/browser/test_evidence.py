@@ -8,11 +8,11 @@ import pymupdf
 import pytest
 from builders import NOTE as CLINICAL_NOTE
 from builders import evidence, one_segment
-from documents.drawing import both, lines, pdf
+from documents.drawing import draw_together, lines, pdf
 from documents.scanning import Paper, assert_near, needs_tesseract, printed, scan, show
-from system.browser.screen import Screen, lit
+from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
-from system.browser.small_cases import until
+from system.browser.small_cases import wait_until
 
 import evalkit
 
@@ -69,7 +69,7 @@ DRAWN = {
     "letter": (lines(LETTER, size=12), [quote for quote, _ in ALTERATIONS]),
     "order": (lines([*LETTER[:6], ORDER], size=12), ["Haemoglobin was 42 in the morning sample"]),
     "figure": (
-        both(
+        draw_together(
             lines([*LETTER, *LETTER[2:]], y=60, size=9),
             show(printed(lines(FIGURE, x=20, y=30, size=10), width=330, height=120).coarse(40), (60, 400, 390, 520)),
         ),
@@ -84,7 +84,7 @@ def paper() -> Paper:
 
 
 @pytest.fixture(scope="module")
-def served(serve: Serve, paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def review_server(serve: Serve, paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over a scanned page, quoted once as it is and once with another dose, and over the drawn documents."""
     folder = tmp_path_factory.mktemp("evident")
     files = {"askew": (scan(paper), [GENUINE, ALTERED])}
@@ -112,16 +112,14 @@ def test_the_measure_tells_a_level_page_from_a_tilted_one(paper: Paper) -> None:
             assert_near(printed(lines(TEXT, size=13)).places(quote), paper.places(quote), within=NEAR)
 
 
-def test_a_dose_that_was_changed_is_outlined_where_the_scan_says_otherwise(
-    screen: Screen, paper: Paper, shots: Path | None
-) -> None:
+def test_altered_dose_is_outlined_on_the_scan(screen: Screen, paper: Paper, shots: Path | None) -> None:
     screen.open("askew")
     screen.page.wait_for_selector(".ek-mark-near")
     issue = screen.page.locator(".ek-selected")
     assert "the document says “20”, the quote “40”" in issue.inner_text()
     assert issue.locator("mark").all_inner_texts() == [PRINTED]
     assert screen.page.locator(".ek-mark-found").count() == 0
-    assert_near(lit(screen), paper.places(PRINTED), within=NEAR)
+    assert_near(find_highlights(screen), paper.places(PRINTED), within=NEAR)
     screen.shot(shots, "scan-altered-1440")
 
 
@@ -132,7 +130,7 @@ def test_a_claim_that_is_true_is_lit_on_the_tilted_lines(screen: Screen, paper: 
     screen.page.locator(".ek-evidence", has_text=GENUINE).click()
     screen.page.wait_for_selector(".ek-mark-found")
     screen.page.wait_for_function("() => !document.querySelector('.ek-mark-near')")
-    assert_near(lit(screen), paper.places(GENUINE), within=NEAR)
+    assert_near(find_highlights(screen), paper.places(GENUINE), within=NEAR)
     screen.shot(shots, "scan-genuine-1440")
 
 
@@ -153,7 +151,11 @@ def test_each_altered_quote_is_named_and_its_line_outlined(
         where = screen.page.locator(".ek-selected mark")
         assert " ".join(where.all_inner_texts()) == written
         top = _top_of(written)
-        until(screen, lambda at=top: [round(box[1], 2) for box in lit(screen)] == [round(at, 2)], f"{written} outlined")
+        wait_until(
+            screen,
+            lambda at=top: [round(box[1], 2) for box in find_highlights(screen)] == [round(at, 2)],
+            f"{written} outlined",
+        )
         screen.shot(shots, f"altered-{number}-{width}")
 
 

@@ -12,10 +12,10 @@ import pymupdf
 import pytest
 from benchmarks.tax_forms import Drawing, draw, form_w2
 from playwright.sync_api import Locator, Page, expect
-from system.browser.screen import Screen, lit
+from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
-from system.browser.small_cases import Waiting, until
-from system.browser.test_access import grave, missed_by_tab
+from system.browser.small_cases import CaseQueue, wait_until
+from system.browser.test_accessibility import grave, missed_by_tab
 
 from evalkit.pipeline.extract import extract
 from evalkit.settings import Settings
@@ -53,7 +53,7 @@ def draw_form(path: Path, *drawings: Drawing) -> None:
 
 
 @pytest.fixture(scope="module")
-def served(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def review_server(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Forms that contradict themselves, extracted."""
     folder = tmp_path_factory.mktemp("fields")
     for name in NAMES:
@@ -73,7 +73,7 @@ def stored(served: Served, name: str) -> dict:
 class Form:
     """One case about fields, opened, and the expert's keyboard."""
 
-    def __init__(self, screen: Screen, waiting: Waiting, name: str) -> None:
+    def __init__(self, screen: Screen, waiting: CaseQueue, name: str) -> None:
         self.screen, self.page, self.waiting = screen, screen.page, waiting
         self.case_id = f"{name}.extraction"
 
@@ -96,30 +96,30 @@ class Form:
 
     def seen(self, key: str) -> None:
         """Wait until that field was on screen long enough to count."""
-        until(self.screen, lambda: key in self.draft()["fields_seen"], f"{key} seen")
+        wait_until(self.screen, lambda: key in self.draft()["fields_seen"], f"{key} seen")
 
     def row(self, key: str) -> Locator:
         return self.page.locator(f'.ek-field[data-field="{key}"]')
 
     def decided(self, *outcomes: str) -> None:
         """Wait until that was decided, with all that follows from it, and the case has left the screen."""
-        until(self.screen, lambda: self.waiting.outcomes(self.case_id) == list(outcomes), f"{outcomes}")
+        wait_until(self.screen, lambda: self.waiting.outcomes(self.case_id) == list(outcomes), f"{outcomes}")
         self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{self.case_id.removesuffix('.extraction')}.pdf'))")
 
 
 @pytest.fixture
-def form(login: Login, waiting: Waiting) -> Callable[[str], Form]:
-    return lambda name: Form(login(), waiting, name).open()
+def form(login: Login, case_queue: CaseQueue) -> Callable[[str], Form]:
+    return lambda name: Form(login(), case_queue, name).open()
 
 
-def test_an_altered_amount_is_lit_corrected_by_keyboard_and_saved(
-    served: Served, login: Login, waiting: Waiting, shots: Path | None
+def test_altered_amount_is_highlighted_corrected_and_saved(
+    review_server: Served, login: Login, case_queue: CaseQueue, shots: Path | None
 ) -> None:
     screen = login()
     assert "W-2 on page 1: amounts on it do not fit together" in screen.row("a_altered.extraction").inner_text()
     screen.shot(shots, "fields-queue-1440")
-    one = Form(screen, waiting, "a_altered").open()
-    assert_lit(screen, served, "a_altered", ALTERED)
+    one = Form(screen, case_queue, "a_altered").open()
+    assert_lit(screen, review_server, "a_altered", ALTERED)
     assert "not 6.2%" in one.row(TAX).inner_text()
     screen.shot(shots, "fields-1440")
     one.type(true_tax("a_altered"))
@@ -133,15 +133,15 @@ def test_an_altered_amount_is_lit_corrected_by_keyboard_and_saved(
     one.press("Control+Enter")
     one.decided("corrected")
     screen.page.wait_for_selector(".ek-crumbs:has-text('e_twice.pdf')")  # the queue moves on to the worst
-    review = stored(served, "reviews/a_altered.extraction/0001.json")
+    review = stored(review_server, "reviews/a_altered.extraction/0001.json")
     assert review["vouched"] == [TAX]
     assert review["before"][0]["fields"]["ss_tax_withheld"]["value"] == "9999.99"
-    truth = stored(served, "ground_truth/gt_a_altered.extraction.json")
+    truth = stored(review_server, "ground_truth/gt_a_altered.extraction.json")
     assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_CORRECTED", "dr_lee")
     after = truth["ground_truth_fields"][0]
     assert (after["template"], after["fields"]["ss_tax_withheld"]["value"]) == ("W-2", said)
     assert after["fields"]["wages_tips"] == review["before"][0]["fields"]["wages_tips"]
-    assert stored(served, "sme_packets/sme_packet_a_altered.extraction.json")["review_status"] == "completed"
+    assert stored(review_server, "sme_packets/sme_packet_a_altered.extraction.json")["review_status"] == "completed"
 
 
 def test_what_is_pressed_before_a_value_is_kept_is_done_after_it(form: Callable[[str], Form]) -> None:
@@ -172,13 +172,13 @@ def test_a_wrong_format_is_refused_while_it_is_typed(form: Callable[[str], Form]
     one.page.wait_for_selector(".ek-value-input", state="detached")
     assert one.draft()["fields"] == {}
     one.press("a")
-    until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
+    wait_until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
     one.press("u")
-    until(one.screen, lambda: one.draft()["fields"] == {}, "taken back")
+    wait_until(one.screen, lambda: one.draft()["fields"] == {}, "taken back")
 
 
-def test_a_field_that_the_form_lacks_is_not_present_after_one_look(
-    form: Callable[[str], Form], served: Served, shots: Path | None
+def test_absent_field_is_confirmed_after_one_look(
+    form: Callable[[str], Form], review_server: Served, shots: Path | None
 ) -> None:
     one = form("d_looked")
     truth = form_w2(random.Random("d_looked")).truth
@@ -188,21 +188,21 @@ def test_a_field_that_the_form_lacks_is_not_present_after_one_look(
     one.row(lacking).click()
     one.seen(lacking)
     assert "found nowhere on page 1; nothing is lit" in one.row(lacking).inner_text()
-    assert lit(one.screen) == []
+    assert find_highlights(one.screen) == []
     one.screen.shot(shots, "fields-missing-1440")
     one.press("k")
     one.page.wait_for_selector(".ek-mark-found")
     above = one.page.locator(".ek-field.ek-selected").get_attribute("data-field")
     one.seen(above)
     one.press("m")
-    until(one.screen, lambda: one.draft()["fields"].get(above, {}).get("status") == "not_present", "not present")
+    wait_until(one.screen, lambda: one.draft()["fields"].get(above, {}).get("status") == "not_present", "not present")
     one.press("y")  # as it was read, after all: no change is left
-    until(one.screen, lambda: one.draft()["fields"] == {}, "found again")
+    wait_until(one.screen, lambda: one.draft()["fields"] == {}, "found again")
     one.press("v")
     one.decided("validated")
-    review = stored(served, f"reviews/{one.case_id}/0001.json")
+    review = stored(review_server, f"reviews/{one.case_id}/0001.json")
     assert set(review["vouched"]) == {TAX, lacking, above}
-    fields = stored(served, f"ground_truth/gt_{one.case_id}.json")["ground_truth_fields"][0]["fields"]
+    fields = stored(review_server, f"ground_truth/gt_{one.case_id}.json")["ground_truth_fields"][0]["fields"]
     assert fields[lacking[2:]]["status"] == "not_present"
 
 
@@ -222,7 +222,7 @@ def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[
 def test_a_held_enter_keeps_nothing(form: Callable[[str], Form]) -> None:
     one = form("g_held")
     one.press("a")
-    until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
+    wait_until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
     one.page.keyboard.down("Enter")
     one.page.wait_for_selector(".ek-value-input:focus")
     for _ in range(3):
@@ -231,11 +231,11 @@ def test_a_held_enter_keeps_nothing(form: Callable[[str], Form]) -> None:
     one.page.keyboard.up("Enter")
     assert one.draft()["fields"][TAX]["status"] == "ambiguous", "nobody has said that the value is right"
     one.press("Enter")
-    until(one.screen, lambda: one.draft()["fields"] == {}, "kept as found")
+    wait_until(one.screen, lambda: one.draft()["fields"] == {}, "kept as found")
 
 
-def test_what_is_drawn_around_the_line_leaves_it_the_keys(login: Login, waiting: Waiting) -> None:
-    one = Form(login(), waiting, "h_gone")
+def test_what_is_drawn_around_the_line_leaves_it_the_keys(login: Login, case_queue: CaseQueue) -> None:
+    one = Form(login(), case_queue, "h_gone")
     in_background(one.page, hidden=True)  # or it may have counted as seen before the line is there
     one.screen.open(one.case_id)
     one.type("")
@@ -277,7 +277,7 @@ def test_who_stays_after_all_goes_on_where_they_were(form: Callable[[str], Form]
     with one.screen.asked_on_leaving(stays=True) as asked:
         one.type("12")
         one.page.evaluate("location.reload()")
-        until(one.screen, lambda: asked == ["beforeunload"], "the browser has asked")
+        wait_until(one.screen, lambda: asked == ["beforeunload"], "the browser has asked")
     one.page.wait_for_timeout(1000)  # in which the kernel would have been ended
     assert one.page.input_value(".ek-value-input").endswith("12")
     one.press("Escape")
@@ -309,7 +309,7 @@ def assert_lit(screen: Screen, served: Served, doc_id: str, words: str) -> None:
     """That the one place on the page that is lit is where the PDF has these words."""
     page = pymupdf.open(stored(served, f"document_bundles/{doc_id}.json")["file_path"])[0]
     (place,) = page.search_for(words)
-    found = lit(screen)
+    found = find_highlights(screen)
     assert len(found) == 1
     wanted = (
         place.x0 / page.rect.width,

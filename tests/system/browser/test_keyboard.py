@@ -12,7 +12,7 @@ from system.browser import fax_packet
 from system.browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
 from system.browser.screen import Screen
 from system.browser.server import Serve, Served
-from system.browser.small_cases import Waiting, until
+from system.browser.small_cases import CaseQueue, wait_until
 
 TURNS = frozenset({"ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"})
 #: The page on which each fault of the agent is corrected, and the key that does it there.
@@ -29,7 +29,7 @@ MAX_KEYS_PER_CORRECTION = 3
 class Keys:
     """An expert's keyboard; every press is counted, letters that are typed apart."""
 
-    def __init__(self, screen: Screen, waiting: Waiting) -> None:
+    def __init__(self, screen: Screen, waiting: CaseQueue) -> None:
         self.screen, self.page, self._waiting = screen, screen.page, waiting
         self.pressed: Counter[str] = Counter()
 
@@ -62,12 +62,12 @@ class Keys:
 
     def painted(self, case_id: str) -> None:
         """Wait until what the case opens on was on screen long enough to count."""
-        until(self.screen, lambda: bool(self.draft(case_id)["evidence_seen"]), f"the evidence of {case_id} seen")
+        wait_until(self.screen, lambda: bool(self.draft(case_id)["evidence_seen"]), f"the evidence of {case_id} seen")
         self.page.wait_for_selector(".ek-issue .ek-seen")  # and the answer of the write is on the page
 
     def decided(self, case_id: str, *outcomes: str) -> None:
         """Wait until that was decided, and the case has left the screen."""
-        until(self.screen, lambda: self._waiting.outcomes(case_id) == list(outcomes), f"{case_id} {outcomes}")
+        wait_until(self.screen, lambda: self._waiting.outcomes(case_id) == list(outcomes), f"{case_id} {outcomes}")
         self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{case_id}.pdf'))")
 
     def draft(self, case_id: str) -> dict:
@@ -80,13 +80,13 @@ class Keys:
         for key, on in _way(here, page, starts, TOTAL_PAGES):
             self.press(key)
             self.page.wait_for_selector(f'.ek-pane[data-page="{on}"]')
-        until(self.screen, lambda: page in self.draft(case_id)["pages_seen"], f"page {page} seen")
+        wait_until(self.screen, lambda: page in self.draft(case_id)["pages_seen"], f"page {page} seen")
 
     def change(self, case_id: str, key: str) -> None:
         """Press what changes the draft, and wait until it is on disk."""
         before = _said(self.draft(case_id))
         self.press(key)
-        until(self.screen, lambda: _said(self.draft(case_id)) != before, f"{key} has changed the draft")
+        wait_until(self.screen, lambda: _said(self.draft(case_id)) != before, f"{key} has changed the draft")
 
 
 def _said(draft: dict) -> dict:
@@ -127,40 +127,40 @@ def fax(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def review_server(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("keyboard") / "output"
     with serve(output, ["dr_lee"]) as server:
         yield server
 
 
 @pytest.fixture
-def waiting(waiting: Waiting) -> Waiting:
+def case_queue(case_queue: CaseQueue) -> CaseQueue:
     """With nothing in the queue that a test left."""
-    waiting.clear()
-    return waiting
+    case_queue.clear()
+    return case_queue
 
 
 @pytest.fixture
-def stranger(served: Served, chromium: Browser, waiting: Waiting) -> Iterator[Keys]:
+def stranger(review_server: Served, chromium: Browser, case_queue: CaseQueue) -> Iterator[Keys]:
     """The keyboard of who has not logged in yet."""
-    screen = Screen(chromium, served.address, 1440, 900)
-    yield Keys(screen, waiting)
+    screen = Screen(chromium, review_server.address, 1440, 900)
+    yield Keys(screen, case_queue)
     screen.assert_clean()
     screen.close()
 
 
 @pytest.fixture
-def keys(login: Callable[..., Screen], waiting: Waiting) -> Keys:
-    return Keys(login(), waiting)
+def keys(login: Callable[..., Screen], case_queue: CaseQueue) -> Keys:
+    return Keys(login(), case_queue)
 
 
 @pytest.fixture
-def start(keys: Keys, waiting: Waiting, small: Path) -> Callable[..., None]:
+def start(keys: Keys, case_queue: CaseQueue, small_run_output: Path) -> Callable[..., None]:
     """Put small cases into the queue, the first of them to be opened first, and open that one."""
 
     def begin(*names: str, document: str = "one_document") -> None:
         for name in names:
-            waiting.put(small, document, name)
+            case_queue.put(small_run_output, document, name)
         keys.screen.button("Refresh").click()
         keys.screen.row(names[-1]).wait_for()
         keys.page.keyboard.press("n")
@@ -174,7 +174,7 @@ def start(keys: Keys, waiting: Waiting, small: Path) -> Callable[..., None]:
 
 
 @needs_tesseract
-def test_the_packet_goes_to_an_expert_and_nothing_but_its_faults_was_planted(fax: Path) -> None:
+def test_fax_packet_escalates_with_its_own_faults_only(fax: Path) -> None:
     assert [one.start_page for one in TRUTH] == [1, *(one.end_page + 1 for one in TRUTH[:-1])]
     assert TRUTH[-1].end_page == TOTAL_PAGES
     result = json.loads((fax / f"results/{DOC_ID}.json").read_text())
@@ -189,11 +189,11 @@ def test_the_packet_goes_to_an_expert_and_nothing_but_its_faults_was_planted(fax
 
 
 @needs_tesseract
-def test_the_packet_of_39_pages_is_put_right_and_submitted_by_keyboard_alone(
-    stranger: Keys, served: Served, waiting: Waiting, fax: Path, shots: Path | None
+def test_39_page_packet_is_corrected_by_keyboard_alone(
+    stranger: Keys, review_server: Served, case_queue: CaseQueue, fax: Path, shots: Path | None
 ) -> None:
-    keys, case_id = stranger, waiting.put(fax, DOC_ID, DOC_ID)
-    keys.log_in(served.codes["dr_lee"])
+    keys, case_id = stranger, case_queue.put(fax, DOC_ID, DOC_ID)
+    keys.log_in(review_server.codes["dr_lee"])
     keys.open_next(case_id)
     keys.go_to(case_id, 1)
     stops = sorted({one.start_page for one in TRUTH} | {page for page, _ in CORRECTIONS})
@@ -208,7 +208,7 @@ def test_the_packet_of_39_pages_is_put_right_and_submitted_by_keyboard_alone(
     keys.screen.shot(shots, "fax-packet-1440")
     keys.press("Control+Enter")
     keys.decided(case_id, "corrected")
-    review = json.loads((served.output / f"reviews/{case_id}/0001.json").read_text())
+    review = json.loads((review_server.output / f"reviews/{case_id}/0001.json").read_text())
     assert (review["outcome"], review["reviewer"]) == ("corrected", "dr_lee")
     after = [(one["start_page"], one["end_page"], one["dominant_type"]) for one in review["after"]["segments"]]
     assert after == [(one.start_page, one.end_page, one.document_type) for one in TRUTH]
@@ -223,20 +223,20 @@ def test_the_packet_of_39_pages_is_put_right_and_submitted_by_keyboard_alone(
 # --- how few keys ---------------------------------------------------------------------------------------------------
 
 
-def test_validating_and_the_next_case_are_one_key_once_the_evidence_was_seen(
-    keys: Keys, start: Callable[..., None], waiting: Waiting
+def test_one_key_validates_and_opens_the_next_case(
+    keys: Keys, start: Callable[..., None], case_queue: CaseQueue
 ) -> None:
     start("v_one", "v_two")
     keys.press("v")
     keys.decided("v_one", "validated")
     keys.painted("v_two")
     assert keys.deciding + keys.turning == 1
-    assert waiting.outcomes("v_two") == []
+    assert case_queue.outcomes("v_two") == []
 
 
 @pytest.mark.parametrize(("document", "key"), [("one_document", "5"), ("two_documents", "]")])
 def test_a_correction_is_submitted_with_three_keys_at_most(
-    keys: Keys, start: Callable[..., None], served: Served, waiting: Waiting, document: str, key: str
+    keys: Keys, start: Callable[..., None], review_server: Served, case_queue: CaseQueue, document: str, key: str
 ) -> None:
     case_id = f"corrected_{document}"
     start(case_id, document=document)
@@ -244,7 +244,7 @@ def test_a_correction_is_submitted_with_three_keys_at_most(
     keys.page.wait_for_selector(".ek-changes li")  # what was changed is shown, so it may be submitted
     keys.press("Control+Enter")
     keys.decided(case_id, "corrected")
-    after = json.loads((served.output / f"reviews/{case_id}/0001.json").read_text())["after"]["segments"]
+    after = json.loads((review_server.output / f"reviews/{case_id}/0001.json").read_text())["after"]["segments"]
     expected = {
         "5": [(1, 3, "Other")],
         "]": [(1, 1, "Clinical Note"), (2, 3, "Pathology Report")],
@@ -256,7 +256,7 @@ def test_a_correction_is_submitted_with_three_keys_at_most(
 # --- what a key must never do ---------------------------------------------------------------------------------------
 
 
-def test_a_key_that_is_held_down_decides_once(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
+def test_a_key_that_is_held_down_decides_once(keys: Keys, start: Callable[..., None], case_queue: CaseQueue) -> None:
     start("held_one", "held_two")
     keys.page.keyboard.down("v")
     keys.decided("held_one", "validated")
@@ -266,13 +266,13 @@ def test_a_key_that_is_held_down_decides_once(keys: Keys, start: Callable[..., N
         keys.page.wait_for_timeout(100)
     keys.page.keyboard.up("v")
     keys.page.wait_for_timeout(1000)
-    assert waiting.outcomes("held_two") == []
+    assert case_queue.outcomes("held_two") == []
     keys.press("v")
     keys.decided("held_two", "validated")
 
 
 def test_a_held_change_key_does_not_submit_again_and_again(
-    keys: Keys, start: Callable[..., None], waiting: Waiting
+    keys: Keys, start: Callable[..., None], case_queue: CaseQueue
 ) -> None:
     start("sent_one", "sent_two")
     keys.change("sent_one", "5")
@@ -287,7 +287,7 @@ def test_a_held_change_key_does_not_submit_again_and_again(
     keys.page.keyboard.up("Enter")
     keys.page.keyboard.up("Control")
     keys.page.wait_for_timeout(1000)
-    assert waiting.outcomes("sent_two") == []
+    assert case_queue.outcomes("sent_two") == []
 
 
 HOLD = """() => {
@@ -300,25 +300,25 @@ HOLD = """() => {
 
 
 def test_validating_before_the_page_is_painted_does_nothing(
-    keys: Keys, start: Callable[..., None], waiting: Waiting
+    keys: Keys, start: Callable[..., None], case_queue: CaseQueue
 ) -> None:
     start("unpainted")  # all that must be seen was on screen
     keys.page.evaluate(HOLD)
     keys.press("ArrowRight")
     keys.press("v")
     keys.page.wait_for_timeout(1500)
-    assert waiting.outcomes("unpainted") == []
+    assert case_queue.outcomes("unpainted") == []
     keys.page.evaluate("window.paint()")
     keys.page.wait_for_selector('.ek-pane[data-page="2"]')
-    until(keys.screen, lambda: 2 in keys.draft("unpainted")["pages_seen"], "page 2 seen")
+    wait_until(keys.screen, lambda: 2 in keys.draft("unpainted")["pages_seen"], "page 2 seen")
     keys.page.wait_for_timeout(1000)
-    assert waiting.outcomes("unpainted") == [], "an early press must not wait for its page either"
+    assert case_queue.outcomes("unpainted") == [], "an early press must not wait for its page either"
     keys.press("v")
     keys.decided("unpainted", "validated")
 
 
 def test_a_press_that_began_in_one_case_does_nothing_to_the_next(
-    keys: Keys, start: Callable[..., None], waiting: Waiting
+    keys: Keys, start: Callable[..., None], case_queue: CaseQueue
 ) -> None:
     start("first", "second")
     keys.screen.button("Other").hover()
@@ -334,9 +334,7 @@ def test_a_press_that_began_in_one_case_does_nothing_to_the_next(
     assert keys.page.locator(".ek-types .ek-chosen").inner_text().startswith("Clinical Note")
 
 
-def test_the_space_bar_on_a_button_is_not_swallowed_by_what_changes_meanwhile(
-    keys: Keys, start: Callable[..., None]
-) -> None:
+def test_space_bar_on_a_button_survives_a_screen_update(keys: Keys, start: Callable[..., None]) -> None:
     start("spaced")
     keys.screen.button("Other").focus()
     keys.page.keyboard.down("Space")
@@ -347,25 +345,25 @@ def test_the_space_bar_on_a_button_is_not_swallowed_by_what_changes_meanwhile(
     keys.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
 
 
-def test_two_quick_presses_validate_one_case(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
+def test_two_quick_presses_validate_one_case(keys: Keys, start: Callable[..., None], case_queue: CaseQueue) -> None:
     start("quick_one", "quick_two")
     keys.press("v")
     keys.press("v")
     keys.decided("quick_one", "validated")
     keys.painted("quick_two")
     keys.page.wait_for_timeout(1000)
-    assert waiting.outcomes("quick_two") == []
+    assert case_queue.outcomes("quick_two") == []
 
 
 def test_a_key_acts_on_what_the_key_just_before_it_has_made(
-    keys: Keys, start: Callable[..., None], waiting: Waiting
+    keys: Keys, start: Callable[..., None], case_queue: CaseQueue
 ) -> None:
     start("fast")
     keys.press("ArrowRight")
-    until(keys.screen, lambda: 2 in keys.draft("fast")["pages_seen"], "page 2 seen")
+    wait_until(keys.screen, lambda: 2 in keys.draft("fast")["pages_seen"], "page 2 seen")
     for key in ("s", "5", "Shift+P"):  # faster than the page is drawn again
         keys.press(key)
-    until(keys.screen, lambda: bool(keys.draft("fast")["flags"]), "flagged")
+    wait_until(keys.screen, lambda: bool(keys.draft("fast")["flags"]), "flagged")
     draft = keys.draft("fast")
     documents = [(one["start_page"], one["end_page"], one["dominant_type"]) for one in draft["segments"]]
     assert documents == [(1, 1, "Clinical Note"), (2, 3, "Other")]
@@ -374,7 +372,7 @@ def test_a_key_acts_on_what_the_key_just_before_it_has_made(
     keys.decided("fast", "corrected")
 
 
-def test_letters_of_a_note_do_nothing_else(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
+def test_letters_of_a_note_do_nothing_else(keys: Keys, start: Callable[..., None], case_queue: CaseQueue) -> None:
     start("noted", "noted_next")
     before = keys.draft("noted")["segments"]
     keys.press("n")
@@ -382,35 +380,35 @@ def test_letters_of_a_note_do_nothing_else(keys: Keys, start: Callable[..., None
     note = "5 vials sent; vague, see x-ray? [1] juice, no hope"
     keys.page.keyboard.type(note, delay=10)
     keys.page.keyboard.press("Escape")
-    until(keys.screen, lambda: note in json.dumps(keys.draft("noted")), "the note is on disk")
+    wait_until(keys.screen, lambda: note in json.dumps(keys.draft("noted")), "the note is on disk")
     draft = keys.draft("noted")
     assert note in [*draft["issue_notes"].values(), *draft["segment_notes"].values()]
     assert (draft["segments"], draft["flags"], draft["issue_verdicts"], draft["page"]) == (before, [], [], 1)
-    assert waiting.outcomes("noted") == []
+    assert case_queue.outcomes("noted") == []
     keys.press("c")  # the keys are keys again
-    until(keys.screen, lambda: bool(keys.draft("noted")["issue_verdicts"]), "confirmed")
+    wait_until(keys.screen, lambda: bool(keys.draft("noted")["issue_verdicts"]), "confirmed")
 
 
 # --- undo -----------------------------------------------------------------------------------------------------------
 
 
-def test_undo_in_an_untouched_case_reopens_the_one_just_submitted(
-    keys: Keys, start: Callable[..., None], served: Served, waiting: Waiting
+def test_undo_in_an_unchanged_case_reopens_the_previous_one(
+    keys: Keys, start: Callable[..., None], review_server: Served, case_queue: CaseQueue
 ) -> None:
     start("undone", "untouched")
     keys.press("v")
     keys.painted("untouched")
     keys.press("u")
-    until(keys.screen, lambda: waiting.outcomes("undone") == ["validated", "reopened"], "reopened")
+    wait_until(keys.screen, lambda: case_queue.outcomes("undone") == ["validated", "reopened"], "reopened")
     keys.page.wait_for_selector(".ek-crumbs:has-text('undone.pdf')")
-    again = json.loads((served.output / "reviews/undone/0002.json").read_text())
+    again = json.loads((review_server.output / "reviews/undone/0002.json").read_text())
     assert (again["reviewer"], again["correction_notes"]) == ("dr_lee", "undone by the reviewer")
-    assert not (served.output / "ground_truth/gt_undone.json").exists()
-    assert waiting.outcomes("untouched") == []
+    assert not (review_server.output / "ground_truth/gt_undone.json").exists()
+    assert case_queue.outcomes("untouched") == []
 
 
-def test_undo_in_a_case_that_was_changed_takes_back_the_change_alone(
-    keys: Keys, start: Callable[..., None], waiting: Waiting
+def test_undo_in_a_changed_case_reverts_only_that_change(
+    keys: Keys, start: Callable[..., None], case_queue: CaseQueue
 ) -> None:
     start("kept", "touched")
     keys.press("v")
@@ -419,4 +417,4 @@ def test_undo_in_a_case_that_was_changed_takes_back_the_change_alone(
     keys.change("touched", "5")
     keys.change("touched", "u")
     assert keys.draft("touched")["segments"] == before
-    assert waiting.outcomes("kept") == ["validated"]
+    assert case_queue.outcomes("kept") == ["validated"]

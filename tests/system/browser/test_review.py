@@ -7,9 +7,9 @@ from pathlib import Path
 import pymupdf
 from places import open_folder
 from playwright.sync_api import expect
-from system.browser.screen import Screen, lit
+from system.browser.screen import Screen, find_highlights
 from system.browser.server import Served
-from system.browser.small_cases import Waiting, until
+from system.browser.small_cases import CaseQueue, wait_until
 
 from evalkit.review.packet import compute_packet_digest, read_packet
 
@@ -20,7 +20,7 @@ def stored(served: Served, name: str) -> dict:
     return json.loads((served.output / name).read_text())
 
 
-def test_the_queue_is_worst_first_and_says_why(served: Served, login: Login, shots: Path | None) -> None:
+def test_the_queue_is_worst_first_and_says_why(review_server: Served, login: Login, shots: Path | None) -> None:
     screen = login()
     assert screen.cases()[:3] == ["altered_quotes", "fabricated_quote", "quest_genomic"]
     assert "critical failure" in screen.row("fabricated_quote").inner_text()
@@ -28,7 +28,7 @@ def test_the_queue_is_worst_first_and_says_why(served: Served, login: Login, sho
 
 
 def test_the_worst_case_is_opened_its_evidence_lit_and_validated(
-    served: Served, login: Login, shots: Path | None
+    review_server: Served, login: Login, shots: Path | None
 ) -> None:
     screen = login()
     worst = screen.cases()[0]
@@ -37,40 +37,42 @@ def test_the_worst_case_is_opened_its_evidence_lit_and_validated(
     issue = screen.page.locator(".ek-selected")
     assert "the document says “BRCA1”, the quote “BRCA2”" in issue.inner_text()
     assert "BRCA1 c.5266dupC was detected" in issue.locator("mark").inner_text()
-    assert_lit(screen, served, worst, 1, "POSITIVE: BRCA1 c.5266dupC was detected in a heterozygous state.")
+    assert_lit(screen, review_server, worst, 1, "POSITIVE: BRCA1 c.5266dupC was detected in a heterozygous state.")
     screen.shot(shots, "worst-1440")
     screen.page.locator('.ek-issue[data-issue="V4-0002"] .ek-message').click()
     screen.page.wait_for_selector('.ek-pane[data-page="2"] .ek-mark-near')
     assert "the document says “cannot”, the quote “can”" in issue.inner_text()
     lines = ("It cannot exclude another variant of BRCA1", "deletion or duplication.")
-    assert_lit(screen, served, worst, 2, *lines)
+    assert_lit(screen, review_server, worst, 2, *lines)
     screen.see_everything()
     screen.button("Validate and next").click()
     screen.page.wait_for_selector(f".ek-notice:has-text('{worst}.pdf validated')")
-    truth = stored(served, f"ground_truth/gt_{worst}.json")
-    review = stored(served, f"reviews/{worst}/0001.json")
+    truth = stored(review_server, f"ground_truth/gt_{worst}.json")
+    review = stored(review_server, f"reviews/{worst}/0001.json")
     assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_lee")
     assert truth["ground_truth_classification"]["dominant_type_overall"] == "Genomic Report"
     assert set(review["evidence_seen"]) == {"V4-0001", "V4-0002"}
-    assert stored(served, f"sme_packets/sme_packet_{worst}.json")["review_status"] == "completed"
+    assert stored(review_server, f"sme_packets/sme_packet_{worst}.json")["review_status"] == "completed"
 
 
-def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: Login, shots: Path | None) -> None:
+def test_evidence_that_is_claimed_is_lit_where_it_stands(
+    review_server: Served, login: Login, shots: Path | None
+) -> None:
     screen = login()
     screen.open("quest_genomic")
     screen.page.wait_for_selector(".ek-mark-found")
-    assert_lit(screen, served, "quest_genomic", 1, "Quest Diagnostics")
-    packet = read_packet(open_folder(served.output), "quest_genomic")
+    assert_lit(screen, review_server, "quest_genomic", 1, "Quest Diagnostics")
+    packet = read_packet(open_folder(review_server.output), "quest_genomic")
     presence = packet.classification.segments[0].segment_composition
     quote = next(one.top_evidence[0] for one in presence if one.top_evidence)
     screen.page.get_by_text("What the agent claims").click()
-    before = lit(screen)
+    before = find_highlights(screen)
     screen.page.locator(".ek-evidence").first.click()
-    until(screen, lambda: lit(screen) != before, "the evidence lit")
-    assert_lit(screen, served, "quest_genomic", quote.page, quote.snippet)
+    wait_until(screen, lambda: find_highlights(screen) != before, "the evidence lit")
+    assert_lit(screen, review_server, "quest_genomic", quote.page, quote.snippet)
     screen.shot(shots, "evidence-1440")
     screen.page.locator(".ek-selected .ek-message").click()  # back to what the issue is about
-    until(screen, lambda: lit(screen) == before, "the issue's place lit again")
+    wait_until(screen, lambda: find_highlights(screen) == before, "the issue's place lit again")
     screen.page.locator(".ek-issue").last.click()  # which draws the case again
     screen.settle()
     assert screen.page.locator(".ek-evidence").first.is_visible(), "what was unfolded stays so"
@@ -79,7 +81,7 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
 
 def assert_lit(screen: Screen, served: Served, case_id: str, number: int, *lines: str) -> None:
     """Where the PDF itself has these lines, by another program's search, at least 0.8 of the words' area is marked."""
-    boxes = lit(screen)
+    boxes = find_highlights(screen)
     with pymupdf.open(read_packet(open_folder(served.output), case_id).pdf_path) as document:
         page = document[number - 1]
         for line in lines:
@@ -94,7 +96,9 @@ def covered(place: pymupdf.Rect, box: list[float], page: pymupdf.Rect) -> float:
     return (place & mark).get_area() / place.get_area()
 
 
-def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login: Login, shots: Path | None) -> None:
+def test_validating_needs_all_that_must_be_seen_then_saves(
+    review_server: Served, login: Login, shots: Path | None
+) -> None:
     screen = login()
     screen.open("segment_count")
     assert "number_of_segments" in screen.page.locator(".ek-repairs").inner_text() or (
@@ -103,12 +107,12 @@ def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login
     assert screen.button("Validate and next").is_disabled()
     assert "not yet seen" in screen.page.locator(".ek-state").inner_text()
     screen.shot(shots, "repair-1440")
-    before = compute_packet_digest(read_packet(open_folder(served.output), "segment_count"))
+    before = compute_packet_digest(read_packet(open_folder(review_server.output), "segment_count"))
     screen.see_everything()
     screen.button("Validate and next").click()
     screen.page.wait_for_selector(".ek-notice:has-text('segment_count.pdf validated')")
-    truth = stored(served, "ground_truth/gt_segment_count.json")
-    review = stored(served, "reviews/segment_count/0001.json")
+    truth = stored(review_server, "ground_truth/gt_segment_count.json")
+    review = stored(review_server, "reviews/segment_count/0001.json")
     assert truth["ground_truth_source"] == "SME_VALIDATED"
     assert truth["ground_truth_classification"]["number_of_segments"] == 2
     assert truth["reviewer"] == review["reviewer"] == "dr_lee"
@@ -117,11 +121,11 @@ def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login
     assert set(review["pages_seen"]) >= {1, 3}
     assert review["evidence_seen"] == ["V1-0001"]
     assert [one["code"] for one in review["repairs_applied"]] == ["V1-SEGMENT-COUNT"]
-    assert stored(served, "sme_packets/sme_packet_segment_count.json")["review_status"] == "completed"
+    assert stored(review_server, "sme_packets/sme_packet_segment_count.json")["review_status"] == "completed"
 
 
 def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
-    served: Served, login: Login, shots: Path | None
+    review_server: Served, login: Login, shots: Path | None
 ) -> None:
     screen = login()
     screen.open("quest_genomic")
@@ -136,18 +140,16 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.shot(shots, "correction-1440")
     screen.button("Submit correction").click()
     screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')")
-    truth = stored(served, "ground_truth/gt_quest_genomic.json")
+    truth = stored(review_server, "ground_truth/gt_quest_genomic.json")
     assert truth["ground_truth_source"] == "SME_CORRECTED"
     assert truth["corrected_dominant_type"] == "Other"
     assert truth["correction_notes"] == note
-    verdicts = stored(served, "reviews/quest_genomic/0001.json")["issue_verdicts"]
+    verdicts = stored(review_server, "reviews/quest_genomic/0001.json")["issue_verdicts"]
     assert [(one["issue_id"], one["verdict"]) for one in verdicts] == [("V3-0001", "confirmed")]
     assert [one["dominant_type"] for one in truth["ground_truth_classification"]["segments"]] == ["Other"]
 
 
-def test_who_loads_the_page_again_while_words_are_being_saved_is_asked_and_loses_none(
-    login: Login, waiting: Waiting
-) -> None:
+def test_reload_while_saving_asks_and_loses_no_text(login: Login, case_queue: CaseQueue) -> None:
     screen = login()
     screen.open("fabricated_quote")
     notes = screen.page.get_by_label("notes for the record")
@@ -170,12 +172,12 @@ def test_who_loads_the_page_again_while_words_are_being_saved_is_asked_and_loses
         screen.wait_for_case()
         assert asked == ["beforeunload"], "all was saved"
     notes.fill("")
-    waiting.until_noted(screen, "fabricated_quote", "")
+    case_queue.until_noted(screen, "fabricated_quote", "")
     screen.settle()
 
 
 def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
-    login: Login, waiting: Waiting, shots: Path | None
+    login: Login, case_queue: CaseQueue, shots: Path | None
 ) -> None:
     screen = login()
     screen.open("fabricated_quote")
@@ -183,7 +185,7 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.button("New document here").click()
     screen.page.wait_for_selector(".ek-segment >> nth=1")
     screen.page.get_by_label("notes for the record").fill("half a thought")
-    waiting.until_noted(screen, "fabricated_quote", "half a thought")
+    case_queue.until_noted(screen, "fabricated_quote", "half a thought")
     screen.page.reload()
     screen.wait_for_case()
     screen.page.wait_for_selector('.ek-pane[data-page="4"]')
@@ -196,7 +198,7 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.queue()
 
 
-def test_what_changes_under_a_held_mouse_button_swallows_no_click(served: Served, login: Login) -> None:
+def test_screen_update_under_a_held_button_keeps_the_click(review_server: Served, login: Login) -> None:
     screen = login()
     screen.open("fabricated_quote")
     screen.turn_to(3)
@@ -215,7 +217,7 @@ def test_what_changes_under_a_held_mouse_button_swallows_no_click(served: Served
     screen.queue()
 
 
-def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
+def test_undeterminable_needs_a_reason(review_server: Served, login: Login) -> None:
     screen = login()
     screen.open("poor_scan")
     region = screen.page.query_selector(
@@ -223,18 +225,18 @@ def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     )  # the same from the first to the last word
     screen.button("Cannot tell").click()
     screen.button("Close as undeterminable").click()
-    assert not (served.output / "reviews/poor_scan").exists()
+    assert not (review_server.output / "reviews/poor_scan").exists()
     screen.page.get_by_label("Why can nobody tell?").fill("illegible scan")
     screen.button("Close as undeterminable").click()
     screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')")
-    review = stored(served, "reviews/poor_scan/0001.json")
+    review = stored(review_server, "reviews/poor_scan/0001.json")
     assert region.is_visible()
     assert "undeterminable" in region.inner_text()
     assert (review["outcome"], review["correction_notes"]) == ("undeterminable", "illegible scan")
-    assert not (served.output / "ground_truth/gt_poor_scan.json").exists()
+    assert not (review_server.output / "ground_truth/gt_poor_scan.json").exists()
 
 
-def test_a_small_screen_shows_everything_that_decides(served: Served, login: Login, shots: Path | None) -> None:
+def test_a_small_screen_shows_everything_that_decides(review_server: Served, login: Login, shots: Path | None) -> None:
     screen = login(width=1280, height=720)
     screen.shot(shots, "queue-1280")
     screen.open("fabricated_quote")
@@ -248,7 +250,7 @@ def test_a_small_screen_shows_everything_that_decides(served: Served, login: Log
     screen.queue()
 
 
-def test_no_name_of_a_file_is_in_any_address(served: Served, login: Login) -> None:
+def test_no_name_of_a_file_is_in_any_address(review_server: Served, login: Login) -> None:
     screen = login()
     screen.open("fabricated_quote")
     screen.turn_to(2)

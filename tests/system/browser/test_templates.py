@@ -12,11 +12,11 @@ import pytest
 from places import open_folder, open_index
 from playwright.sync_api import Locator
 from statements.measuring import rows_of
-from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
-from system.browser.screen import Screen, lit
+from statements.spoilt import Spoilt, publish_template_case, spoil_template, with_signs_inverted
+from system.browser.screen import Screen, find_highlights
 from system.browser.server import Serve, Served
-from system.browser.small_cases import Waiting, until
-from system.browser.test_access import grave, missed_by_tab
+from system.browser.small_cases import CaseQueue, wait_until
+from system.browser.test_accessibility import grave, missed_by_tab
 from typer.testing import CliRunner
 
 from evalkit.cli import app
@@ -35,15 +35,15 @@ HOSTILE = "<img src=x onerror=window.__xss=1>" + "B" * 150
 def made(folder: Path) -> dict[str, Spoilt]:
     """What waits: each statement cut off before its last row, but where it says otherwise."""
     return {
-        "a_mouse": spoilt(folder, "a_mouse"),
-        "b_keys": spoilt(folder, "b_keys", "debit and credit columns", 5),
-        "c_pages": spoilt(folder, "c_pages", "over several pages", 3),
-        "d_signs": spoilt(folder, "d_signs", "signed amounts", 8, with_signs_inverted, "critical_disagreement"),
-        "e_unmet": spoilt(folder, "e_unmet", "parentheses", 4),
-        "f_access": spoilt(folder, "f_access", "check numbers", 4, identity=Identity(bank=HOSTILE)),
-        "g_reject": spoilt(folder, "g_reject", "signed amounts", 6),
-        "i_small": spoilt(folder, "i_small", "two accounts", 4),
-        "h_turned": spoilt(folder, "h_turned", "signed amounts", 9),
+        "a_mouse": spoil_template(folder, "a_mouse"),
+        "b_keys": spoil_template(folder, "b_keys", "debit and credit columns", 5),
+        "c_pages": spoil_template(folder, "c_pages", "over several pages", 3),
+        "d_signs": spoil_template(folder, "d_signs", "signed amounts", 8, with_signs_inverted, "critical_disagreement"),
+        "e_unmet": spoil_template(folder, "e_unmet", "parentheses", 4),
+        "f_access": spoil_template(folder, "f_access", "check numbers", 4, identity=Identity(bank=HOSTILE)),
+        "g_reject": spoil_template(folder, "g_reject", "signed amounts", 6),
+        "i_small": spoil_template(folder, "i_small", "two accounts", 4),
+        "h_turned": spoil_template(folder, "h_turned", "signed amounts", 9),
     }
 
 
@@ -67,14 +67,14 @@ def cases(pdfs: Path) -> dict[str, Spoilt]:
 
 
 @pytest.fixture(scope="module")
-def served(
+def review_server(
     serve: Serve, cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("templates") / "output"
     files, index = open_folder(output), open_index(output)
     for name, one in cases.items():
         if name != ESCALATED:
-            put(files, index, one)
+            publish_template_case(files, index, one)
     index.close()
     escalate(cases[ESCALATED], pdfs / f"{ESCALATED}.pdf", output)
     with serve(output, ["dr_lee"]) as server:
@@ -84,7 +84,7 @@ def served(
 class Sheet:
     """One case about a template, opened, and what the expert's hands do."""
 
-    def __init__(self, screen: Screen, waiting: Waiting, one: Spoilt) -> None:
+    def __init__(self, screen: Screen, waiting: CaseQueue, one: Spoilt) -> None:
         self.screen, self.page, self.waiting, self.one = screen, screen.page, waiting, one
 
     def open(self) -> Sheet:
@@ -116,7 +116,7 @@ class Sheet:
         """Look at every grave issue, and every page."""
         for page in range(1, self.one.bundle.total_pages + 1):
             self.screen.turn_to(page)
-            until(self.screen, lambda page=page: page in self.draft()["pages_seen"], f"page {page} seen")
+            wait_until(self.screen, lambda page=page: page in self.draft()["pages_seen"], f"page {page} seen")
         left = "() => document.querySelector('[data-key=i]')?.innerText"
         while was := self.page.evaluate(left):
             self.page.keyboard.press("i")
@@ -124,7 +124,7 @@ class Sheet:
 
     def decided(self, *outcomes: str) -> None:
         """Wait until that was decided, with all that follows from it, and the case has left the screen."""
-        until(self.screen, lambda: self.waiting.outcomes(self.one.case_id) == list(outcomes), f"{outcomes}")
+        wait_until(self.screen, lambda: self.waiting.outcomes(self.one.case_id) == list(outcomes), f"{outcomes}")
         self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{self.one.bundle.doc_id}.pdf'))")
 
     def written(self, output: Path) -> StatementTemplate:
@@ -133,8 +133,8 @@ class Sheet:
 
 
 @pytest.fixture
-def sheet(login: Login, waiting: Waiting, cases: dict[str, Spoilt]) -> Callable[[str], Sheet]:
-    return lambda name: Sheet(login(), waiting, cases[name]).open()
+def sheet(login: Login, case_queue: CaseQueue, cases: dict[str, Spoilt]) -> Callable[[str], Sheet]:
+    return lambda name: Sheet(login(), case_queue, cases[name]).open()
 
 
 def assert_reads_all(one: Spoilt, template: StatementTemplate) -> None:
@@ -142,18 +142,18 @@ def assert_reads_all(one: Spoilt, template: StatementTemplate) -> None:
     assert rows.there == rows.read == rows.right
 
 
-def test_an_edge_is_dragged_the_sums_meet_and_the_statement_is_read_whole(
-    served: Served, login: Login, waiting: Waiting, cases: dict[str, Spoilt], pdfs: Path, shots: Path | None
+def test_dragging_an_edge_meets_sums_and_reads_the_statement(
+    review_server: Served, login: Login, case_queue: CaseQueue, cases: dict[str, Spoilt], pdfs: Path, shots: Path | None
 ) -> None:
     screen = login()
     row = screen.row(cases[ESCALATED].case_id)
     assert "after all attempts a reviewer still finds faults" in row.inner_text()
     screen.shot(shots, "templates-queue-1440")
-    one = Sheet(screen, waiting, cases[ESCALATED]).open()
+    one = Sheet(screen, case_queue, cases[ESCALATED]).open()
     assert_reads_all(one.one, one.one.sound)
     assert "the box cuts off rows: 1 stand outside" in one.page.locator(".ek-issue").first.inner_text()
     one.page.wait_for_selector("h3.ek-unmet:has-text('✗ Sums')")
-    assert len(lit(screen)) == 1, "the row that was cut off is outlined"
+    assert len(find_highlights(screen)) == 1, "the row that was cut off is outlined"
     screen.shot(shots, "template-1440")
     assert screen.button("Approve").is_disabled()
     one.look()
@@ -164,13 +164,19 @@ def test_an_edge_is_dragged_the_sums_meet_and_the_statement_is_read_whole(
     screen.shot(shots, "template-moved-1440")
     one.page.keyboard.press("Control+Enter")
     one.decided("corrected")
-    template = one.written(served.output)
+    template = one.written(review_server.output)
     assert (template.status, template.version) == (Status.STABLE, 2)
     assert_reads_all(one.one, template)
-    truth = json.loads((served.output / "ground_truth" / f"gt_{one.one.case_id}.json").read_text())
+    truth = json.loads((review_server.output / "ground_truth" / f"gt_{one.one.case_id}.json").read_text())
     assert (truth["ground_truth_source"], truth["reviewer"], truth["unmet_sums"]) == ("SME_CORRECTED", "dr_lee", "")
     assert StatementTemplate.model_validate(truth["ground_truth_template"]) == template
-    words = ["apply-template", template.template_id, str(pdfs / f"{ESCALATED}.pdf"), "--output", str(served.output)]
+    words = [
+        "apply-template",
+        template.template_id,
+        str(pdfs / f"{ESCALATED}.pdf"),
+        "--output",
+        str(review_server.output),
+    ]
     table = pdfs / "read_again.csv"
     again = CliRunner().invoke(app, [*words, "--to", str(table)])
     assert again.exit_code == 0, again.output
@@ -180,7 +186,7 @@ def test_an_edge_is_dragged_the_sums_meet_and_the_statement_is_read_whole(
     assert amounts == [row.amount for row in one.one.drawn.rows]
 
 
-def test_all_of_it_by_keyboard(served: Served, sheet: Callable[[str], Sheet], shots: Path | None) -> None:
+def test_all_of_it_by_keyboard(review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None) -> None:
     one = sheet("b_keys")
     one.look()
     one.page.keyboard.press("t")
@@ -189,7 +195,7 @@ def test_all_of_it_by_keyboard(served: Served, sheet: Callable[[str], Sheet], sh
     one.page.wait_for_selector('[data-edge="region.0.bottom"]:focus')
     before = one.draft()
     one.page.keyboard.press("ArrowDown")
-    until(one.screen, lambda: one.draft()["template"] != before["template"], "moved by a little")
+    wait_until(one.screen, lambda: one.draft()["template"] != before["template"], "moved by a little")
     moved = one.draft()["template"]["region"][0]["box"][3]
     one.screen.shot(shots, "template-edge-1440")
     one.page.keyboard.press("Shift+ArrowDown")
@@ -204,26 +210,26 @@ def test_all_of_it_by_keyboard(served: Served, sheet: Callable[[str], Sheet], sh
     one.page.keyboard.press("Escape")
     one.page.keyboard.press("Control+Enter")
     one.decided("corrected")
-    assert_reads_all(one.one, one.written(served.output))
+    assert_reads_all(one.one, one.written(review_server.output))
 
 
 def test_rows_are_lit_one_by_one_and_every_page_must_be_seen(
-    served: Served, sheet: Callable[[str], Sheet], shots: Path | None
+    review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None
 ) -> None:
     one = sheet("c_pages")
     one.page.keyboard.press("2")
     one.page.wait_for_selector(".ek-rows")
     one.screen.turn_to(1)
     on_page = [row for row in one.one.drawn.rows if row.page == 1]
-    until(one.screen, lambda: one.page.locator(".ek-rows tbody tr").count() == len(on_page), "the rows of page 1")
+    wait_until(one.screen, lambda: one.page.locator(".ek-rows tbody tr").count() == len(on_page), "the rows of page 1")
     one.page.keyboard.press("j")
     one.page.wait_for_selector('tr.ek-chosen-row[data-name="row.1"]')
-    until(one.screen, lambda: len(lit(one.screen)) == 1, "the first row lit")
-    first = lit(one.screen)
+    wait_until(one.screen, lambda: len(find_highlights(one.screen)) == 1, "the first row lit")
+    first = find_highlights(one.screen)
     assert on_page[0].description in one.page.locator(".ek-chosen-row").inner_text()
     one.screen.shot(shots, "template-rows-1440")
     one.page.keyboard.press("j")
-    until(one.screen, lambda: lit(one.screen) not in ([], first), "the second row lit")
+    wait_until(one.screen, lambda: find_highlights(one.screen) not in ([], first), "the second row lit")
     one.page.keyboard.press("3")
     one.page.locator(".ek-left [data-name]", has_text="outside of every box").first.click()
     one.page.wait_for_selector(".ek-mark-near")
@@ -236,11 +242,11 @@ def test_rows_are_lit_one_by_one_and_every_page_must_be_seen(
     one.sums_met()
     one.page.keyboard.press("Control+Enter")
     one.decided("corrected")
-    assert_reads_all(one.one, one.written(served.output))
+    assert_reads_all(one.one, one.written(review_server.output))
 
 
 def test_inverted_signs_are_put_right_by_choosing(
-    served: Served, sheet: Callable[[str], Sheet], shots: Path | None
+    review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None
 ) -> None:
     one = sheet("d_signs")
     assert "CRITICAL" in one.page.locator(".ek-issue").first.inner_text()
@@ -253,11 +259,11 @@ def test_inverted_signs_are_put_right_by_choosing(
     one.screen.shot(shots, "template-choices-1440")
     one.screen.button("Approve with changes").click()
     one.decided("corrected")
-    assert_reads_all(one.one, one.written(served.output))
+    assert_reads_all(one.one, one.written(review_server.output))
 
 
 def test_sums_that_are_not_met_need_a_reason_in_words(
-    served: Served, sheet: Callable[[str], Sheet], shots: Path | None
+    review_server: Served, sheet: Callable[[str], Sheet], shots: Path | None
 ) -> None:
     one = sheet("e_unmet")
     one.look()
@@ -274,9 +280,9 @@ def test_sums_that_are_not_met_need_a_reason_in_words(
     one.page.wait_for_selector("[data-key=v]:enabled")
     one.page.keyboard.press("v")
     one.decided("validated")
-    template = one.written(served.output)
+    template = one.written(review_server.output)
     assert (template.status, template.version) == (Status.STABLE, 1)
-    review = json.loads((served.output / "reviews" / one.one.case_id / "0001.json").read_text())
+    review = json.loads((review_server.output / "reviews" / one.one.case_id / "0001.json").read_text())
     assert review["unmet_sums"] == "the last row is stamped over"
 
 
@@ -291,14 +297,14 @@ def test_edges_follow_the_hand_on_a_page_that_is_turned(sheet: Callable[[str], S
     one.edge("region.0.bottom").focus()
     one.page.keyboard.press("ArrowDown")  # along the edge: it goes nowhere
     one.page.keyboard.press("Shift+ArrowLeft")  # the page's foot is at the left now
-    until(one.screen, lambda: bottom() == pytest.approx(before + 0.02, abs=1e-4), "moved by key")
+    wait_until(one.screen, lambda: bottom() == pytest.approx(before + 0.02, abs=1e-4), "moved by key")
     image, edge = one.page.locator(".ek-page-image").first.bounding_box(), one.edge("region.0.bottom").bounding_box()
     down = edge["y"] + min(edge["height"] * 0.3, 200)
     one.page.mouse.move(edge["x"] + edge["width"] / 2, down)
     one.page.mouse.down()
     one.page.mouse.move(image["x"] + (1 - whole) * image["width"], down, steps=4)
     one.page.mouse.up()
-    until(one.screen, lambda: bottom() == pytest.approx(whole, abs=0.01), "moved by mouse")
+    wait_until(one.screen, lambda: bottom() == pytest.approx(whole, abs=0.01), "moved by mouse")
     one.sums_met()
 
 
@@ -326,25 +332,27 @@ def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]
         one.page.keyboard.press(key)
         one.screen.settle()
         chosen = one.page.locator(".ek-issue.ek-selected").get_attribute("data-name")
-        until(one.screen, lambda name=chosen: one.page.evaluate(inside, name), "the issue in sight, with its buttons")
+        wait_until(
+            one.screen, lambda name=chosen: one.page.evaluate(inside, name), "the issue in sight, with its buttons"
+        )
     last = one.page.locator(".ek-issue").last.get_attribute("data-name")
     one.page.locator(".ek-issue").last.click()
-    until(one.screen, lambda: one.draft().get("issue_id") == last, "kept")
+    wait_until(one.screen, lambda: one.draft().get("issue_id") == last, "kept")
     one.page.reload()
     one.page.wait_for_selector(".ek-frames [data-edge]")
     one.page.wait_for_selector(".ek-issue.ek-selected")
-    until(one.screen, lambda: one.page.evaluate(inside, last), "what was open last is in sight")
+    wait_until(one.screen, lambda: one.page.evaluate(inside, last), "what was open last is in sight")
 
 
-def test_a_rejected_template_stays_a_draft(served: Served, sheet: Callable[[str], Sheet]) -> None:
+def test_a_rejected_template_stays_a_draft(review_server: Served, sheet: Callable[[str], Sheet]) -> None:
     one = sheet("g_reject")
     one.page.keyboard.press("q")
     one.page.wait_for_selector(".ek-asking textarea:focus")
     one.page.keyboard.type("vqt")  # keys are words here
     one.page.keyboard.press("Enter")
     one.decided("undeterminable")
-    assert one.written(served.output).status is Status.DRAFT
-    assert not (served.output / "ground_truth" / f"gt_{one.one.case_id}.json").exists()
+    assert one.written(review_server.output).status is Status.DRAFT
+    assert not (review_server.output / "ground_truth" / f"gt_{one.one.case_id}.json").exists()
 
 
 def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None) -> None:

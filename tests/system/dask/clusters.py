@@ -18,7 +18,7 @@ _DASHBOARD = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 """None; what is left of its server would listen on all networks."""
 
 
-def ended(started: Iterable[subprocess.Popen[bytes]]) -> None:
+def kill_processes(started: Iterable[subprocess.Popen[bytes]]) -> None:
     """Kill these processes, and all that they have started."""
     processes = [process for process in started if process.poll() is None]
     family = [psutil.Process(process.pid) for process in processes]
@@ -78,7 +78,7 @@ class Started:
 
     def stop(self) -> None:
         """End all of it at once; a worker that is asked to end while its scheduler ends waits for eight seconds."""
-        ended((*self.workers, self.scheduler))
+        kill_processes((*self.workers, self.scheduler))
 
     def _run(self, what: str, *options: str) -> subprocess.Popen[bytes]:
         number = len(list(self.folder.glob("*.log")))

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo.outputs import contents
 from documents.drawing import lines
 from documents.scanning import printed, scan
+from samples.demo_runs import read_output_files
 from system.dask.clusters import Started, cluster
-from system.runs.killing import resumed
-from system.runs.live import LINES, gemini_run, journalled, paid_twice, served
+from system.runs.killing import resume_run
+from system.runs.live import LINES, gemini_run, journalled, paid_twice, serve_model
 
 
 def scanned_notes(folder: Path, count: int, pages: int) -> Path:
@@ -59,13 +59,13 @@ def survive(folder: Path, count: int, *, pages: int, seconds: float, seed: int) 
     """
     notes = scanned_notes(folder / "notes", count, pages)
     here, there = folder / "here", folder / "there"
-    with served(here) as server:
-        whole = resumed(gemini_run(notes, here), here, server.environment)
+    with serve_model(here) as server:
+        whole = resume_run(gemini_run(notes, here), here, server.environment)
         asked = len(server.calls)
-    with served(there) as server, cluster(folder / "cluster", (1, 1)) as started:
+    with serve_model(there) as server, cluster(folder / "cluster", (1, 1)) as started:
         command = gemini_run(notes, there, "--executor", started.executor)
         with killing(started, seconds, seed) as killed:
-            assert resumed(command, there, server.environment) == whole == contents(there)
+            assert resume_run(command, there, server.environment) == whole == read_output_files(there)
         assert len(server.calls) == asked
         assert paid_twice(server, there) == 0
         assert len(journalled(there)) == asked

@@ -17,12 +17,12 @@ from threading import Thread
 import dask
 import pytest
 from commands import evalkit_command, evalkit_process
-from demo.outputs import contents
 from distributed import Client
 from distributed.security import Security
 from documents.drawing import lines
 from documents.scanning import NOTE, printed, scan
 from patience import eventually
+from samples.demo_runs import read_output_files
 from system.dask.clusters import Started, cluster
 from system.dask.deadly import deadly_read
 
@@ -68,7 +68,7 @@ def test_the_same_to_the_byte_as_here(records: Path, samples: Path, two: Started
     options = {"classifications": samples / "classifications", "production": samples / "production.csv"}
     here = evalkit.run([records], output=tmp_path / "here", extract=True, **options)
     there = evalkit.run([records], output=tmp_path / "there", extract=True, executor=two.executor, **options)
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert read_output_files(tmp_path / "there") == read_output_files(tmp_path / "here")
     assert len(list((tmp_path / "there" / "results").iterdir())) == len(NAMES) + 2
     assert [one.error for one in there.documents] == [one.error for one in here.documents]
     # Where it was done is no part of the result: what a cluster has finished, this machine need not do again.
@@ -88,7 +88,7 @@ def test_fields_are_extracted_on_the_cluster_too(
     monkeypatch.setattr(on_dask.DaskCluster, "_run_on_worker", noting)
     here = extract([records / "quest_cbc.pdf"], output=tmp_path / "here")
     there = extract([records / "quest_cbc.pdf"], output=tmp_path / "there", executor=two.executor)
-    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert read_output_files(tmp_path / "there") == read_output_files(tmp_path / "here")
     assert there.list_field_rows() == here.list_field_rows()
     assert asked == ["read", "extract"]
 
@@ -103,7 +103,7 @@ def test_a_file_too_large_to_be_sent_is_read_here(
     assert _only(records / "crash.pdf", tmp_path / "kept", two).decision == "AUTO_ACCEPT"
 
 
-def test_what_ends_its_reader_fails_alone_and_what_lost_its_worker_does_not(
+def test_crashing_document_fails_alone_and_lost_worker_retries(
     samples: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_dask, "read_with_limits", deadly_read)
@@ -121,7 +121,7 @@ def test_what_ends_its_reader_fails_alone_and_what_lost_its_worker_does_not(
     assert [one.decision for one in run.documents if one.doc_id in ("first", "well")] == ["AUTO_ACCEPT"] * 2
 
 
-def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
+def test_document_content_is_not_in_logs_keys_or_disk(
     samples: Path, two: Started, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / PATIENT
@@ -141,9 +141,7 @@ def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
     assert PATIENT not in repr(OpaquePayload(PATIENT)) + str(OpaquePayload(PATIENT))
 
 
-def test_a_process_that_has_decided_tells_what_is_wrong_with_a_file_and_nobody_else(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_worker_survives_broken_pdf_and_prints_no_file_name(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Dask sends an error with all that it was raised over; of MuPDF's, that fails, and would end the process."""
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 and nothing else")
 
@@ -166,7 +164,7 @@ def test_a_process_that_has_decided_tells_what_is_wrong_with_a_file_and_nobody_e
     assert "broken.pdf" not in capfd.readouterr().err
 
 
-def test_when_a_run_has_ended_nobody_holds_its_documents_any_more(samples: Path, two: Started, tmp_path: Path) -> None:
+def test_documents_are_released_when_the_run_ends(samples: Path, two: Started, tmp_path: Path) -> None:
     def held() -> int:
         import gc
 
@@ -245,7 +243,7 @@ def test_a_cluster_that_is_not_there_is_wrong_usage(
         assert refused.value.code == code
 
 
-def test_doctor_looks_for_the_cluster_and_complains_of_none_that_is_there(
+def test_doctor_connects_to_the_cluster_without_complaint(
     two: Started, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Client(two.executor.replace("dask", "tcp"), set_as_default=False) as client:
@@ -285,7 +283,7 @@ def answering(what: bytes) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("what", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"], ids=["nothing", "something else"])
-def test_what_is_no_scheduler_is_told_and_not_waited_for_for_ever(
+def test_unreachable_scheduler_is_reported_after_a_timeout(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: bytes
 ) -> None:
     monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)

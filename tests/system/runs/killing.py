@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from demo.outputs import contents
 from patience import SECONDS
+from samples.demo_runs import read_output_files
 
 Command = Sequence[str]
 
@@ -44,11 +44,11 @@ def killed_at_random(command: Command, seed: int, longest: float, environment: M
     return was_running
 
 
-def resumed(command: Command, output: Path, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+def resume_run(command: Command, output: Path, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run to the end what was killed; what the folder then holds."""
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_with(environment))
     assert not list((output / ".tmp").glob("*"))
-    return contents(output)
+    return read_output_files(output)
 
 
 def _with(environment: Mapping[str, str] | None) -> dict[str, str]:

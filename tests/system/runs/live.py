@@ -44,7 +44,7 @@ class Served:
 
 
 @contextmanager
-def served(
+def serve_model(
     output: Path, instead: Callable[[Call], Reaction | None] = lambda call: None, delay: float = 0.0
 ) -> Iterator[Served]:
     """The server, for a run into ``output``; ``instead`` of an answer may give a fault or another one."""

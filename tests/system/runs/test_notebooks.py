@@ -45,7 +45,7 @@ def test_the_export_has_both(desk: Path) -> None:
     assert sorted(json.loads(line)["doc_id"] for line in lines) == ["quest_genomic", "segment_count"]
 
 
-def test_the_report_is_written_and_what_production_gets_wrong_is_exported(desk: Path) -> None:
+def test_notebooks_write_the_report_and_production_errors(desk: Path) -> None:
     assert (desk / "output/report.html").stat().st_size > 50_000
     rows = (desk / "output/production_errors.csv").read_text().splitlines()
     assert rows[0].startswith("doc_id,production,agent,truth,right")

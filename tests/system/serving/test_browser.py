@@ -25,7 +25,7 @@ FLAGS = [
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's chromium")
-def test_widgets_work_hostile_text_does_not_and_nothing_leaves_the_machine(server: Server) -> None:
+def test_widgets_work_under_csp_and_nothing_leaves_localhost(server: Server) -> None:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()

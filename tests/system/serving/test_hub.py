@@ -108,7 +108,7 @@ def test_an_answer_of_the_hub_counts_only_where_it_was_asked_for(service: Server
     assert "Traceback" not in again.text
 
 
-def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Server, hub: HubApi) -> None:
+def test_hub_user_without_review_access_is_refused(service: Server, hub: HubApi) -> None:
     client = Client(service.base)
     answer = client.get(hub.authorized(asked(client), "dr_who"))
     assert (answer.status_code, "“dr_who” is not the name of a reviewer here." in answer.text) == (403, True)
@@ -125,9 +125,7 @@ def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Serve
     assert (head.status_code, urlsplit(head.headers["Location"]).path) == (302, "/hub/api/oauth2/authorize")
 
 
-def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Roster(open_folder(tmp_path)).add_reviewer("dr_lee")
     sessions, ended = LoginSessions(Roster(open_folder(tmp_path))), []
 

@@ -256,7 +256,7 @@ def test_the_right_code_opens_the_page_that_was_asked_for(server: Server) -> Non
         assert server.client().log_in(server.codes["dr_lee"], path).headers["Location"] == "/"
 
 
-def test_the_cookie_cannot_be_read_by_scripts_nor_used_by_strangers_pages(server: Server) -> None:
+def test_cookie_is_http_only_and_same_site(server: Server) -> None:
     answer = server.client().log_in(server.codes["dr_lee"])
     (cookie,) = [one for one in answer.raw.headers.getlist("Set-Cookie") if one.startswith("evalkit-")]
     assert cookie.startswith(f"evalkit-{server.port}=")
@@ -281,7 +281,7 @@ def test_no_code_in_the_address(server: Server) -> None:
         assert server.client().get("/", headers={"Authorization": f"token {code}"}).status_code == 302
 
 
-def test_wrong_codes_are_refused_and_then_slowed_for_that_address_only(server: Server) -> None:
+def test_wrong_codes_are_refused_then_throttled_by_address(server: Server) -> None:
     client = server.client(address="127.0.0.2")
     for _ in range(5):
         answer = client.log_in("aaaa-bbbb-cccc-dddd")
@@ -356,7 +356,7 @@ def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> N
         server.stop()
 
 
-def test_the_kernel_in_reserve_ends_with_a_server_that_is_killed_while_a_page_is_open(tmp_path: Path) -> None:
+def test_warm_kernel_ends_with_a_killed_server(tmp_path: Path) -> None:
     server = Server(tmp_path)
     try:
         _, seen = server.open(server.client("dr_lee"))
@@ -441,7 +441,7 @@ def test_nobody_else_gets_anything_from_the_header(behind_proxy: Server, address
     assert refused(behind_proxy, KERNEL, None, header=headers, source_address=(address, 0)) == 403
 
 
-def test_a_code_still_opens_and_a_forged_header_beside_it_changes_nothing(behind_proxy: Server) -> None:
+def test_login_code_works_behind_proxy_and_headers_are_ignored(behind_proxy: Server) -> None:
     client = behind_proxy.client()
     form = client.get("/login")
     headers = {"Cookie": form.headers["Set-Cookie"].partition(";")[0]}  # by hand: the cookies are for TLS
@@ -528,7 +528,7 @@ def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -
 
 
 @pytest.mark.parametrize("name", ["dr_who", "", "dr_lee,dr_kim", "DR_LEE", "dr_lee@hospital.example", "<b>dr_lee</b>"])
-def test_a_name_that_is_not_on_the_roster_is_refused_in_plain_words(behind_proxy: Server, name: str) -> None:
+def test_unknown_proxy_user_is_refused_in_plain_words(behind_proxy: Server, name: str) -> None:
     proxy = behind_proxy.client(address="127.0.0.9")
     for path in ("/", "/login", "/logout", "/nothing", f"/api/kernels/{KERNEL}"):
         answer = proxy.get(path, headers={"X-Forwarded-User": name})
@@ -632,7 +632,7 @@ def test_a_page_that_speaks_another_protocol_is_not_listened_to(server: Server, 
         message("kernel_info_request").decode("latin-1"),
     ],
 )
-def test_what_is_no_message_ends_its_own_websocket_and_nothing_else(server: Server, frame: bytes | str) -> None:
+def test_malformed_message_closes_only_its_own_websocket(server: Server, frame: bytes | str) -> None:
     client = server.client("dr_lee")
     kernel_id, _ = server.open(client)
     channel = connect(server, kernel_id, client)
@@ -643,7 +643,7 @@ def test_what_is_no_message_ends_its_own_websocket_and_nothing_else(server: Serv
     assert client.get(f"/api/kernels/{kernel_id}").status_code == 200
 
 
-def test_who_does_not_read_is_hung_up_on_before_it_fills_the_server(server: Server) -> None:
+def test_slow_websocket_reader_is_disconnected(server: Server) -> None:
     client = server.client("dr_lee")
     kernel_id, _ = server.open(client)
     channel = connect(server, kernel_id, client)
@@ -826,7 +826,7 @@ def test_a_fault_of_the_server_is_friendly_too(server: Server) -> None:
     assert "StoreError" in server.log.partition(line)[2]
 
 
-def test_the_log_hears_the_kernels_and_tells_no_names_codes_or_queries(server: Server) -> None:
+def test_server_log_has_kernel_errors_but_no_secrets(server: Server) -> None:
     server.client().get("/?case=roe_jane")
     server.client("dr_lee").get("/nothing?case=roe_jane")
     server.client(address="127.0.0.4").log_in("zzzz-yyyy-xxxx-wwww")
@@ -840,7 +840,7 @@ def test_the_log_hears_the_kernels_and_tells_no_names_codes_or_queries(server: S
 # ------------------------------------------------------------------------------------------------ start and end
 
 
-def test_the_server_has_descriptors_for_as_many_pages_as_it_lets_in(tmp_path: Path) -> None:
+def test_server_raises_descriptor_limit_for_its_pages(tmp_path: Path) -> None:
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, most), most))
     try:
@@ -881,7 +881,7 @@ def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path,
     assert "Traceback" not in server.log
 
 
-def test_a_server_that_was_started_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+def test_server_started_with_nohup_survives_hangup(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         server = Server(tmp_path)
@@ -895,7 +895,7 @@ def test_a_server_that_was_started_with_nohup_outlives_its_terminal(tmp_path: Pa
         assert server.stop() == 0
 
 
-def test_behind_a_tls_proxy_cookies_are_for_tls_and_addresses_are_the_proxys_word(tmp_path: Path) -> None:
+def test_tls_proxy_means_secure_cookies_and_its_client_address(tmp_path: Path) -> None:
     server = Server(tmp_path, "--public-url", "https://review.example")
     try:
         assert "https://review.example" in server.said
@@ -962,7 +962,7 @@ def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable
         ("https://10.0.0.5", False),  # the server answers to names only
     ],
 )
-def test_a_public_address_is_one_at_which_the_server_can_be_reached(
+def test_public_url_must_be_a_reachable_https_address(
     tmp_path: Path, command: Callable[..., Said], url: str, expected: bool
 ) -> None:
     (tmp_path / "output").mkdir()
@@ -979,7 +979,7 @@ def test_the_notebook_is_a_front_door() -> None:
     assert "from widgets.workbench import show" in "".join(cells[0]["source"])
 
 
-def test_a_kernel_gets_the_database_and_no_command_line_or_log_does(tmp_path: Path) -> None:
+def test_kernel_gets_database_url_and_command_lines_do_not(tmp_path: Path) -> None:
     url = "postgresql://evalkit:of-nobody@127.0.0.1:1/evalkit"
     server = Server(tmp_path, EVALKIT_DATABASE=url)
     try:

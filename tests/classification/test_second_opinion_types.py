@@ -1,0 +1,354 @@
+"""The offline second opinion: what a text looks like by its forms, not by the classifier's words."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+import pytest
+from benchmarks.quote_alterations import list_planted_pages
+from builders import (
+    GENOMIC,
+    MENTION_ONLY,
+    NOTE,
+    OTHER,
+    PATHOLOGY,
+    RADIOLOGY,
+    doc2_6,
+    doc2_6_answer,
+    document,
+    evidence,
+    one_segment,
+    page,
+    parse_answer,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.classification.schema import DocumentType, Evidence
+from evalkit.classification.second_opinion_types import (
+    MAX_SIGN_COUNT,
+    MIN_WORDS_TO_JUDGE,
+    TYPE_SIGNS,
+    find_contradicted_types,
+    find_weak_evidence,
+    is_generic_reference,
+    is_statement,
+    measure_page_forms,
+)
+
+TEXTS = {
+    GENOMIC: "NM_007294.4:c.5266dupC, p.Gln1756fs, heterozygous, allele fraction 0.48, pathogenic.",
+    PATHOLOGY: "Received in formalin, 3.2 x 2.1 x 1.0 cm, cassettes A1-A4. Margins are negative. Gleason 3 + 4.",
+    RADIOLOGY: "CT without contrast, axial images. Liver is unremarkable. No acute fracture. FDG 12 mCi uptake.",
+    NOTE: "She denies pain. BP 128/76. Tamoxifen 20 mg daily. We discussed the results. Review of systems negative.",
+    OTHER: "WBC 8.2 4.0 - 11.0\nHemoglobin 13.4 12.0 - 16.0\nPlatelets 240 150 - 400\nGlucose 99 70 - 100",
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_the_form_of_a_text_speaks_for_its_type(kind: str) -> None:
+    assert measure_page_forms([page(1, TEXTS[kind])]).strongest_type == kind
+
+
+def test_a_text_that_says_nothing_speaks_for_no_type() -> None:
+    assert measure_page_forms([page(1, "Lorem ipsum dolor sit amet.")]).strongest_type is None
+    assert measure_page_forms([page(1, "")]).strongest_type is None
+
+
+def test_form_weight_is_capped_at_four_repetitions() -> None:
+    def strength(times: int, pages: int = 1) -> float:
+        said = [page(number, "see rs12345 here. " * times) for number in range(1, pages + 1)]
+        return measure_page_forms(said)[DocumentType.GENOMIC_REPORT]
+
+    assert 0 < strength(1) < strength(4) == strength(10) == strength(2, pages=5)
+
+
+@pytest.mark.parametrize("label", TEXTS)
+@pytest.mark.parametrize("kind", TEXTS)
+def test_label_is_contradicted_only_by_text_of_another_type(kind: str, label: str) -> None:
+    found = list(find_contradicted_types(parse_answer(one_segment(label, 1)), document(TEXTS[kind])))
+    assert bool(found) is (kind != label)
+    for one in found:
+        assert one.severity == "MAJOR"
+        assert one.quote
+        assert one.quote in TEXTS[kind]
+        assert (one.segment_index, one.document_type, one.page) == (1, label, 1)
+        assert kind in one.suggested_fix
+
+
+def test_only_what_is_called_primary_can_be_contradicted() -> None:
+    value = parse_answer(one_segment(GENOMIC, 1, level=MENTION_ONLY))
+    assert list(find_contradicted_types(value, document(TEXTS[OTHER]))) == []
+
+
+def test_the_slides_own_document_is_not_contradicted() -> None:
+    assert list(find_contradicted_types(parse_answer(doc2_6_answer()), doc2_6())) == []
+    assert list(find_weak_evidence(parse_answer(doc2_6_answer()), doc2_6())) == []
+
+
+def test_little_text_contradicts_nothing() -> None:
+    assert list(find_contradicted_types(parse_answer(one_segment(GENOMIC, 1)), document("Hemoglobin 13.4"))) == []
+
+
+@pytest.mark.parametrize(
+    ("snippet", "generic"),
+    [
+        ("See attached results", True),
+        ("Please see enclosed report", True),
+        ("Report to follow", True),
+        ("Results are pending", True),
+        ("as noted above", True),
+        ("See attached: BRCA1 c.5266dupC, pathogenic", False),
+        ("See attached: p.V600E", False),
+        ("Invasive ductal carcinoma, grade 2", False),
+        ("See the long discussion of the tumour board from last Tuesday", False),
+    ],
+)
+def test_a_quote_that_only_points_elsewhere_is_generic(snippet: str, generic: bool) -> None:
+    assert is_generic_reference(Evidence(snippet=snippet, page=1)) is generic
+
+
+@pytest.mark.parametrize(
+    ("snippets", "severity"),
+    [
+        (["See attached results"], "MAJOR"),
+        (["See attached results", "BRCA1 c.5266dupC was detected"], "MINOR"),
+        (["BRCA1 c.5266dupC was detected"], None),
+        ([], None),
+    ],
+)
+def test_a_type_that_rests_on_generic_quotes_alone_is_weak(snippets: list[str], severity: str | None) -> None:
+    value = parse_answer(one_segment(GENOMIC, 1, *(evidence(snippet, 1) for snippet in snippets)))
+    assert [one.severity for one in find_weak_evidence(value, document("any text"))] == ([severity] if severity else [])
+
+
+def test_a_mention_may_rest_on_a_generic_quote() -> None:
+    value = parse_answer(one_segment(GENOMIC, 1, evidence("See attached results", 1), level=MENTION_ONLY))
+    assert list(find_weak_evidence(value, document("See attached results"))) == []
+
+
+METHOD = (
+    "The specimen is received in the laboratory by the courier in the morning and is looked at by the team on duty, who "
+    "write down what they see and call the doctor if something is not as it should be that day."
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fires"), [(GENOMIC, True), (PATHOLOGY, True), (RADIOLOGY, True), (NOTE, False), (OTHER, False)]
+)
+def test_a_report_of_which_a_long_text_has_no_form_is_not_there(kind: str, fires: bool) -> None:
+    found = list(find_contradicted_types(parse_answer(one_segment(kind, 1)), document(METHOD)))
+    assert bool(found) is fires
+    for one in found:
+        assert (one.severity, one.page, one.document_type) == ("MAJOR", 1, kind)
+        assert one.quote in METHOD
+    assert not list(
+        find_contradicted_types(parse_answer(one_segment(kind, 1)), document(" ".join(METHOD.split()[:20])))
+    )
+
+
+WITHOUT_THE_USUAL_FORMS = {
+    "screening mammogram": (
+        RADIOLOGY,
+        "DIGITAL SCREENING MAMMOGRAM, BILATERAL\nReason: annual screening. Prior exams from two and three years ago.\n"
+        "The breast tissue is heterogeneously dense. There are no suspicious masses, calcifications or areas of "
+        "architectural distortion in either breast.\nBI-RADS 1: Negative. Annual screening is recommended.",
+    ),
+    "bone density": (
+        RADIOLOGY,
+        "BONE DENSITOMETRY\nLumbar spine L1-L4: BMD 0.91 g/cm2, T-score -1.3.\nFemoral neck left: BMD 0.71 g/cm2, "
+        "T-score -1.9.\nImpression: Osteopenia. The ten-year probability of major fracture is 9 percent. Again in two years.",
+    ),
+    "smear": (
+        PATHOLOGY,
+        "GYNECOLOGIC CYTOLOGY REPORT\nSource: cervical, ThinPrep\nSpecimen adequacy: Satisfactory for evaluation. "
+        "Endocervical component present.\nInterpretation: Negative for intraepithelial lesion or malignancy.\n"
+        "HPV high risk: not detected.\nScreened by C. Ward, cytotechnologist, at the main laboratory",
+    ),
+    "drug response": (
+        GENOMIC,
+        "PHARMACOGENOMICS\nGene, diplotype and phenotype\nCYP2C19 *1/*17 rapid metabolizer\nCYP2D6 *4/*4 poor metabolizer\n"
+        "Codeine should be avoided; clopidogrel may be given at the usual dose. Other medicines of these enzymes are listed below.",
+    ),
+    "expression score": (
+        GENOMIC,
+        "BREAST RECURRENCE SCORE\nThe recurrence score is derived from gene expression of tumor tissue by RT-PCR.\n"
+        "Recurrence Score: 24. Benefit of chemotherapy cannot be excluded at this age; endocrine treatment is of use.",
+    ),
+    "shave of skin": (
+        PATHOLOGY,
+        "DERMATOPATHOLOGY\nBack, shave: Seborrheic keratosis, irritated.\nGross: A piece of gray skin, 8 x 5 mm, bisected, "
+        "all embedded.\nMicroscopic: Acanthosis with horn cysts; no atypia is seen in the levels. The base is not in the plane.",
+    ),
+    "post mortem": (
+        PATHOLOGY,
+        "POSTMORTEM EXAMINATION\nThe body is that of an elderly man. The heart weighs 480 g; the coronary arteries are calcified. "
+        "Microscopic sections show fibrosis. Cause of death: chronic ischemia of the heart.",
+    ),
+    "heart by ultrasound": (
+        RADIOLOGY,
+        "TRANSTHORACIC ECHOCARDIOGRAM\nLVIDd 4.9 cm, EF 60%, RVSP 28 mmHg. Aortic valve: trileaflet, opens well. Mitral valve: "
+        "trace regurgitation. The atria are of usual size. No pericardial fluid is there. Rhythm is regular throughout.",
+    ),
+    "veins": (
+        RADIOLOGY,
+        "LEFT LEG VENOUS STUDY\nThe common femoral and popliteal veins compress and show phasic flow with respiration. The calf is "
+        "soft. No deep thrombus down to the ankle. The great saphenous is small. The other side was not looked at today.",
+    ),
+    "negative panel": (
+        GENOMIC,
+        "HEREDITARY CANCER PANEL\nAcme Genomics\nRESULT: NEGATIVE\nNo pathogenic variants were identified in the 47 "
+        "genes analyzed.\nGenes analyzed: APC, ATM, BRCA1, BRCA2, CHEK2, MLH1, PALB2, TP53.\nThe patient's risk is to "
+        "be judged by family history.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_THE_USUAL_FORMS)
+def test_reports_of_everyday_kinds_have_forms_of_their_own(name: str) -> None:
+    kind, text = WITHOUT_THE_USUAL_FORMS[name]
+    assert len(text.split()) >= MIN_WORDS_TO_JUDGE
+    assert list(find_contradicted_types(parse_answer(one_segment(kind, 1)), document(text))) == []
+
+
+def test_reference_ranges_in_brackets_are_the_form_of_a_panel() -> None:
+    rows = "Leukocytes 7.1 (4.0-10.0)\nErythrocytes 4.61 (4.10-5.40)\nHb 13.2 g/dL (12.0-16.0)\nThrombocytes 251 (<400)"
+    (found,) = find_contradicted_types(parse_answer(one_segment(GENOMIC, 1)), document(rows))
+    assert found.severity == "MAJOR"
+    assert list(find_contradicted_types(parse_answer(one_segment(OTHER, 1)), document(rows))) == []
+
+
+def test_a_culture_is_evidence_of_other() -> None:
+    said = "Culture: >100,000 CFU/mL Escherichia coli"
+    assert list(find_weak_evidence(parse_answer(one_segment(OTHER, 1, evidence(said, 1))), document(said))) == []
+
+
+@pytest.mark.parametrize(
+    ("snippet", "weak"),
+    [
+        ("Thank you for allowing us to take part in this patient's care.", True),
+        ("Electronically signed on 01/02/2024 at 14:45.", True),
+        ("Parking is available behind the main building.", True),
+        ("SURGICAL PATHOLOGY REPORT", True),
+        ("SURGICAL PATHOLOGY REPORT: invasive carcinoma", False),
+        ("The caliceal system shows no stones; kidneys are normal.", False),
+        ("Margins are negative.", False),
+    ],
+)
+@pytest.mark.parametrize("kind", [GENOMIC, PATHOLOGY, NOTE])
+def test_generic_line_is_weak_evidence_for_a_type(kind: str, snippet: str, weak: bool) -> None:
+    found = list(find_weak_evidence(parse_answer(one_segment(kind, 1, evidence(snippet, 1))), document(snippet)))
+    assert [one.severity for one in found] == (["MAJOR"] if weak else [])
+    beside = one_segment(kind, 1, evidence(snippet, 1), evidence(TEXTS[kind][:60], 1))
+    assert list(find_weak_evidence(parse_answer(beside), document(snippet, TEXTS[kind]))) == []
+
+
+@pytest.mark.parametrize(
+    "title", ["FAX COVER SHEET", "Patient Registration", "Certificate of immunization", "Referral"]
+)
+def test_administrative_title_is_evidence_of_other(title: str) -> None:
+    assert list(find_weak_evidence(parse_answer(one_segment(OTHER, 1, evidence(title, 1))), document(title))) == []
+
+
+@pytest.mark.parametrize("in_the_body", [False, True])
+def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None:
+    header = "Pine Hill Hospital is the place of all pathology"
+    text = f"{header}\nMargins are negative." + (f"\nReviewed by {header}" if in_the_body else "")
+    value = parse_answer(one_segment(PATHOLOGY, 1, evidence(header, 1)))
+    found = list(find_weak_evidence(value, document(page(1, text, furniture=[header]))))
+    assert [one.severity for one in found] == ([] if in_the_body else ["MAJOR"])
+
+
+STATED = (
+    "Margins are negative.",
+    "no residual tumour",
+    "Nodular basal cell carcinoma, deep edge involved",
+    "Diagnosis: melanoma",
+    "Tumor size 2.3 cm",
+    "EGFR p.Leu858Arg",
+    "BRAF V600E",
+    "disc protrusion L4-L5",
+    "kein Anhalt auf Tumor",
+    "Squamous cell carcinoma.",
+    "Block B, invasive ductal carcinoma, left breast core",
+    "Small left effusion.",
+    "Mild degenerative changes.",
+    "Complex tear of the posterior horn of the medial meniscus reaching the inferior surface.",
+    "The cut surface reveals a gray-black tissue.",
+    "The lesion extends into the left cavernous sinus along the inferior edge of the segment of the left cavernous artery",
+    "The report is signed and the specimen of the patient was received in the department of pathology on the same day",
+)
+NOT_STATED = (
+    "SURGICAL PATHOLOGY REPORT",
+    "Department of Radiology",
+    "FINAL DIAGNOSIS:",
+    "Specimen\nMargin\nCarcinoma",
+    "BRCA1 TP53 KRAS EGFR gene panel",
+    "Small cell carcinoma panel",
+    "Center of acute leukemia and the chronic lymphoma",
+    "invasive ductal carcinoma specimen margin biopsy gross microscopic diagnosis lymph node stage grade tissue nuclear stain",
+    "pathology specimen margin carcinoma biopsy gross microscopic diagnosis invasion lymph node stage grade tissue",
+    "radiology ct mri findings impression technique contrast negative axial image opacity nodule effusion lung chest liver",
+)
+
+
+@pytest.mark.parametrize(("quote", "says"), [*((one, True) for one in STATED), *((one, False) for one in NOT_STATED)])
+def test_a_title_or_a_list_of_words_states_nothing(quote: str, says: bool) -> None:
+    assert is_statement(quote) is says
+    (kind,) = [PATHOLOGY]
+    found = list(find_weak_evidence(parse_answer(one_segment(kind, 1, evidence(quote, 1))), document(quote)))
+    assert bool(found) or says
+    # A form is known by its title, and beside a finding a title does no harm.
+    assert not any(
+        "list of words" in one.message
+        for one in find_weak_evidence(parse_answer(one_segment(OTHER, 1, evidence(quote, 1))), document(quote))
+    )
+    beside = one_segment(kind, 1, evidence(quote, 1), evidence(TEXTS[kind][:60], 1))
+    assert not any(
+        "list of words" in one.message for one in find_weak_evidence(parse_answer(beside), document(quote, TEXTS[kind]))
+    )
+
+
+MEDICINES = (
+    "MEDICATION LIST\nMetformin 500 mg tablet one tablet by mouth twice daily\nLisinopril 10 mg tablet every morning\n"
+    "Atorvastatin 40 mg at bedtime\nAspirin 81 mg chewable one daily\nLevothyroxine 75 mcg one daily before breakfast"
+)
+
+
+def test_medication_list_alone_is_not_a_clinical_note() -> None:
+    assert list(find_contradicted_types(parse_answer(one_segment(OTHER, 1)), document(MEDICINES))) == []
+    note = f"PROGRESS NOTE\n{TEXTS[NOTE]}\n{MEDICINES}\nAssessment: stable. Follow up in 3 months."
+    assert list(find_contradicted_types(parse_answer(one_segment(NOTE, 1)), document(note))) == []
+    assert list(find_contradicted_types(parse_answer(one_segment(OTHER, 1)), document(note))) != []
+
+
+def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
+    """Only for speed: with and without it every page counts the same."""
+    texts = [one.text for bundle in list_planted_pages(0, 12) for one in bundle.pages] + list(TEXTS.values())
+    texts += [text for _, text in WITHOUT_THE_USUAL_FORMS.values()] + [MEDICINES]
+    found = 0
+    for sign in TYPE_SIGNS:
+        for text in texts:
+            places = len(list(islice(sign.pattern.finditer(text), MAX_SIGN_COUNT)))
+            found += places
+            assert sign.count_matches(text, text.encode().lower().decode()) == places, (sign.name, text[:40])
+    assert found > 200
+
+
+@given(st.text(max_size=400))
+def test_any_text_can_be_weighed(text: str) -> None:
+    assert all(measure_page_forms([page(1, text)])[kind] >= 0 for kind in DocumentType)
+    assert is_generic_reference(Evidence(snippet=text, page=1)) in (True, False)
+
+
+@pytest.mark.parametrize("filler", ["\n", ".\n"])
+def test_empty_lines_cost_no_time(filler: str) -> None:
+    """Each search that began at every line went through all the lines below: 20 times as long for 4 times the lines."""
+    text = filler * 8_000
+    began = time.process_time()
+    for sign in TYPE_SIGNS:
+        sign.count_matches(
+            text + " dear progress note assessment comparison", text + " dear note assessment comparison"
+        )
+    assert time.process_time() - began < 2

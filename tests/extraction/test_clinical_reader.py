@@ -1,0 +1,216 @@
+"""What is read in clinical reports without a language model, and what only another look finds."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from builders import document
+from extraction.reports import page_of
+
+from evalkit.extraction.clinical_reader import find_mention, read_field
+from evalkit.extraction.field_template import get_field_template
+from evalkit.extraction.report_structure import ClinicalReport
+
+
+def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:
+    field = get_field_template(kind).get_field(name)
+    assert field is not None
+    found = read_field(field, report, is_second_look=again)
+    told = [(one.item, field.normalise(one.text) or one.text) for one in found]
+    return dict(told) if field.many else [value for _, value in told]
+
+
+FIRST_LOOK = [
+    # rubric, field, text, the first value
+    ("pathology", "histology", "Histologic type: Infiltrating ductal carcinoma.", "Infiltrating ductal carcinoma"),
+    ("pathology", "histology", "Final Diagnosis\nLung: Squamous cell carcinoma.", "Squamous cell carcinoma"),
+    ("pathology", "histology", "FINAL DIAGNOSIS: INVASIVE LOBULAR CARCINOMA.", "INVASIVE LOBULAR CARCINOMA"),
+    ("pathology", "grade", "Histologic grade: Moderately differentiated. Tumor extent: x", "moderately differentiated"),
+    ("pathology", "grade", "Invasive carcinoma, Nottingham grade 2, 1.8 cm.", "2"),
+    ("pathology", "grade", "Adenocarcinoma, FIGO grade 3/3 with invasion.", "3"),
+    ("pathology", "grade", "Grade III", "3"),
+    ("pathology", "margins", "Margins: Uninvolved.", "negative"),
+    ("pathology", "margins", "Surgical margins: involved by carcinoma", "positive"),
+    ("pathology", "margins", "Margins: negative (4 mm)", "negative, 4 mm"),
+    ("pathology", "margins", "All margins are uninvolved.", "negative"),
+    ("pathology", "margins", "Closest margin: 4 mm\nMargins: negative", "negative"),
+    ("pathology", "stage", "Pathologic stage: pT1c pN0(sn)", "pT1c pN0(sn)"),
+    ("pathology", "tumorSize", "Specimen size: 18 cm\nTumor size: 2.2 X 1.8 cm.", "2.2 x 1.8 cm"),
+    ("pathology", "date", "DOB: 09/05/1961\nReported: 02/07/2025 11:20", "2025-02-07"),
+    ("pathology", "institution", "Northgate University Hospital\n12 Foundry Street", "Northgate University Hospital"),
+    ("clinical-notes", "institution", "- Institution: City General Hospital", "City General Hospital"),
+    ("radiology", "impression", "FINDINGS: Clear lungs.\nIMPRESSION: No acute disease.", "No acute disease."),
+    ("radiology", "impression", "Conclusion\nStable.\nElectronically signed by X, MD", "Stable."),
+    ("radiology", "findings", "Findings\nA nodule.\nImpression\nStable.", "A nodule."),
+    ("genomics", "msiStatus", "MSI status: MSS", "MSS"),
+    ("genomics", "msiStatus", "Microsatellite instability: MSI (instable)", "MSI-H"),
+    ("genomics", "tmb", "Tumor mutational burden: 12.4 mut/Mb", "12.4"),
+    ("genomics", "tmb", "a high mutational load of approximately 136.9 variants per megabase", "136.9"),
+    ("genomics", "date", "Date of report: February 4, 2025", "2025-02-04"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "text", "value"), FIRST_LOOK)
+def test_a_first_look(kind: str, name: str, text: str, value: str) -> None:
+    assert values(kind, name, ClinicalReport(document(text).pages))[:1] == [value]
+
+
+ANOTHER_LOOK = [
+    ("pathology", "histology", "Sections of the breast show invasive ductal carcinoma.", "invasive ductal carcinoma"),
+    (
+        "pathology",
+        "histology",
+        "Microscopic\nBenign breast tissue with apocrine change",
+        "Benign breast tissue with apocrine change",
+    ),
+    ("pathology", "grade", "The tumor is poorly differentiated.", "poorly differentiated"),
+    ("pathology", "grade", "Differentiation: well", "well differentiated"),
+    ("pathology", "grade", "Histologic grade\n2\nMargins", "2"),
+    ("pathology", "margins", "Tumor extends to the deep margin.", "positive"),
+    ("radiology", "impression", "FINDINGS: Clear.\nSUMMARY: No acute disease.", "No acute disease."),
+    ("radiology", "findings", "Observations\nA nodule.\nSummary\nStable.", "A nodule."),
+    ("genomics", "msiStatus", "The tumor is of high microsatellite instability.", "MSI-H"),
+    ("genomics", "tmb", "We found 9.5 mutations per megabase.", "9.5"),
+    ("pathology", "date", "Collected: 02/03/2025", "2025-02-03"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "text", "value"), ANOTHER_LOOK)
+def test_another_look_finds_what_the_first_does_not(kind: str, name: str, text: str, value: str) -> None:
+    report = ClinicalReport(document(text).pages)
+    assert values(kind, name, report) == []
+    assert values(kind, name, report, again=True)[:1] == [value]
+    assert find_mention(get_field_template(kind).get_field(name), report) is not None or name in ("date", "institution")
+
+
+NOT_THERE = [
+    ("pathology", "histology", "Diagnosis: Lymph nodes negative for metastatic carcinoma."),
+    ("pathology", "grade", "Fever was low-grade. Ductal carcinoma in situ, nuclear grade 2."),
+    ("pathology", "grade", "Histologic grade: Not specified."),
+    ("pathology", "margins", "The margins are inked blue."),
+    ("pathology", "date", "Date of birth: 01.01.1901"),
+    ("pathology", "institution", "Please consult the Department of Pathology."),
+    ("radiology", "impression", "The patient made a good impression on us."),
+    ("genomics", "tmb", "Allele fraction 12 %"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "text"), NOT_THERE)
+def test_what_is_not_said_is_not_read(kind: str, name: str, text: str) -> None:
+    report = ClinicalReport(document(text).pages)
+    assert values(kind, name, report) == []
+    assert values(kind, name, report, again=True) == []
+
+
+def rows(*lines: str) -> ClinicalReport:
+    return ClinicalReport([page_of([("table", "\n".join(lines))])])
+
+
+def test_stains_in_a_table() -> None:
+    report = rows(
+        "Marker\tClone\tResult\tInterpretation",
+        "Estrogen receptor\tSP1\t95 % of tumor nuclei, strong\tPositive",
+        "HER2 (c-erbB-2)\t4B5\tScore 1+\tNegative",
+        "Ki-67\t30-9\t14 % of tumor nuclei\tLow",
+    )
+    assert values("pathology", "ihcMarkers", report) == {"ER": "positive, 95%", "HER2": "negative, 1+", "Ki-67": "14%"}
+
+
+def test_a_first_row_with_a_value_is_no_header() -> None:
+    assert values("pathology", "tumorSize", rows("Size\t3.1 cm", "Margins\tnegative")) == ["3.1 cm"]
+
+
+def test_stains_in_a_sentence() -> None:
+    text = "Immunohistochemistry\nER: positive (80%); PR: negative (0%), HER2: equivocal (2+). Ki-67: 30%."
+    told = values("pathology", "ihcMarkers", ClinicalReport(document(text).pages))
+    assert told == {"ER": "positive, 80%", "PR": "negative, 0%", "HER2": "equivocal, 2+", "Ki-67": "30%"}
+
+
+def test_a_stain_is_no_part_of_another_word() -> None:
+    text = "The ERCP was positive. PRAME: positive. The patient remains positive per telephone."
+    assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages), again=True) == {}
+
+
+def test_measurements_exclude_technique_and_prior_sizes() -> None:
+    text = "Technique\nReconstructed at 3 mm.\nFindings\nA 6 mm nodule; a mass of 3.2 x 1.5 cm. 5 mL of contrast."
+    assert values("radiology", "measurements", ClinicalReport(document(text).pages)) == {
+        "1": "6 mm",
+        "2": "3.2 x 1.5 cm",
+    }
+    table = rows("Lesion\tToday\t08/12/2024", "Nodule\t6 mm\t4 mm")
+    assert values("radiology", "measurements", table) == {"1": "6 mm"}
+
+
+def test_variants_in_a_table_and_in_words() -> None:
+    table = rows("Gene\tVariant\tProtein", "BRCA2\tc.5946delT\tp.Ser1982Argfs*22", "ATM\tc.2119T>C\tp.Ser707Pro")
+    assert values("genomics", "mutations", table) == {
+        "1": "BRCA2 c.5946delT p.Ser1982Argfs*22",
+        "2": "ATM c.2119T>C p.Ser707Pro",
+    }
+    words = ClinicalReport(document("BRAF V600E was detected. KRAS c.35G>A (p.Gly12Asp). No EGFR L858R.").pages)
+    assert values("genomics", "mutations", words) == {"1": "KRAS c.35G>A p.Gly12Asp"}
+    assert set(values("genomics", "mutations", words, again=True).values()) == {"BRAF V600E", "KRAS c.35G>A p.Gly12Asp"}
+    assert values("genomics", "genes", words, again=True) == {"KRAS": "KRAS", "BRAF": "BRAF"}
+
+
+def test_no_variant_is_a_finding_too() -> None:
+    report = ClinicalReport(document("No pathogenic variants were detected.").pages)
+    assert values("genomics", "mutations", report) == {"1": "none detected"}
+
+
+def test_the_rows_of_a_laboratory_report() -> None:
+    table = rows(
+        "Test name\tIn range\tOut of range\tReference range\tUnits",
+        "WBC\t6.4\t\t3.8-10.8\tThousand/uL",
+        "GLUCOSE\t\t104 H\t65-99\tmg/dL",
+    )
+    assert values("lab-report", "labValues", table) == {
+        "WBC": "6.4 Thousand/uL (3.8-10.8)",
+        "GLUCOSE": "104 H mg/dL (65-99)",
+    }
+
+
+def test_a_laboratory_table_without_a_header_needs_another_look() -> None:
+    table = rows("Sodium\t140\tmmol/L\t135-146", "ALT\t19\tU/L\t9-46")
+    assert values("lab-report", "labValues", table) == {}
+    assert values("lab-report", "labValues", table, again=True) == {
+        "Sodium": "140 mmol/L (135-146)",
+        "ALT": "19 U/L (9-46)",
+    }
+
+
+def test_results_in_a_sentence() -> None:
+    text = "CBC: WBC 7.2 x10^9/L (Ref: 4.5-11.0), Hemoglobin 14.0 g/dL (Ref: 12.0-16.0)."
+    assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {
+        "WBC": "7.2 x10^9/L (4.5-11.0)",
+        "Hemoglobin": "14.0 g/dL (12.0-16.0)",
+    }
+
+
+def test_a_part_goes_on_behind_a_page_and_ends_at_the_signature() -> None:
+    report = ClinicalReport(
+        document("Findings\nClear lungs.", "No effusion.\nIMPRESSION: Stable.\nVictor Almeida, MD 02/10/2025").pages
+    )
+    assert [part.name for part in report.sections] == ["findings", "impression"]
+    assert [len(part.spans) for part in report.sections] == [2, 1]
+    assert values("radiology", "impression", report) == ["Stable."]
+    assert values("radiology", "findings", report) == ["Clear lungs. No effusion."]
+
+
+def test_headings_within_a_paragraph_begin_a_part() -> None:
+    report = ClinicalReport(
+        document("PROCEDURE. Biopsy. CLINICAL HISTORY. Grade 1 before. FINAL DIAGNOSIS. Carcinoma, grade 3.").pages
+    )
+    assert values("pathology", "grade", report) == ["3"]
+
+
+def test_a_page_of_one_long_line_is_read_in_no_time() -> None:
+    nasty = "Nottingham grade " * 1_000 + "ER " * 1_000 + "margin " * 1_000 + "12 x " * 1_000
+    began = time.process_time()
+    report = ClinicalReport(document(nasty).pages)
+    for kind in ("pathology", "radiology", "genomics", "lab-report"):
+        for field in get_field_template(kind).fields:
+            read_field(field, report, is_second_look=True)
+            find_mention(field, report)
+    assert time.process_time() - began < 5

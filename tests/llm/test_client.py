@@ -1,0 +1,529 @@
+"""A language model is never believed by default: whatever goes wrong is repeated where that may help, or escalates."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from builders import GENOMIC, codes, copy_with, doc2_6, doc2_6_answer, document, evidence, one_segment
+from patience import SECONDS
+from pydantic import BaseModel
+from servers import gemini
+from servers.gemini import Call, Fault, GeminiServer
+
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.errors import StoreError
+from evalkit.llm.client import LanguageModel
+from evalkit.llm.concurrency_limiter import AimdLimiter
+from evalkit.llm.gemini import GeminiProvider
+from evalkit.llm.ledger import Ledger, MemoryJournal, SpendingLimits
+from evalkit.llm.model import Question, Reply, Request, Usage
+from evalkit.llm.prompts import fence_document
+from evalkit.store import hash_canonical_json
+
+NOTHING_FOUND = '{"findings": []}'
+ROLES = {"full": ["classifier", "V2", "V3", "V4"], "lean": ["verifier"]}
+PATIENT, KEY = "Zebulon Quartermain", "AIza-planted-key"
+
+
+def right(call: Call) -> str:
+    return json.dumps(doc2_6_answer()) if call.role == "classifier" else NOTHING_FOUND
+
+
+def asked(
+    server: GeminiServer, model: str = "m", *, ledger: Ledger | None = None, seconds: float = 60
+) -> LanguageModel:
+    provider = GeminiProvider(model, base_url=server.url, api_key=KEY)
+    return LanguageModel(
+        provider, ledger or Ledger(), AimdLimiter(64), time_limit_seconds=seconds, max_first_wait=0.001, max_wait=0.01
+    )
+
+
+async def evaluated(model: LanguageModel, **options: Any) -> ClassificationOutcome:
+    try:
+        return await RetryOrchestrator(model, **options).evaluate(doc2_6())
+    finally:
+        await model.close()
+
+
+# ------------------------------------------------------------------------------------------ faults × roles × attempts
+
+
+PASSING = (
+    gemini.INTERNAL,
+    gemini.OVERLOADED,
+    gemini.http_error(429, retry_after=0),
+    gemini.HANG,
+    gemini.DRIP,
+    gemini.DROPPED,
+    gemini.RESET,
+    gemini.CUT,
+    gemini.BABBLE,
+    gemini.NOT_JSON,
+    gemini.NO_RESPONSE,
+    gemini.NO_CANDIDATES,
+    gemini.EMPTY_TEXT,
+    gemini.UNKNOWN_REASON,
+)
+NONSENSE = (gemini.HALF_JSON, gemini.WRONG_SCHEMA, gemini.OBJECT_FOR_LIST)
+FINAL = (
+    gemini.BAD_REQUEST,
+    gemini.WRONG_KEY,
+    gemini.FORBIDDEN,
+    gemini.NO_SUCH_MODEL,
+    gemini.TRUNCATED,
+    gemini.SAFETY,
+    gemini.RECITATION,
+    gemini.BLOCKED,
+)
+ALWAYS = 99
+#: So many attempts are made: of a question that may pass, of one that is answered with nonsense, of one that is refused.
+ATTEMPTS = ((PASSING, 5), (NONSENSE, 2), (FINAL, 1))
+
+
+@pytest.mark.parametrize(
+    ("fault", "attempts"), [(fault, attempts) for faults, attempts in ATTEMPTS for fault in faults], ids=repr
+)
+def test_faults_of_every_role_escalate_or_are_retried(fault: Fault, attempts: int) -> None:
+    is_slow = fault in (gemini.HANG, gemini.DRIP)
+    tried = 2 if is_slow else attempts
+    cells = [
+        (profile, role, times)
+        for profile, roles in ROLES.items()
+        for role in roles
+        for times in (*range(1, min(tried, 4)), ALWAYS)
+    ]
+    bundles = [doc2_6().model_copy(update={"sha256": f"{number:064x}"}) for number in range(len(cells))]
+    marks = {fence_document(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
+    seen: Counter[int] = Counter()
+
+    def answer(call: Call) -> str | Fault:
+        number = marks[call.prompt.split(maxsplit=1)[0]]
+        _, role, times = cells[number]
+        seen[number] += call.role == role
+        return fault.within(right(call)) if call.role == role and seen[number] <= times else right(call)
+
+    async def all_cells(server: GeminiServer) -> list[ClassificationOutcome]:
+        model = asked(server, seconds=10 if is_slow else 60)
+        judges = {profile: RetryOrchestrator(model, profile=profile) for profile in ROLES}  # type: ignore[arg-type]
+        outcomes = (judges[cell[0]].evaluate(bundle) for cell, bundle in zip(cells, bundles, strict=True))
+        try:
+            return await asyncio.gather(*outcomes)
+        finally:
+            await model.close()
+
+    with GeminiServer(answer) as server:
+        found = asyncio.run(all_cells(server))
+    for (profile, role, times), outcome in zip(cells, found, strict=True):
+        is_shape = role == "classifier" and fault in (gemini.WRONG_SCHEMA, gemini.OBJECT_FOR_LIST)
+        failing = ["V2", "V3", "V4"] if role == "verifier" else [role]
+        failed = ["V1-UNPARSEABLE"] if is_shape else [f"{agent.upper()}-AGENT-FAILED" for agent in failing]
+        expected = ("AUTO_ACCEPT", []) if times < tried else ("ESCALATE_TO_SME", failed)
+        assert (outcome.verdict.decision, codes(outcome.issues)) == expected, (profile, role, times)
+        assert outcome.evidence_quality_score == (1.0 if times < tried or role in ("V2", "V3") else None)
+        assert outcome.usage.by_agent[role].calls == min(times + 1, tried)
+
+
+@pytest.mark.parametrize("fault", [gemini.UNKNOWN_SEVERITY, gemini.INVENTED_IDS, gemini.THOUGHTS], ids=repr)
+@pytest.mark.parametrize("role", ["V2", "V3", "V4", "verifier"])
+def test_findings_that_do_not_fit_are_never_no_findings(fault: Fault, role: str) -> None:
+    said = json.loads(gemini.RIGHT)
+    said["findings"][0] |= {"check": "V3"}
+
+    def answer(call: Call) -> str | Fault:
+        return fault.within(json.dumps(said)) if call.role == role else right(call)
+
+    with GeminiServer(answer) as server:
+        outcome = asyncio.run(evaluated(asked(server), profile="lean" if role == "verifier" else "full"))
+    agents = {"verifier": ["V2", "V3", "V4"]}.get(role, [role])
+    if fault is gemini.UNKNOWN_SEVERITY:
+        assert codes(outcome.issues) == [f"{agent}-AGENT-FAILED" for agent in agents]
+    else:
+        assert {issue.origin for issue in outcome.issues} == {"model"}
+        assert all(issue.issue_id.startswith(issue.agent) for issue in outcome.issues)
+
+
+@pytest.mark.parametrize("profile", ["full", "lean"])
+def test_model_finding_nothing_keeps_rule_findings(profile: str) -> None:
+    """A blood panel that is called a genomic report: the forms of the text say so, whatever the model answers."""
+    bundle = document("CBC with differential\nWBC 8.2 4.0-11.0\nHemoglobin 13.4 12.0-16.0\nPlatelets 240 150-400")
+    claimed = one_segment(GENOMIC, 1, evidence("WBC 8.2 4.0-11.0", 1))
+
+    async def outcome_of(model: LanguageModel) -> ClassificationOutcome:
+        try:
+            return await RetryOrchestrator(model, profile=profile).evaluate(bundle, claimed)  # type: ignore[arg-type]
+        finally:
+            await model.close()
+
+    with GeminiServer(lambda call: NOTHING_FOUND) as server:
+        outcome = asyncio.run(outcome_of(asked(server)))
+        assert {call.role for call in server.calls} == ({"verifier"} if profile == "lean" else {"V2", "V3", "V4"})
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+    assert codes(outcome.issues) == ["V2-SEMANTIC", "V4-EVIDENCE-WEAK"]
+    assert {issue.origin for issue in outcome.issues} == {"rule"}
+
+
+def test_retry_after_beyond_the_deadline_is_not_waited_for() -> None:
+    with GeminiServer(lambda call: gemini.rate_limited(10_000)) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+        assert len(server.calls) == 1
+    assert codes(outcome.issues) == ["CLASSIFIER-AGENT-FAILED"]
+
+
+# ------------------------------------------------------------------------------------------------------- the ledger
+
+
+def test_calls_as_ruling_4_counts_them() -> None:
+    with GeminiServer(right) as server:
+        journal = MemoryJournal()
+        for profile, calls in (("full", 4), ("lean", 2)):
+            before = len(server.calls)
+            asyncio.run(evaluated(asked(server, ledger=Ledger(journal)), profile=profile))
+            # The classifier's answer is in the journal when the second profile begins.
+            assert len(server.calls) - before == calls - (profile == "lean")
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
+        assert len(server.calls) == 5
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal, fresh=True))))
+        assert len(server.calls) == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "roles"),
+    [
+        ({"number_of_segments": 3}, ["classifier"]),
+        ({"segments.0.segment_composition.0.segment_share": 0.91}, ["V2", "V3", "V4", "classifier"]),
+    ],
+    ids=["V1 blocker", "repair"],
+)
+def test_a_blocker_ends_the_asking_and_a_repair_asks_no_more(changes: dict[str, Any], roles: list[str]) -> None:
+    claimed = json.dumps(copy_with(doc2_6_answer(), changes))
+    with GeminiServer(lambda call: claimed if call.role == "classifier" else NOTHING_FOUND) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+        assert sorted(call.role for call in server.calls) == roles
+    assert outcome.usage.calls == len(roles)
+
+
+def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
+    class Torn(MemoryJournal):
+        def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[Any]:
+            return [
+                replace(call, answer="{}") for call in super().find_calls(question_sha256, after_number=after_number)
+            ]
+
+    journal = Torn()
+    with GeminiServer(right) as server:
+        for _ in range(2):
+            outcome = asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
+            assert outcome.verdict.decision == "AUTO_ACCEPT"
+        assert len(server.calls) == 8
+
+
+def test_when_answers_cannot_be_kept_no_more_are_paid() -> None:
+    class Full(MemoryJournal):
+        def add_call(self, call: Any) -> None:
+            raise StoreError("no space", code="STORE-FULL", remedy="Free some.")
+
+    async def three(server: GeminiServer) -> None:
+        model = asked(server, ledger=Ledger(Full()))
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                await RetryOrchestrator(model).evaluate(doc2_6())
+        await model.close()
+
+    with GeminiServer(right) as server:
+        asyncio.run(three(server))
+        assert len(server.calls) == 1
+
+
+def test_a_provider_that_wants_a_long_rest_is_left_alone() -> None:
+    async def three(server: GeminiServer) -> list[ClassificationOutcome]:
+        model = asked(server)
+        outcomes = [await RetryOrchestrator(model).evaluate(doc2_6()) for _ in range(3)]
+        await model.close()
+        return outcomes
+
+    with GeminiServer(lambda call: gemini.rate_limited(10_000)) as server:
+        outcomes = asyncio.run(three(server))
+        assert len(server.calls) == 1
+    assert {code for outcome in outcomes for code in codes(outcome.issues)} == {"CLASSIFIER-AGENT-FAILED"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ['{"findings": [], "findings": []}', '{"findings": [], "Zebulon Quartermain": 1}', '{"findings": 3}', "[" * 9_999],
+    ids=["a field twice", "a field too many", "another type", "nothing but brackets"],
+)
+def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
+    with GeminiServer(lambda call: said if call.role == "V3" else right(call)) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+    (issue,) = outcome.issues
+    assert issue.code == "V3-AGENT-FAILED"
+    assert "Zebulon" not in issue.model_dump_json()
+
+
+def test_cost_is_known_and_equal_from_the_journal() -> None:
+    journal = MemoryJournal()
+    with GeminiServer(
+        gemini.scripted({"classifier": [gemini.INTERNAL, right], "V2": [right], "V3": [right], "V4": [right]})
+    ) as server:
+        first, second = (
+            asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(journal)))) for _ in range(2)
+        )
+        assert len(server.calls) == 5
+    assert first.usage == second.usage
+    assert first.usage.by_agent["classifier"].calls == 2
+    assert Decimal(first.usage.cost_usd or "0") > 0
+    assert first.usage.output_tokens > 4 * gemini.THOUGHT_TOKENS
+
+
+def test_unpriced_model_has_unknown_cost() -> None:
+    with GeminiServer(right) as server:
+        assert asyncio.run(evaluated(asked(server, "house-model"))).usage.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "calls"),
+    [
+        (SpendingLimits(calls_per_document=1), 1),
+        (SpendingLimits(calls_per_run=1), 1),
+        (SpendingLimits(calls_per_document=3), 3),
+        (SpendingLimits(tokens_per_document=10), 0),
+        (SpendingLimits(tokens_per_run=3_500), 1),
+        (SpendingLimits(usd_per_document=Decimal("0.0000001")), 0),
+        (SpendingLimits(usd_per_run=Decimal("0.0035")), 1),
+    ],
+    ids=["document", "run", "three", "tokens", "tokens of a run", "dollars", "dollars of a run"],
+)
+def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: SpendingLimits, calls: int) -> None:
+    """Calls that are under way together count for each other."""
+    with GeminiServer(right, delay=0.1) as server:
+        outcome = asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))
+        assert len(server.calls) == calls
+    failed = [one for one in outcome.issues if one.code.endswith("-AGENT-FAILED")]
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+    assert len(failed) == (4 - calls if calls else 1)
+    assert all("the limit of" in one.message and "LLM-LIMIT" in one.message for one in failed)
+
+
+def test_an_answer_is_in_the_journal_before_it_is_used() -> None:
+    class Broken(MemoryJournal):
+        def add_call(self, call: Any) -> None:
+            raise OSError("no space")
+
+    with GeminiServer(right) as server, pytest.raises(OSError, match="no space"):
+        asyncio.run(evaluated(asked(server, ledger=Ledger(Broken()))))
+
+
+def test_cancelled_call_is_still_journalled() -> None:
+    journal, arrived = MemoryJournal(), threading.Event()
+
+    def answer(call: Call) -> str:
+        arrived.set()
+        return right(call)
+
+    async def stopped(server: GeminiServer) -> None:
+        model = asked(server, ledger=Ledger(journal))
+        run = asyncio.create_task(RetryOrchestrator(model).evaluate(doc2_6()))
+        await asyncio.to_thread(arrived.wait, 10)
+        run.cancel()
+        await asyncio.wait([run])
+        await model.close()
+
+    with GeminiServer(answer, delay=0.2) as server:
+        asyncio.run(stopped(server))
+        assert journal.begin_or_resume_fresh_run() == 1
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
+        assert [call.role for call in server.calls].count("classifier") == 1
+
+
+# ------------------------------------------------------------------------------------------------------- the prompt
+
+
+def test_prompts_of_a_document_share_a_cached_prefix() -> None:
+    bundle = doc2_6()
+    with GeminiServer(right) as server:
+        asyncio.run(evaluated(asked(server)))
+        prompts = [call.prompt for call in server.calls]
+    assert len(prompts) == 4
+    end = prompts[0].index("</document-") + 24
+    assert len({prompt[:end] for prompt in prompts}) == 1
+    assert all(f"[1] {page.paragraphs[0]}" in prompts[0][:end] for page in bundle.pages)
+
+
+# ------------------------------------------------------------------------------------------------------- liars and leaks
+
+
+def test_compliant_model_does_not_soften_the_verdict() -> None:
+    fabricated = copy_with(
+        doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence.0.snippet": "words that stand nowhere at all"}
+    )
+    with GeminiServer(lambda call: json.dumps(fabricated) if call.role == "classifier" else NOTHING_FOUND) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+    assert V4EvidenceQualityAssessor().validate(outcome.classification, doc2_6()).issues  # type: ignore[arg-type]
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+
+
+def test_no_log_at_any_level_has_text_name_or_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(1)
+    faults = [*PASSING[:3], *PASSING[5:], *NONSENSE, *FINAL]
+    for fault in faults:
+        with GeminiServer(lambda call, fault=fault: fault.within(f'{{"{PATIENT}": 1}}')) as server:  # type: ignore[misc]
+            asyncio.run(evaluated(asked(server)))
+    said = "\n".join(f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records)
+    assert "classifier" in said  # that it failed is told
+    for secret in (KEY, PATIENT, doc2_6().page(1).paragraphs[0]):
+        assert secret not in said
+
+
+# ------------------------------------------------------------------------------------------------------- the gate
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Instant:
+    """A provider that answers at once, and notes how many calls were under way together."""
+
+    name: str = "ollama:instant"
+    under_way: int = 0
+    most: int = 0
+    seconds: float = 0.0
+    answer: Callable[[], str] = lambda: NOTHING_FOUND
+    sent: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Reply:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        self.sent.append(request)
+        await asyncio.sleep(self.seconds)
+        self.under_way -= 1
+        return Reply(self.answer(), Usage(calls=1))
+
+    async def close(self) -> None:
+        pass
+
+
+def test_no_more_calls_at_once_than_allowed() -> None:
+    provider = Instant(seconds=0.005)
+
+    async def many() -> None:
+        gate = AimdLimiter(3)
+        await asyncio.gather(*(evaluated(LanguageModel(provider, Ledger(), gate), profile="full") for _ in range(20)))
+
+    asyncio.run(many())
+    assert provider.most == 3
+
+
+def test_throttling_halves_the_limit_once_and_success_raises_it() -> None:
+    clock = Clock()
+
+    async def use() -> list[int]:
+        gate = AimdLimiter(8, clock)
+        entered = [await gate.acquire() for _ in range(8)]
+        for when in entered:
+            gate.release()
+            gate.record_throttling(when, 5.0)
+        seen = [gate.current_limit]
+        clock.now += 1
+        waiting = asyncio.create_task(gate.acquire())
+        await asyncio.sleep(0)
+        assert not waiting.done(), "the provider wanted rest"
+        clock.now += 5
+        gate._wake_waiters()
+        gate.record_throttling(await waiting, None)
+        seen.append(gate.current_limit)
+        for _ in range(50):
+            gate.record_success()
+        return [*seen, gate.current_limit]
+
+    assert asyncio.run(use()) == [4, 2, 8]
+
+
+def test_slot_of_a_cancelled_waiter_goes_to_the_next() -> None:
+    async def use() -> bool:
+        gate = AimdLimiter(1)
+        await gate.acquire()
+        first, second = (asyncio.create_task(gate.acquire()) for _ in range(2))
+        await asyncio.sleep(0)
+        gate.release()
+        first.cancel()
+        await asyncio.wait([second], timeout=2)
+        return second.done()
+
+    assert asyncio.run(use())
+
+
+# ------------------------------------------------------------------------------------- a question's own time and mood
+
+
+class Remark(BaseModel):
+    words: str
+
+
+class Aside(Question[Remark]):
+    """A question of no task."""
+
+    role, answer_type = "aside", Remark
+
+    def __init__(self, temperature: float = 0.0, seconds: float | None = None) -> None:
+        self.temperature, self.time_limit_seconds = temperature, seconds
+
+    def render_prompt(self) -> str:
+        return "What do you say?"
+
+    def offline(self) -> Remark:
+        return Remark(words="nothing")
+
+
+async def said(server: GeminiServer, *questions: Aside, ledger: Ledger | None = None, seconds: float = 60) -> list[Any]:
+    model = asked(server, ledger=ledger, seconds=seconds)
+    try:
+        return [await model.ask(question) for question in questions]
+    finally:
+        await model.close()
+
+
+def test_the_temperature_arrives_and_makes_it_another_question() -> None:
+    ledger = Ledger()
+    with GeminiServer(lambda call: '{"words": "well"}') as server:
+        asyncio.run(said(server, Aside(), Aside(0.2), Aside(0.2), Aside(), Aside(0.7), ledger=ledger))
+        assert [call.config["temperature"] for call in server.calls] == [0, 0.2, 0.7]
+
+
+def test_temperature_0_keeps_the_journal_key_stable() -> None:
+    """What a journal has is not paid again because of a new version."""
+    journal = MemoryJournal()
+    question = Aside()
+    plain = {
+        "model": "gemini:m", "address": None, "role": "aside", "prompt": question.prompt(),
+        "schema": question.get_answer_schema(), "images": [],
+    }  # fmt: skip
+    with GeminiServer(lambda call: '{"words": "well"}') as server:
+        asyncio.run(said(server, question, ledger=Ledger(journal)))
+    assert [call.answer for call in journal.find_calls(hash_canonical_json(plain))] == ['{"words": "well"}']
+
+
+@pytest.mark.parametrize(("own", "all_", "calls"), [(1.2, 600, 1), (None, 6, 2)])
+def test_question_timeout_bounds_a_single_call(own: float | None, all_: float, calls: int) -> None:
+    with GeminiServer(lambda call: gemini.HANG) as server:
+        began = time.monotonic()
+        (answer,) = asyncio.run(said(server, Aside(seconds=own), seconds=all_))
+        assert (own or all_) - 0.1 <= time.monotonic() - began < SECONDS
+        assert len(server.calls) == calls
+    assert answer.value is None
+    assert "LLM-TIMEOUT" in answer.failure

@@ -1,0 +1,46 @@
+"""Planted faults are found by the right reviewer, in the right category; sound templates pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from statements.drawn import SHAPES, draw
+from statements.faults import AT, FAULTS, Fault, plant_template_fault
+from statements.measuring import bundle_of
+
+from evalkit.statements.applied_template import AppliedTemplate
+from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
+from evalkit.statements.template_builder import build_draft_template
+
+SCHEMA = json.loads((Path(__file__).parent / "schemas" / "reviewer_report.json").read_text())
+
+
+def found(reading: AppliedTemplate, reviewer: TemplateReviewer) -> list[tuple[str, str]]:
+    report = review_by_rules(reading, reviewer, reviewer_id="r", reviewed_at=AT)
+    jsonschema.validate(report.to_json(), SCHEMA)
+    assert report.is_passed is not any(issue.severity in ("high", "critical") for issue in report.issues)
+    return [(issue.severity, issue.category) for issue in report.issues]
+
+
+@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
+def test_sound_templates_pass(name: str, tmp_path: Path) -> None:
+    for seed in range(20, 22):
+        bundle = bundle_of(draw(name, seed), tmp_path)
+        reading = AppliedTemplate.create(build_draft_template(bundle).template, bundle)
+        assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_planted_faults_are_found(fault: Fault, tmp_path: Path) -> None:
+    for shape in fault.shapes[:2]:
+        assert plant_template_fault(fault, shape, 30, tmp_path).is_caught
+
+
+@pytest.mark.parametrize("name", ["signed amounts", "check numbers"])
+def test_the_banks_next_month_raises_no_alarm(name: str, tmp_path: Path) -> None:
+    template = build_draft_template(bundle_of(draw(name, 20), tmp_path)).template
+    reading = AppliedTemplate.create(template, bundle_of(draw(name, 20, 1), tmp_path))
+    assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []

@@ -1,0 +1,492 @@
+"""The command line: one line per fault, exit statuses of the contract."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from commands import evalkit_command, evalkit_process
+
+import evalkit
+from evalkit.classification.schema import DocumentType
+from evalkit.doctor import run_checks
+from evalkit.errors import UsageError
+from evalkit.pipeline import RunSummary
+from evalkit.review import SMEReviewHelper
+from evalkit.settings import DocumentTypeName, Settings
+
+COMMANDS = (
+    *("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"),
+)
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, resource; sys.argv = ['evalkit', '--help']\n"
+        "from evalkit.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pymupdf', 'pandas', 'numpy', 'google', 'sqlalchemy', 'pydantic', 'PIL'} & set(sys.modules)\n"
+        "print('heavy:', sorted(heavy))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "heavy: []" in shown
+    for command in COMMANDS:
+        assert f"\n  {command} " in shown
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    for command in COMMANDS:
+        shown = evalkit_command(command, "--help")
+        assert shown.returncode == 0
+        assert f"Example: evalkit {command}" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["run", "--nope"],
+        ["run", "gone.pdf"],
+        ["run", "."],
+        ["run", "gone.pdf", "--model", "gemini:whatever"],
+        ["run", "gone.pdf", "--workers", "-1"],
+        ["nope"],
+        ["show", "nobody"],
+        ["queue", "--output", "gone"],
+        ["schema", "nope"],
+        ["export", "--format", "xml"],
+        ["export", "--format", "folder"],
+        ["export", "--split", "1.5"],
+        ["sample", "1", "--seeded"],
+        ["sample", "1", "--seeded", "--by", "type"],
+        ["challenge"],
+        ["challenge", "gone.pdf"],
+        ["challenge", "output", "--kinds", "nonsense"],
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "output").mkdir()
+    shown = evalkit_command(*words, cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert len(shown.stderr.strip().splitlines()) == 1, shown.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["queue"], ["export"], ["sample", "1"], ["reindex"], ["purge", "one"]),
+        *(["reviewers", "add", "dr_lee"], ["reviewers", "list"], ["audit", "verify"], ["audit", "export"]),
+    ],
+    ids=" ".join,
+)
+def test_a_folder_of_somebody_else_is_refused_and_left_as_it_is(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "of_mine.txt").write_text("kept")
+    folder = tmp_path / "letters"
+    shown = evalkit_command(*words, "--output", ".", cwd=folder)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert [path.name for path in folder.rglob("*")] == ["of_mine.txt"]
+
+
+def test_wrong_usage_as_a_shell_sees_it(tmp_path: Path) -> None:
+    shown = evalkit_process("run", "gone.pdf", cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert len(shown.stderr.strip().splitlines()) == 1, shown.stderr
+
+
+def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"no pdf")
+    words = ["run", samples / "quest_cbc.pdf", tmp_path / "broken.pdf", tmp_path / "gone", "--output", tmp_path / "out"]
+    shown = evalkit_command(*words)
+    assert shown.returncode == 1
+    assert "quest_cbc" in shown.stdout
+    assert "AUTO_ACCEPT" in shown.stdout
+    assert "NOT READ" in shown.stdout
+    assert [line.split(":")[0] for line in shown.stderr.strip().splitlines()] == [
+        "broken",
+        f"{tmp_path / 'gone'} does not exist. Check the path.",
+    ]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_run_whose_output_is_closed_decides_as_any_other(samples: Path, tmp_path: Path, closed: str) -> None:
+    command = [sys.executable, "-m", "evalkit", "run", samples / "quest_cbc.pdf", "--output", tmp_path / "out"]
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads((tmp_path / "out/results/quest_cbc.json").read_text())["decision"] == "AUTO_ACCEPT"
+
+
+@pytest.mark.parametrize("words", [["schema", "review"], ["queue"], ["queue", "--json"]])
+def test_what_cannot_be_printed_is_one_line(demo_run: RunSummary, words: list[str]) -> None:
+    folder = [] if words[0] == "schema" else ["--output", demo_run.output]
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "evalkit", *words, *folder]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "evalkit: what it prints cannot be written (No space left on device)\n"
+
+
+def test_json_is_text_whatever_a_file_is_called(samples: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    shutil.copy(samples / "quest_cbc.pdf", records)
+    (records / os.fsdecode(b"b\xffad.pdf")).symlink_to("nowhere")
+    command = [sys.executable, "-m", "evalkit", "run", records, "--output", tmp_path / "out", "--json"]
+    ended = subprocess.run(
+        command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"}
+    )
+    told = json.loads(ended.stdout.decode())
+    assert "b\udcffad.pdf leads nowhere" in told["problems"][0]
+
+
+def test_hint_names_output_folder_unless_it_is_configured(samples: Path, tmp_path: Path) -> None:
+    document = samples / "quest_cbc.pdf"
+    assert evalkit_command("run", document, cwd=tmp_path).stdout.endswith("Waiting cases: evalkit queue\n")
+    shown = evalkit_command("run", document, "--output", "my own", cwd=tmp_path)
+    assert shown.stdout.endswith("Waiting cases: evalkit queue --output 'my own'\n")
+    shown = evalkit_command("sample", "1", "--output", "my own", cwd=tmp_path)
+    assert shown.stdout.endswith("wait in the queue: evalkit queue --output 'my own'\n")
+    shown = evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="my own")
+    assert shown.stdout.endswith("Waiting cases: evalkit queue\n")
+
+
+def test_show_sends_no_control_sequences_to_the_terminal(demo_run: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(demo_run.output, tmp_path / "output")
+    path = output / "results/quest_genomic.json"
+    result = json.loads(path.read_text())
+    result["decision_reason"] = "one\n\x1b]0;two\x07"
+    path.write_text(json.dumps(result))
+    shown = evalkit_command("show", "quest_genomic", "--output", output).stdout
+    assert "one\n\N{REPLACEMENT CHARACTER}]0;two\N{REPLACEMENT CHARACTER}\n" in shown
+    assert not [sign for sign in shown if sign != "\n" and not sign.isprintable()]
+
+
+def test_run_as_json(samples: Path, tmp_path: Path) -> None:
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
+    value = json.loads(shown.stdout)
+    assert [one["decision"] for one in value["documents"]] == ["AUTO_ACCEPT"]
+
+
+def test_show_prints_issues_as_slide_9_does(demo_run: RunSummary) -> None:
+    shown = evalkit_command("show", "quest_genomic", "--output", demo_run.output).stdout
+    assert "quest_genomic: ESCALATE_TO_SME (rule 1)" in shown
+    assert (
+        "[BLOCKER] V3-0001 (Agent: V3)\n"
+        "  Message:   Routine lab vendor detected (Quest Diagnostics) but\n"
+        "             Genomic Report marked PRIMARY\n"
+        "  Location:  document_mixture → Genomic Report\n"
+        "  Fix:       Reclassify as 'Other' or downgrade to MENTION_ONLY\n"
+    ) in shown
+
+
+def test_show_says_what_was_repaired(demo_run: RunSummary) -> None:
+    shown = evalkit_command("show", "shares_106", "--output", demo_run.output).stdout
+    assert "V2-0001" in shown
+    assert "1.060" in shown
+    assert "(repaired)" in shown
+
+
+def test_queue_is_worst_first(demo_run: RunSummary) -> None:
+    rows = json.loads(evalkit_command("queue", "--output", demo_run.output, "--json").stdout)
+    severities = [(row["blocker"], row["major"], row["minor"]) for row in rows]
+    assert severities == sorted(severities, reverse=True)
+    assert {"fabricated_quote", "quest_genomic", "poor_scan", "segment_count"} <= {row["case_id"] for row in rows}
+
+
+def test_export_leaves_silver_out_unless_asked(demo_run: RunSummary, tmp_path: Path) -> None:
+    nothing = evalkit_command("export", "--output", demo_run.output)
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    silver = evalkit_command(
+        "export", "--output", demo_run.output, "--silver", "--format", "csv", "--to", tmp_path / "t"
+    )
+    assert silver.returncode == 0
+    assert (tmp_path / "t").stat().st_mode & 0o777 == 0o600
+    rows = list(csv.DictReader((tmp_path / "t").read_text().splitlines()))
+    assert {row["ground_truth_source"] for row in rows} == {"AUTO_ACCEPTED"}
+    by_id = {row["doc_id"]: row for row in rows}
+    assert by_id["doc2_6"]["segments"] == "1-5 Genomic Report; 6-8 Clinical Note"
+
+
+def test_export_of_a_dataset(demo_run: RunSummary, tmp_path: Path) -> None:
+    words = [
+        "export",
+        "--output",
+        demo_run.output,
+        "--silver",
+        "--format",
+        "folder",
+        "--level",
+        "page",
+        "--split",
+        "0.5",
+    ]
+    made = evalkit_command(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
+    assert made.returncode == 0, made.stderr
+    said = json.loads(made.stdout)
+    rows = [json.loads(line) for path in (tmp_path / "d/data").iterdir() for line in path.read_text().split("\n")[:-1]]
+    assert said == {"rows": len(rows), "to": str(tmp_path / "d"), "format": "folder", "level": "page"}
+    assert {row["split"] for row in rows} == {"train", "test"}
+    assert not any("Ellison" in row["text"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "name", ["bundle", "classification", "export", "failure", "ground_truth", "issue", "packet", "result", "review"]
+)
+def test_schemas_are_json_schemas(name: str) -> None:
+    schema = json.loads(evalkit_command("schema", name).stdout)
+    assert schema["type"] == "object"
+    assert schema["properties"]
+
+
+def test_seeded_cases_are_named_to_whoever_draws_them(demo_run: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(demo_run.output, tmp_path / "output")
+    expert = SMEReviewHelper(output, "dr_first")
+    expert.save_review("altered_quotes", agrees=True)
+    expert.close()
+    shown = evalkit_command("sample", "3", "--seeded", "--json", "--output", output)
+    (case,) = json.loads(shown.stdout)["cases"]
+    assert (case["doc_id"], case["kind"]) == ("altered_quotes", "type")
+    assert case["case_id"] in evalkit_command("queue", "--output", output).stdout
+    again = evalkit_command("sample", "3", "--seeded", "--output", output)
+    assert (again.returncode, again.stdout) == (2, ""), "a document serves once"
+
+
+def test_schema_without_a_name_lists_them() -> None:
+    assert "packet" in evalkit_command("schema").stdout.split()
+
+
+def test_doctor_says_what_is_there(tmp_path: Path) -> None:
+    shown = evalkit_command("doctor", "--json", cwd=tmp_path)
+    checks = {check["name"]: check for check in json.loads(shown.stdout)}
+    assert shown.returncode == 0
+    assert checks["pymupdf"]["is_fine"]
+    assert "traps" in checks["prompts and tables"]["found"]
+    assert list(tmp_path.iterdir()) == []  # it only looks
+
+
+OWN_TRAPS = """
+version = "1"
+[[administrative]]
+id = "courier-slip"
+owner = "the records office"
+date = "2026-10-01"
+scope = "segment"
+severity = "MAJOR"
+phrase = "courier slip"
+fires = ["Courier slip no. 7"]
+silent = ["the courier slipped"]
+"""
+
+
+def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("in the way")
+    (found,) = [one for one in run_checks(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
+    assert not found.is_fine
+    assert "is no folder" in found.found
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [
+        ("", "", "1 rows, 2 examples, version 1"),
+        ('severity = "MAJOR"', 'severity = "BAD"', "administrative → 0 (courier-slip) → severity"),
+        ('["the courier slipped"]', '["courier slips"]', "courier-slip: example 1 of `silent` raises MAJOR"),
+        ('["Courier slip no. 7"]', '["a slip"]', "courier-slip: example 1 of `fires` raises nothing, not MAJOR"),
+    ],
+)
+def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(OWN_TRAPS.replace(right, wrong, 1))
+    checks = {check.name: check for check in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path)))}
+    assert checks["own traps"].is_fine is (wrong == "")
+    assert found in checks["own traps"].found
+    assert "own traps" not in {check.name for check in run_checks(Settings.load(output=str(tmp_path)))}
+
+
+def test_doctor_reports_weakened_and_slow_site_traps(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    replacing = OWN_TRAPS.replace("courier-slip", "fax-cover").replace('"MAJOR"', '"MAJOR"\nreplaces = true')
+    own.write_text(replacing)
+    (check,) = [
+        one for one in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
+    ]
+    assert check.is_fine
+    assert "fax-cover gives up BLOCKER for MAJOR and 2 of 2 texts" in check.found
+    slow = tmp_path / "slow.toml"
+    slow.write_text(
+        OWN_TRAPS.replace("administrative", "page_furniture")
+        .replace('"segment"', '"evidence"')
+        .replace('phrase = "courier slip"', 'name = "slip"\npattern = "(a+)+$"')
+        .replace("Courier slip no. 7", "a" * 28)
+    )
+    (check,) = [
+        one for one in run_checks(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name
+    ]
+    assert not check.is_fine
+    assert "slow.toml: courier-slip: " in check.found
+    assert "takes more than 2 s" in check.found
+    assert check.remedy
+
+
+def test_doctor_says_so_where_an_example_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object) -> None:
+        raise UsageError("'x+' takes more than 2 s on a page", code="TRAP-SLOW", remedy="Bound its repeats")
+
+    own = tmp_path / "own.toml"
+    own.write_text(OWN_TRAPS)
+    monkeypatch.setattr("evalkit.doctor.find_failing_examples", busy)
+    (check,) = [
+        one for one in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
+    ]
+    assert (check.is_fine, check.remedy) == (False, "Bound its repeats")
+
+
+def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        OWN_TRAPS.replace('"courier slip"', '"microscopic"').replace("ourier slip no. 7", "ourier: microscopic")
+    )
+    paths, output = [samples / "pathology_report.pdf"], tmp_path / "output"
+    before = evalkit.run(paths, output=output).documents[0]
+    after = evalkit.run(paths, output=output, settings=Settings.load(traps_file=str(own))).documents[0]
+    assert (before.decision, after.decision) == ("AUTO_ACCEPT", "ESCALATE_TO_SME")
+    assert not after.resumed
+    result = json.loads((output / "results" / "pathology_report.json").read_text())
+    assert result["versions"]["traps"].endswith("+1")
+    assert {issue["code"] for issue in result["issues"]} == {"V3-TRAP-ADMINISTRATIVE"}
+
+
+def test_challenge_prints_a_table_or_json(samples: Path) -> None:
+    words = ["challenge", samples / "quest_cbc.pdf", "--kinds", "segment-count,label-all", "--limit", "2"]
+    shown = evalkit_command(*words)
+    assert shown.returncode == 0, shown.stderr
+    assert "segment-count" in shown.stdout
+    assert "100.0 % caught on the mean of 2 kinds" in shown.stdout
+    told = json.loads(evalkit_command(*words, "--json").stdout)
+    assert [(kind["kind"], kind["n"], kind["caught"]) for kind in told["kinds"]] == [
+        ("segment-count", 2, 2),
+        ("label-all", 2, 2),
+    ]
+    assert told["false_alarms"]["share"] == 0
+
+
+def test_settings_come_from_option_then_environment_then_file(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "evalkit.toml").write_text('output = "from_file"\n')
+    document = samples / "quest_cbc.pdf"
+    evalkit_command("run", document, cwd=tmp_path)
+    evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="from_environment")
+    evalkit_command("run", document, "--output", "from_option", cwd=tmp_path, EVALKIT_OUTPUT="from_environment")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "evalkit.toml",
+        "from_file",
+        "from_environment",
+        "from_option",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "outptu = 'x'",
+        "workers = -1",
+        "workers = [",
+        "[models]\ndefault = 'gpt'",
+        "audit_rate = 2.0",
+        "[foreign_types]\nGEN = 'Genomc Report'",
+    ],
+)
+def test_wrong_settings_are_one_line(samples: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "evalkit.toml").write_text(text)
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
+    assert shown.returncode == 2
+    assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_settings_know_the_five_types() -> None:
+    assert get_args(DocumentTypeName) == tuple(kind.value for kind in DocumentType)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "make",
+    [
+        Path.mkdir,
+        os.mkfifo,
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.symlink_to("evalkit.toml"),
+        lambda path: path.symlink_to("/dev/zero"),
+    ],
+    ids=["folder", "pipe", "dangling link", "link to itself", "device"],
+)
+def test_settings_that_are_no_file_are_not_passed_over(
+    samples: Path, tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    make(tmp_path / "evalkit.toml")
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
+    assert shown.returncode == 2
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith("evalkit: evalkit.toml in this folder cannot be read")
+    assert not (tmp_path / "output").exists()
+
+
+def test_a_file_name_is_not_markup(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "[red]x[blink].pdf").write_bytes((samples / "quest_cbc.pdf").read_bytes())
+    shown = evalkit_command("run", tmp_path, "--output", tmp_path / "out")
+    assert "_red_x_blink_" in shown.stdout
+
+
+def test_logs_and_errors_hold_no_document_text_and_logs_no_names(samples: Path, tmp_path: Path) -> None:
+    secret = "Zebulon Quagmire"
+    supplied = json.loads((samples / "classifications/fabricated_quote.json").read_text())
+    supplied["segments"][0]["start_page"] = secret
+    folder = tmp_path / "classifications"
+    folder.mkdir()
+    (folder / "fabricated_quote.json").write_text(json.dumps(supplied))
+    words = ["run", samples / "fabricated_quote.pdf", "--classifications", folder, "--output", tmp_path / "out"]
+    shown = evalkit_process("--verbose", *words)
+    assert shown.returncode == 0
+    assert secret not in shown.stderr + shown.stdout
+    assert "fabricated_quote" not in shown.stderr
+
+
+def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    evalkit_command("run", samples / "poor_scan.pdf", samples / "quest_cbc.pdf", "--output", output)
+    before = evalkit_command("queue", "--output", output, "--json").stdout
+    for path in output.glob("evalkit.sqlite*"):
+        path.unlink()
+    assert evalkit_command("queue", "--output", output).stdout.strip() == "Nothing waits for an expert."
+    shown = evalkit_command("reindex", "--output", output)
+    assert shown.stdout.strip() == "2 documents and 1 cases indexed"
+    assert evalkit_command("queue", "--output", output, "--json").stdout == before
+    again = json.loads(evalkit_command("run", samples / "quest_cbc.pdf", "--output", output, "--json").stdout)
+    assert again["documents"][0]["resumed"]
+
+
+def test_a_damaged_index_is_one_line(demo_run: RunSummary, tmp_path: Path) -> None:
+    (tmp_path / "evalkit.sqlite").write_bytes(b"not a database, sorry" * 100)
+    shown = evalkit_command("queue", "--output", tmp_path)
+    assert shown.returncode == 1
+    assert "reindex" in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_show_says_why(demo_run: RunSummary) -> None:
+    output = demo_run.output
+    shown = evalkit_command("show", "radiology_report", "--why", "--output", output).stdout
+    assert "What speaks on its pages, by the built-in model:" in shown
+    assert "Radiology Report, lexicon: '" in shown
+    assert "Radiology Report, for: " in shown
+    told = json.loads(evalkit_command("show", "doc2_6", "--why", "--json", "--output", output).stdout)
+    assert [segment["types"][0]["document_type"] for segment in told["why"]["segments"]][:1] == ["Genomic Report"]
+    assert any(one["probability"] > 0.5 for one in told["why"]["beginnings"])
+    unread = json.loads(evalkit_command("show", "poor_scan", "--why", "--json", "--output", output).stdout)
+    assert unread["why"] is None
+    assert "why" not in json.loads(evalkit_command("show", "doc2_6", "--json", "--output", output).stdout)
