@@ -1016,7 +1016,7 @@ _HANDLER_BY_ACTION: dict[str, Handler] = {
     "undo": Workbench.undo_last_change,
     "retry": Workbench.retry_failed_action,
     "mixture": Workbench.set_mixture,
-    "mixture_seen": _save(lambda screen, _: screen.draft.model_copy(update={"mixture_seen": True})),
+    "mixture_seen": _save(lambda screen, _: screen.draft.mark_mixture_seen()),
     "validate": lambda screen, _: screen.submit_review(validate=True),
     "correct": lambda screen, _: screen.submit_review(),
     "undeterminable": lambda screen, message: screen.submit_review(undeterminable=str(message["reason"])),

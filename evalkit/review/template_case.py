@@ -27,7 +27,6 @@ from evalkit.review.template_editing import (
     apply_choice,
     describe_template_changes,
     describe_unmet_sums,
-    get_edge_position,
     read_packet_template,
     rename_column,
     set_edge,
@@ -91,10 +90,6 @@ class TemplateReviewCase(ReviewCase):
         return self._set_template(
             draft, set_edge(self.get_template(draft), edge_name, position, reference=self.agent_template)
         )
-
-    def move_edge(self, draft: Draft, edge_name: str, offset: float) -> Draft:
-        """The draft with that edge so much further to the right or down. ReviewRefused."""
-        return self.set_edge(draft, edge_name, get_edge_position(self.get_template(draft), edge_name) + offset)
 
     def add_region(self, draft: Draft, page: int) -> Draft:
         """The draft with a box on that page, which had none. ReviewRefused where it has one."""

@@ -508,7 +508,9 @@ def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, open_tab: Any, by: 
     case, draft = opened(lee, bank.case_id)
     lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
-    theirs = case.move_edge(mended(case, draft, bank.one), "region.0.bottom", by)
+    theirs = mended(case, draft, bank.one)
+    bottom = get_edge_position(case.get_template(theirs), "region.0.bottom")
+    theirs = case.set_edge(theirs, "region.0.bottom", bottom + by)
     assert case.describe_unmet_sums(theirs) == ""
     kim.submit(f"{bank.case_id}.second", theirs)
     assert (bank.stored() == bank.mended.model_copy(update={"status": Status.STABLE, "version": 2})) is agree
