@@ -282,12 +282,12 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
     """Its thread cannot be ended; the command ends all the same."""
     words = (
         "import threading\n"
-        "from statements.reviewing import BUNDLE, SOUND, embedded\n"
+        "from statements.reviewing import BUNDLE, SOUND, review_without_model\n"
         "from evalkit.statements import rule_based_review as reviewers\n"
         "from evalkit.statements.template_review_loop import ReviewLoopConfig\n"
         "ever = lambda reading: threading.Event().wait()\n"
         "reviewers.CHECKS_BY_REVIEWER = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
-        "print(embedded(SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=2)).cycles[0].failures)"
+        "print(review_without_model(SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=2)).cycles[0].failures)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
