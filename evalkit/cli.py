@@ -1082,9 +1082,9 @@ def export_audit(
 
 def _find_expired_ids(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
     """The documents that have been finished since; of others that are as old it is said why they stay."""
-    from evalkit.pipeline.purge import find_expired_documents
+    from evalkit.pipeline.purge import find_unchanged_documents
 
-    expired_documents = find_expired_documents(output_folder, expired_before=expired_before)
+    expired_documents = find_unchanged_documents(output_folder, expired_before=expired_before)
     for doc_id in expired_documents.waiting:
         _print_to_stderr(f"{doc_id} is as old, and stays: a case of it waits")
     for doc_id in expired_documents.unreadable:

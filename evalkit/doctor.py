@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import load_model_weights
+from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
@@ -203,7 +203,7 @@ async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer:
 def _describe_prompts_and_tables() -> str | DoctorCheck:
     versions = (
         f"{len(list_prompt_names())} prompts, types {load_type_definitions()['version']}, "
-        f"lexicon {load_lexicon().version}, weights {load_model_weights().version}, traps {load_shipped_traps().version}"
+        f"lexicon {load_lexicon().version}, weights {load_embedded_weights().version}, traps {load_shipped_traps().version}"
     )
     return DoctorCheck("prompts and tables", bool(list_prompt_names()), versions, "Install evalkit again.")
 

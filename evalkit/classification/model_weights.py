@@ -95,16 +95,16 @@ class ModelWeights(StrictRecord):
 
 
 @cache
-def load_model_weights() -> ModelWeights:
+def load_embedded_weights() -> ModelWeights:
     """Load the shipped numbers, once."""
     try:
         data = json.loads((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise _build_weights_error("the file cannot be read as JSON") from error
-    return parse_model_weights(data)
+    return parse_embedded_weights(data)
 
 
-def parse_model_weights(data: Mapping[str, Any]) -> ModelWeights:
+def parse_embedded_weights(data: Mapping[str, Any]) -> ModelWeights:
     """Check the numbers that the JSON object holds. UsageError naming what is wrong with it."""
     try:
         return ModelWeights.model_validate(data)

@@ -36,8 +36,8 @@ from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import (
     LEXICON_FEATURE_NAMES,
     MAX_TEMPERATURE,
-    load_model_weights,
-    parse_model_weights,
+    load_embedded_weights,
+    parse_embedded_weights,
 )
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.type_scoring import (
@@ -743,7 +743,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines, TOML, or a folder by types")
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="such as weights.json")
     arguments = parser.parse_args()
-    shipped_weights = load_model_weights()
+    shipped_weights = load_embedded_weights()
     try:
         examples = read_labelled_texts(arguments.paths)
     except UsageError as error:
@@ -751,7 +751,7 @@ def main() -> None:
     data, type_sums, training_set = train_model(
         examples, {**shipped_weights.join_weights, "types": shipped_weights.page_type_strength}
     )
-    parse_model_weights(data)
+    parse_embedded_weights(data)
     arguments.to.write_text(format_weights_json(data), "utf-8")
     is_whole_text = np.array([variant.name == "whole" for variant in training_set.variants])
     probability_rows = compute_probabilities(type_sums, data["temperature"])[is_whole_text]

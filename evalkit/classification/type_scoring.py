@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
-from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_model_weights
+from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_embedded_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
 
@@ -152,7 +152,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 def score_page(page: Page, model_weights: ModelWeights | None = None) -> ScoredPage:
     """The page, read once for all that is asked of it."""
-    model_weights = load_model_weights() if model_weights is None else model_weights
+    model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
     return ScoredPage(reading, tuple(_find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
 

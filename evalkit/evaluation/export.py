@@ -277,7 +277,7 @@ def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth
 def _read_result_hash(output_folder: OutputFolder, doc_id: str) -> str | None:
     """What the result says, of a document that the index does not know."""
     try:
-        sha256 = output_folder.read_json(result_file_name(doc_id), schema_version=RESULT_VERSION).get("sha256")
+        sha256 = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_VERSION).get("sha256")
     except StoreError:
         return None
     return sha256 if isinstance(sha256, str) else None

@@ -213,7 +213,7 @@ def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -
             continue  # no case is called so
         for file_name in file_names:
             try:
-                stored_review = output_folder.read_json(file_name, schema_version=SCHEMA_VERSION)
+                stored_review = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
             except StoreError as error:
                 problems.append(error.message)
                 continue
@@ -227,7 +227,7 @@ def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -
 
 
 def _read_record(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:
-    stored_record = output_folder.read_json(file_name, schema_version=SCHEMA_VERSION)
+    stored_record = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
     if "ground_truth_classification" not in stored_record:
         return None
     try:
@@ -246,7 +246,7 @@ def _read_record(output_folder: OutputFolder, file_name: str) -> GroundTruth | N
 def _attach_bundle(output_folder: OutputFolder, record: GroundTruth, problems: list[str]) -> GroundTruthDocument:
     try:
         # As it is: validating every word of every page would take many times as long.
-        stored_bundle = output_folder.read_json(bundle_file_name(record.doc_id), schema_version=BUNDLE_VERSION)
+        stored_bundle = output_folder.read_json(bundle_file_name(record.doc_id), max_schema_version=BUNDLE_VERSION)
     except StoreError as error:
         problems.append(f"{record.doc_id!r}: {error.message}")
         return GroundTruthDocument(record, None, None)

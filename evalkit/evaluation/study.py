@@ -463,7 +463,7 @@ class _StudyReader:
                 )
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        return self.output_folder.read_json(name, schema_version=TRUTH_VERSION)
+        return self.output_folder.read_json(name, max_schema_version=TRUTH_VERSION)
 
     def read_document(self, doc_id: str) -> DocumentRecord:
         """One document; an unreadable one where a file of it is damaged."""

@@ -48,7 +48,7 @@ def read_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
     ]
     return [
         validate_stored(
-            Cycle, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Review the template again."
+            Cycle, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Review the template again."
         )
         for _, _, name in sorted(numbered_names)
     ]

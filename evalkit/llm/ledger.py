@@ -31,7 +31,7 @@ class Journal(Protocol):
     def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after_number``."""
 
-    def begin_or_resume_fresh_run(self) -> int:
+    def get_or_mark_fresh_run_start(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
 
     def forget_fresh_run_start(self) -> None:
@@ -52,7 +52,7 @@ class MemoryJournal:
         """The calls of that question."""
         return [call for call in self._calls[after_number:] if call.question == question_sha256]
 
-    def begin_or_resume_fresh_run(self) -> int:
+    def get_or_mark_fresh_run_start(self) -> int:
         """The number of the newest call."""
         return len(self._calls)
 
@@ -94,7 +94,7 @@ class Ledger:
         """``fresh``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
         self._journal = journal or MemoryJournal()
         self.limits = limits or SpendingLimits()
-        self._after_number = self._journal.begin_or_resume_fresh_run() if fresh else 0
+        self._after_number = self._journal.get_or_mark_fresh_run_start() if fresh else 0
         self._usage_by_document: dict[str, Usage] = {}
         self._usage_by_role: dict[str, Usage] = {}
         self._run_usage = Usage()

@@ -150,7 +150,7 @@ class DocumentRun:
         try:
             supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
             result_fingerprint = compute_fingerprint(
-                source.sha256 or "", self._settings, self._reader_config.reader, supplied_classification
+                source.sha256 or "", self._settings, self._reader_config.reader_version, supplied_classification
             )
             summary = (
                 None
@@ -190,7 +190,7 @@ class DocumentRun:
             return None
         if isinstance(result, DocumentFailure):
             return summarise_failure(source, result.error, resumed=True)
-        bundle = load_current_bundle(self._output_folder, source, self._reader_config.reader)
+        bundle = load_current_bundle(self._output_folder, source, self._reader_config.reader_version)
         if bundle is None or "finished_at" not in result.times:
             return None
         if _is_unanswered(result, is_supplied=source.doc_id in self._supplied_by_doc_id):
@@ -236,7 +236,11 @@ class DocumentRun:
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
         """The bundle that an earlier run has left for this one. StoreError where a newer evalkit has decided."""
         load_if_intact(read_result, self._output_folder, source.doc_id)
-        return None if self._fresh else load_current_bundle(self._output_folder, source, self._reader_config.reader)
+        return (
+            None
+            if self._fresh
+            else load_current_bundle(self._output_folder, source, self._reader_config.reader_version)
+        )
 
     def _save_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
         """Write down what was decided, and what follows from it; the row of the index last."""
@@ -310,7 +314,7 @@ class DocumentRun:
             None
             if is_transient
             else compute_fingerprint(
-                source.sha256 or "", self._settings, self._reader_config.reader, supplied_classification
+                source.sha256 or "", self._settings, self._reader_config.reader_version, supplied_classification
             )
         )
         failure = DocumentFailure(

@@ -171,7 +171,7 @@ async def _extract_documents(
                 output_folder=output_folder,
                 index=index,
                 field_extraction=field_extraction,
-                reader=reader_config.reader,
+                reader=reader_config.reader_version,
                 run_started_at=current_timestamp(),
                 fresh=fresh,
             )

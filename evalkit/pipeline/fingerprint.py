@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import load_model_weights
+from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.own_verifiers import identify_code
 from evalkit.classification.schema import load_type_definitions
@@ -32,7 +32,7 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
         "grounding": get_grounding_version(),
         "types": load_type_definitions()["version"],
         "lexicon": load_lexicon().version,
-        "weights": load_model_weights().version,
+        "weights": load_embedded_weights().version,
         "traps": traps.version,
         "tables_sha256": hash_canonical_json([load_type_definitions(), traps.model_dump(mode="json")]),
         "prompts": compute_prompt_versions(),

@@ -202,7 +202,7 @@ def purge(
 ) -> list[PurgedDocument]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
-    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are documents that were ``find_expired_documents`` by ``expired_before``: when it is its turn, one
+    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are documents that were ``find_unchanged_documents`` by ``expired_before``: when it is its turn, one
     that somebody has reopened since stays. NotFound for a document of which there is nothing; UsageError where a run is
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
@@ -291,7 +291,7 @@ def _list_present_files(contents: _FolderContents, doc_id: str) -> Iterator[str]
     )
 
 
-def find_expired_documents(output_folder: OutputFolder, *, expired_before: datetime) -> ExpiredDocuments:
+def find_unchanged_documents(output_folder: OutputFolder, *, expired_before: datetime) -> ExpiredDocuments:
     """The documents of which nothing was made or said since that moment, as their files note it, by whether a case waits."""
     with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
@@ -341,7 +341,7 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
 
 def _read_record(output_folder: OutputFolder, name: str) -> PurgeRecord:
     return validate_stored(
-        PurgeRecord, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
+        PurgeRecord, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
     )
 
 
@@ -599,7 +599,7 @@ class _FolderContents:
 def _read_if_readable(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
     """What a file has; nothing, where it cannot be read: `audit verify` names it."""
     try:
-        return output_folder.read_json(name, schema_version=_ANY_VERSION)
+        return output_folder.read_json(name, max_schema_version=_ANY_VERSION)
     except StoreError:
         return {}
 
@@ -623,7 +623,7 @@ _ANY_VERSION = 1 << 31
 def _read_intent(output_folder: OutputFolder) -> _PurgeIntent:
     return validate_stored(
         _PurgeIntent,
-        output_folder.read_json(PURGE_INTENT_FILE, schema_version=SCHEMA_VERSION),
+        output_folder.read_json(PURGE_INTENT_FILE, max_schema_version=SCHEMA_VERSION),
         PURGE_INTENT_FILE,
         "Remove it, and purge the document again.",
     )

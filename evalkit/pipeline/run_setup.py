@@ -62,7 +62,7 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
         _create_pinned_document_ai(settings),
         settings.read_memory_mb,
     )
-    _ = reader_config.reader  # a reader that is missing is one error, not one for every document
+    _ = reader_config.reader_version  # a reader that is missing is one error, not one for every document
     return reader_config
 
 

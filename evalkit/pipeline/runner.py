@@ -210,7 +210,7 @@ async def aevaluate(
     async with ModelSession(resolved_settings) as model_session:
         outcome = await create_orchestrator(resolved_settings, model_session).evaluate(bundle, supplied_classification)
     result_fingerprint = compute_fingerprint(
-        bundle.sha256, resolved_settings, reader_config.reader, supplied_classification
+        bundle.sha256, resolved_settings, reader_config.reader_version, supplied_classification
     )
     return create_result(
         bundle,

@@ -51,7 +51,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     return [
         validate_stored(
             Draw,
-            output_folder.read_json(file_name, schema_version=SCHEMA_VERSION),
+            output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION),
             file_name,
             "Restore it from a backup.",
         )

@@ -120,7 +120,7 @@ async def _review_template(
     reader_config = build_reader_config(settings)
     with output_folder.run_lock(), OutputIndex(output_folder) as index:
         source = _find_statement(output_folder, index, pdf, even_purged=even_purged)
-        bundle = load_current_bundle(output_folder, source, reader_config.reader)
+        bundle = load_current_bundle(output_folder, source, reader_config.reader_version)
         if bundle is None:
             with ReaderPool(1, reader_config) as reader_pool:
                 bundle = (await read_and_save_document(output_folder, source, reader_pool, current_timestamp())).bundle
@@ -266,7 +266,7 @@ def _find_statement(output_folder: OutputFolder, index: OutputIndex, pdf: Path, 
     for doc_id in similar_ids:
         with suppress(StoreError, LookupError):
             doc_id_by_sha256.setdefault(
-                output_folder.read_json(bundle_file_name(doc_id), schema_version=BUNDLE_VERSION)["sha256"], doc_id
+                output_folder.read_json(bundle_file_name(doc_id), max_schema_version=BUNDLE_VERSION)["sha256"], doc_id
             )
     discovered = discover_documents([pdf], doc_id_by_sha256, reserved_ids=similar_ids)
     discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)

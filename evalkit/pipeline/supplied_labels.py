@@ -257,7 +257,7 @@ def read_stored_labels(output_folder: OutputFolder) -> dict[str, Mapping[str, An
     """The labels that runs were given, by doc_id. StoreError for a damaged file."""
     if not output_folder.has_file(PRODUCTION_LABELS_FILE):
         return {}
-    stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, schema_version=SCHEMA_VERSION)
+    stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, max_schema_version=SCHEMA_VERSION)
     validate_stored(StoredProduction, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored_json["labels"]
     return labels

@@ -218,7 +218,7 @@ def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Rev
     """One review. NotFound; StoreError if it cannot be read."""
     name = review_file_name(case_id, revision)
     return validate_stored(
-        Review, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
+        Review, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
     )
 
 
@@ -463,7 +463,7 @@ def withdraw_unconfirmed_fields(output_folder: OutputFolder, doc_id: str) -> Non
 def try_read_json(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
     """A file that can be made again; None where there is none, or it is torn."""
     try:
-        return output_folder.read_json(name, schema_version=SCHEMA_VERSION)
+        return output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     except StoreError as error:
         if error.code in ("STORE-NOT-FOUND", "STORE-TORN"):
             return None

@@ -26,7 +26,7 @@ _REMEDY = "Run the document with --fresh."
 def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | DocumentFailure:
     """What was decided about a document, or why it was not read. NotFound; StoreError for a damaged file."""
     name = result_file_name(doc_id)
-    stored = output_folder.read_json(name, schema_version=SCHEMA_VERSION)
+    stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if "error" in stored:
         return validate_stored(DocumentFailure, stored, name, _REMEDY)
     return validate_stored(DocumentResult, stored, name, _REMEDY)
@@ -35,7 +35,7 @@ def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | Do
 def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
     """The fields that were extracted from a document. NotFound; StoreError for a damaged file."""
     name = extraction_file_name(doc_id)
-    stored = output_folder.read_json(name, schema_version=EXTRACTIONS_VERSION)
+    stored = output_folder.read_json(name, max_schema_version=EXTRACTIONS_VERSION)
     return validate_stored(Extractions, stored, name, "Extract the document with --fresh.")
 
 
@@ -48,7 +48,7 @@ def read_document_path(output_folder: OutputFolder, doc_id: str) -> str:
     try:
         file_path = from_json(output_folder.read_bytes(name, _HEAD_BYTES), allow_partial=True)["file_path"]
     except (ValueError, TypeError, LookupError):
-        file_path = output_folder.read_json(name, schema_version=BUNDLE_VERSION).get("file_path")
+        file_path = output_folder.read_json(name, max_schema_version=BUNDLE_VERSION).get("file_path")
     if not isinstance(file_path, str):
         raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=_REMEDY)
     return file_path
@@ -59,7 +59,7 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
     name = bundle_file_name(doc_id)
     return validate_stored(
         DocumentBundle,
-        output_folder.read_json(name, schema_version=BUNDLE_VERSION, object_hook=pack_page_json),
+        output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=pack_page_json),
         name,
         _REMEDY,
     )

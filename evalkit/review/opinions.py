@@ -273,12 +273,19 @@ class CaseOpinions:
             self.build_index_row(output_folder, case_id) for case_id in self.reviews_by_case if case_id in existing_ids
         )
 
-    def require_writable(
-        self, output_folder: OutputFolder, index: OutputIndex, case_id: str, reviewer: str, now: str, *, is_undo: bool
+    def require_no_dependent_opinion(
+        self,
+        output_folder: OutputFolder,
+        index: OutputIndex,
+        case_id: str,
+        reviewer: str,
+        now: str,
+        *,
+        is_reopening: bool,
     ) -> None:
         """ReviewRefused where a further review of the case, by that reviewer at ``now``, would break what rests on it.
 
-        Only under the lock. ``now`` is ISO 8601 in UTC; ``is_undo`` says that the review reopens the case.
+        Only under the lock. ``now`` is ISO 8601 in UTC; ``is_reopening`` says that the review reopens the case.
         """
         self.require_not_excluded(case_id, reviewer)
         if self.base_packet.is_attention_check and self.reviews_by_case[self.base_packet.case_id]:
@@ -299,7 +306,7 @@ class CaseOpinions:
                 code="REVIEW-RESTS",
                 remedy=f"Whatever is to change is said in case {following_id!r} now.",
             )
-        if case_id == self.base_packet.case_id and not is_undo:
+        if case_id == self.base_packet.case_id and not is_reopening:
             raise ReviewRefused(
                 f"a second opinion on case {case_id!r} was asked for and is awaited",
                 code="REVIEW-AWAITED",

@@ -442,9 +442,9 @@ def read_answer_source(output_folder: OutputFolder, packet: SMEPacket) -> str:
     try:
         if packet.kind == "extraction":
             return str(
-                output_folder.read_json(extraction_file_name(doc_id), schema_version=EXTRACTIONS_VERSION)["model"]
+                output_folder.read_json(extraction_file_name(doc_id), max_schema_version=EXTRACTIONS_VERSION)["model"]
             )
-        stored = output_folder.read_json(result_file_name(doc_id), schema_version=RESULT_VERSION)
+        stored = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_VERSION)
         if "classifier" not in stored["usage"]["by_agent"]:
             return "supplied"
         return str(stored["versions"].get("models", {}).get("classifier", stored["model"]))
@@ -475,7 +475,10 @@ def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
 def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
     """A packet's file, as a packet. To save a review reads the same bytes several times: to see that they are the same."""
     return validate_stored(
-        SMEPacket, parse_stored_json(name, raw_bytes, schema_version=SCHEMA_VERSION), name, "Run the document again."
+        SMEPacket,
+        parse_stored_json(name, raw_bytes, max_schema_version=SCHEMA_VERSION),
+        name,
+        "Run the document again.",
     )
 
 
@@ -546,6 +549,6 @@ def withdraw_packet(
 def write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
     """Rewrite the packet's ``review_status``, and nothing else of it, if it differs."""
     name = packet_file_name(case_id)
-    stored = output_folder.read_json(name, schema_version=SCHEMA_VERSION)
+    stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if stored["review_status"] != status:
         output_folder.write_json(name, {**stored, "review_status": status})

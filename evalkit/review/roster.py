@@ -129,7 +129,7 @@ class Roster:
 
     def _read_roster(self) -> _RosterContent:
         try:
-            stored = self._output_folder.read_json(ROSTER_FILE, schema_version=SCHEMA_VERSION)
+            stored = self._output_folder.read_json(ROSTER_FILE, max_schema_version=SCHEMA_VERSION)
         except NotFound:
             return _RosterContent(reviewers={})
         return validate_stored(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")

@@ -256,13 +256,13 @@ class ReviewSubmitter:
         opinions_before = CaseOpinions.read(self.output_folder, case_id)
         permissions = Roster(self.output_folder).get_permissions(self.reviewer)
         permissions.require_case_permission(case_id, opinions_before.list_excluded_reviewers(case_id))
-        opinions_before.require_writable(
+        opinions_before.require_no_dependent_opinion(
             self.output_folder,
             self.index,
             case_id,
             self.reviewer,
             review_fields["submitted_at"],
-            is_undo=review_fields["outcome"] == "reopened",
+            is_reopening=review_fields["outcome"] == "reopened",
         )
         self._require_newest_unchanged(case_id)
         revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision

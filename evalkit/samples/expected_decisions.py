@@ -41,7 +41,7 @@ def _select_expected_row(row: dict[str, Any], result: DocumentResult | str) -> d
 def _load_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | str:
     """The document's result, or the code of what went wrong."""
     try:
-        stored_json = output_folder.read_json(result_file_name(doc_id), schema_version=SCHEMA_VERSION)
+        stored_json = output_folder.read_json(result_file_name(doc_id), max_schema_version=SCHEMA_VERSION)
     except EvalkitError as error:
         return error.code
     return str(stored_json["error"]["code"]) if "error" in stored_json else DocumentResult.model_validate(stored_json)

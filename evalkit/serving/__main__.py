@@ -27,7 +27,7 @@ def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: Re
     listener.set_inheritable(False)
     try:
         with TemporaryDirectory(prefix="evalkit-review-") as home:
-            notebook = prepare_private_home(Path(home))
+            notebook = enter_private_home_with_notebook(Path(home))
             # jsonschema, which Voilà loads, does without what cannot be imported: a grammar of addresses, built in 1.5 s.
             sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
             from evalkit.serving.server import serve_notebook
@@ -55,7 +55,7 @@ def _raise_open_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (new_limit, hard_limit))
 
 
-def prepare_private_home(home: Path) -> Path:
+def enter_private_home_with_notebook(home: Path) -> Path:
     """Make a private home folder for server and kernels, so that no user's start-up file, kernel or credentials are
     found by either, and what they leave is gone at the end. Returns the notebook, alone in a folder that holds no data.
     """

@@ -111,7 +111,7 @@ def find_disputed_issues(
     ]
 
 
-def has_critical_issue(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
+def has_critical_disagreement(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
     """Whether the reviewers disagree about something critical: a person decides that."""
     return any(issue.severity == "critical" for issue, _ in disputed_issues)
 

@@ -97,7 +97,7 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_recognised:
     return None
 
 
-def find_partial_dates(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
+def find_written_dates(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
     """The days that stand in ``text`` in one of the formats, from the left; none within another."""
     date_spans = sorted(
         (

@@ -13,8 +13,8 @@ from itertools import zip_longest
 
 from evalkit.statements.amounts import DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
-from evalkit.statements.dates import DATE_FORMATS, find_partial_dates, has_year, parse_partial_date
-from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, find_labelled_texts
+from evalkit.statements.dates import DATE_FORMATS, find_written_dates, has_year, parse_partial_date
+from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, find_texts_near_date_labels
 from evalkit.statements.text_lines import PageWord, TextLine
 
 #: A date is written in at most so many words: "Jan 5, 2024".
@@ -215,8 +215,8 @@ def find_period_labels(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tup
     best_match: tuple[int, str, str] | None = None
     for lines in lines_by_page:
         for line, line_below in zip_longest(lines, lines[1:]):
-            for label, text in find_labelled_texts(line, line_below, (load_bank_vocabulary().period,)):
-                count = len(list(find_partial_dates(text, formats_with_year)))
+            for label, text in find_texts_near_date_labels(line, line_below, (load_bank_vocabulary().period,)):
+                count = len(list(find_written_dates(text, formats_with_year)))
                 if count and (best_match is None or min(count, 2) > best_match[0]):
                     best_match = min(count, 2), label, text
     if best_match is None:
@@ -230,11 +230,11 @@ def _detect_date_formats(text: str) -> tuple[str, ...]:
     """The formats that find the most dates in the text; those without a year behind."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     match_counts = {
-        date_format: len(list(find_partial_dates(text, [date_format]))) for date_format in formats_with_year
+        date_format: len(list(find_written_dates(text, [date_format]))) for date_format in formats_with_year
     }
     highest_count = max(match_counts.values())
     yearless_formats = [
-        date_format for date_format in ("%b %d", "%d %b") if list(find_partial_dates(text, [date_format]))
+        date_format for date_format in ("%b %d", "%d %b") if list(find_written_dates(text, [date_format]))
     ]
     return (
         *(date_format for date_format in formats_with_year if match_counts[date_format] == highest_count),

@@ -68,7 +68,7 @@ def find_labelled_amounts(
                 break
 
 
-def find_labelled_texts(
+def find_texts_near_date_labels(
     line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""

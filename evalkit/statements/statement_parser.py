@@ -16,11 +16,11 @@ from typing import Literal
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.statements.bank_vocabulary import match_at_start
-from evalkit.statements.dates import PartialDate, StatementPeriod, find_partial_dates, resolve_date
+from evalkit.statements.dates import PartialDate, StatementPeriod, find_written_dates, resolve_date
 from evalkit.statements.printed_sums import (
     LabelledAmount,
     find_labelled_amounts,
-    find_labelled_texts,
+    find_texts_near_date_labels,
     parse_trailing_amount,
 )
 from evalkit.statements.statement_template import ColumnName, Dates, Direction, StatementTemplate
@@ -142,8 +142,8 @@ def find_statement_period(
         return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
     for lines in lines_by_page:
         for line, line_below in zip_longest(lines, lines[1:]):
-            for _, text in find_labelled_texts(line, line_below, dates.period):
-                if period := build_period(list(find_partial_dates(text, date_formats))):
+            for _, text in find_texts_near_date_labels(line, line_below, dates.period):
+                if period := build_period(list(find_written_dates(text, date_formats))):
                     return period
     return None
 
@@ -154,7 +154,7 @@ def _find_unlabelled_period(
     """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     for line in first_page_lines:
-        period = build_period(list(find_partial_dates(line.text, date_formats)))
+        period = build_period(list(find_written_dates(line.text, date_formats)))
         if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
             return period
     closing_balance_lines = (
@@ -167,7 +167,7 @@ def _find_unlabelled_period(
         known_dates = [
             resolved_date
             for line in candidate_lines
-            for day in find_partial_dates(line.text, date_formats)
+            for day in find_written_dates(line.text, date_formats)
             if (resolved_date := resolve_date(day, None))
         ]
         if known_dates:

@@ -72,7 +72,7 @@ class RetryInput(LazyStrictRecord):
     convergence_status: str = ""
     max_attempts_remaining: int = Field(0, ge=0)
 
-    def weigh_complaints(self) -> dict[TemplateIssueCategory, float]:
+    def find_worst_complaint_weights(self) -> dict[TemplateIssueCategory, float]:
         """What is complained about, 0..1 by its worst issue; also beyond the consolidated issues, which are capped.
 
         A reviewer who passed the template does not ask for another one.
@@ -210,7 +210,7 @@ def _score_statement(statement: ParsedStatement, reconciliation: ReconciliationR
 
 
 def _generate_hypotheses(layout: LayoutSurvey, retry: RetryInput | None) -> Iterator[_Hypothesis]:
-    complaints = retry.weigh_complaints() if retry else {}
+    complaints = retry.find_worst_complaint_weights() if retry else {}
     gaps = _CONTINUATION_GAPS if "multiline_handling" in complaints else _CONTINUATION_GAPS[:1]
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(_find_sections(layout))
@@ -382,7 +382,7 @@ class _TemplateWriter:
     def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: RetryInput | None) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
-        self._complaints = retry.weigh_complaints() if retry else {}
+        self._complaints = retry.find_worst_complaint_weights() if retry else {}
         bank = _find_bank_name(layout)
         self._template_id = template_id or (
             self._prior_template.template_id if self._prior_template else f"{_slugify(bank)}_draft_v1"

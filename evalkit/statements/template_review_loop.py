@@ -22,7 +22,7 @@ from evalkit.statements.arbitration import (
     ArbitrationReport,
     arbitrate_reports,
     find_disputed_issues,
-    has_critical_issue,
+    has_critical_disagreement,
 )
 from evalkit.statements.consensus import (
     MAX_ISSUES_BY_SEVERITY,
@@ -293,7 +293,7 @@ class TemplateReviewLoop:
         disputed_issues = tuple(find_disputed_issues(layout_report, semantic_report))
         if decide_consensus(
             layout_report.is_passed, semantic_report.is_passed
-        ).outcome != "arbitration" or has_critical_issue(disputed_issues):
+        ).outcome != "arbitration" or has_critical_disagreement(disputed_issues):
             return
         times = attempt.times["arbitrator"] = {"began_at": self._clock()}
         arbitration_id = f"arb_{hash_canonical_json([history.review_cycle_id, attempt.number])[:12]}"
@@ -373,7 +373,8 @@ class TemplateReviewLoop:
             scenario="arbitration" if is_disputed else "both_fail",
             status=status,
             has_failed_reviewer=bool(attempt.failure_by_role),
-            has_critical_disagreement=is_disputed and has_critical_issue(find_disputed_issues(*attempt.both_reports)),
+            has_critical_disagreement=is_disputed
+            and has_critical_disagreement(find_disputed_issues(*attempt.both_reports)),
             uncertain_share=arbitration.uncertain_share if arbitration else 0.0,
             is_review_enabled=config.is_dual_review_enabled,
         )

@@ -59,7 +59,7 @@ class CallJournal:
             ModelCall(**{name: value for name, value in call_row.items() if name != "number"}) for call_row in call_rows
         ]
 
-    def begin_or_resume_fresh_run(self) -> int:
+    def get_or_mark_fresh_run_start(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
         with self._database.transaction() as connection:
             start_number = connection.execute(sa.select(database_tables.fresh_runs.c.after)).scalar()

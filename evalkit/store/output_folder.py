@@ -57,7 +57,7 @@ class OutputFolder(Protocol):
         self,
         name: str,
         *,
-        schema_version: int = 1,
+        max_schema_version: int = 1,
         object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Read the JSON object of a file. NotFound if there is none.
@@ -116,11 +116,13 @@ class JsonFiles(ABC):
         self,
         name: str,
         *,
-        schema_version: int = 1,
+        max_schema_version: int = 1,
         object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Read the JSON object of a file as in :class:`OutputFolder`."""
-        return parse_stored_json(name, self.read_bytes(name), schema_version=schema_version, object_hook=object_hook)
+        return parse_stored_json(
+            name, self.read_bytes(name), max_schema_version=max_schema_version, object_hook=object_hook
+        )
 
     def write_json(self, name: str, value: Any, *, compact: bool = False) -> None:
         """Write a JSON file whole or not at all, replacing what was there."""
@@ -191,7 +193,7 @@ def parse_stored_json(
     name: str,
     content: bytes,
     *,
-    schema_version: int,
+    max_schema_version: int,
     object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """The JSON object of a file of that name and these bytes; ``object_hook`` and StoreError as in ``OutputFolder.read_json``."""
@@ -203,12 +205,12 @@ def parse_stored_json(
         raise StoreError(
             f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
         ) from error
-    if type(stored_version) is not int or not 0 <= stored_version <= schema_version:
+    if type(stored_version) is not int or not 0 <= stored_version <= max_schema_version:
         shown_version = (
             stored_version if type(stored_version) is int and abs(stored_version) < 2**31 else "that is no number"
         )  # never a file's words
         raise StoreError(
-            f"{name} has schema version {shown_version}; this evalkit reads up to {schema_version}",
+            f"{name} has schema version {shown_version}; this evalkit reads up to {max_schema_version}",
             code="STORE-NEWER",
             remedy="Install the evalkit that wrote it.",
         )

@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification import page_segmentation, training
-from evalkit.classification.model_weights import WEIGHTS_FILE, ModelWeights, parse_model_weights
+from evalkit.classification.model_weights import WEIGHTS_FILE, ModelWeights, parse_embedded_weights
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import ClassificationOutput, DocumentType
@@ -155,7 +155,7 @@ class Judged:
 
     def known(self, fold: int, joins: Mapping[str, float]) -> ModelWeights:
         believed = self.believed_without(self.of_fold, frozenset({fold}))
-        return parse_model_weights(training.build_weights_json(self.fits[fold], believed, joins))
+        return parse_embedded_weights(training.build_weights_json(self.fits[fold], believed, joins))
 
 
 def judged(some: Sequence[LabelledText]) -> Judged:
@@ -431,7 +431,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
             judged_.some, np.flatnonzero(training.find_independent_rows(of_group, held_out) & allowed)
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
-        known = parse_model_weights(
+        known = parse_embedded_weights(
             training.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
         )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)

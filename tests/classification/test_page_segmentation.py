@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalkit.classification.explanation import explain_classification, format_explanation
 from evalkit.classification.lexicon import apply_lexicon
-from evalkit.classification.model_weights import load_model_weights
+from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.page_segmentation import (
     JOIN_SIGNS,
     collect_join_signs,
@@ -53,7 +53,7 @@ def laid_out(number: int, end: float, furniture: str = "") -> Page:
 
 
 def test_every_sign_has_a_learned_weight() -> None:
-    assert set(JOIN_SIGNS) == set(load_model_weights().join_weights)
+    assert set(JOIN_SIGNS) == set(load_embedded_weights().join_weights)
 
 
 def test_another_person_and_the_same() -> None:

@@ -340,7 +340,7 @@ def test_cancelled_call_is_still_journalled() -> None:
 
     with GeminiServer(answer, delay=0.2) as server:
         asyncio.run(stopped(server))
-        assert journal.begin_or_resume_fresh_run() == 1
+        assert journal.get_or_mark_fresh_run_start() == 1
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert [call.role for call in server.calls].count("classifier") == 1
 

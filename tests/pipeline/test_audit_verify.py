@@ -23,7 +23,7 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events
 from evalkit.pipeline.audit_verify import verify_integrity
-from evalkit.pipeline.purge import find_expired_documents, purge
+from evalkit.pipeline.purge import find_unchanged_documents, purge
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
 
@@ -37,7 +37,7 @@ Tamper = Callable[[Path], Any]
 
 def changed(name: str, **values: Any) -> Tamper:
     def tamper(output: Path) -> None:
-        stored = open_folder(output).read_json(name, schema_version=9)
+        stored = open_folder(output).read_json(name, max_schema_version=9)
         open_folder(output).write_json(name, stored | values)
 
     return tamper
@@ -188,7 +188,7 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
         (output / name).write_text("{}")
     assert named(output).keys() == {name}
     assert reindex(open_folder(output))[0] == 4
-    assert find_expired_documents(open_folder(output), expired_before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
+    assert find_unchanged_documents(open_folder(output), expired_before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
     purge(open_folder(output), [DOC], purged_at=NOW)
 
 
@@ -215,7 +215,7 @@ def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
     purge(open_folder(output), [DOC, OTHER], purged_at=NOW)
     assert named(output) == {}
-    record = open_folder(output).read_json("purged/0001.json", schema_version=9)
+    record = open_folder(output).read_json("purged/0001.json", max_schema_version=9)
     record["chains"][0]["reviews"][1]["sha256"] = "0" * 64
     open_folder(output).write_json("purged/0001.json", record)
     faults = named(output)

@@ -38,8 +38,8 @@ from evalkit.pipeline.extract import extract
 from evalkit.pipeline.purge import (
     ExpiredDocuments,
     PurgeRecord,
-    find_expired_documents,
     find_restored_documents,
+    find_unchanged_documents,
     list_removable_files,
     purge,
     read_purge_records,
@@ -498,7 +498,7 @@ def aged(output: Path, doc_id: str, at: datetime) -> None:
 
 def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
-    assert find_expired_documents(open_folder(output), expired_before=now - timedelta(days=1)) == ExpiredDocuments(
+    assert find_unchanged_documents(open_folder(output), expired_before=now - timedelta(days=1)) == ExpiredDocuments(
         (), ()
     )
     # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
@@ -507,12 +507,12 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
         counted.setattr(
             LocalOutputFolder, "list_json_files", lambda files, folder: listed.append(folder) or names(files, folder)
         )
-        found = find_expired_documents(open_folder(output), expired_before=now + timedelta(days=1))
+        found = find_unchanged_documents(open_folder(output), expired_before=now + timedelta(days=1))
     assert found.finished == ("quest_cbc", OTHER)
     assert DOC in found.waiting
     assert listed.count("sme_packets") == 1, "once, however many documents there are"
     aged(output, "quest_cbc", now - timedelta(days=400))
-    assert find_expired_documents(open_folder(output), expired_before=now - timedelta(days=365)) == ExpiredDocuments(
+    assert find_unchanged_documents(open_folder(output), expired_before=now - timedelta(days=365)) == ExpiredDocuments(
         ("quest_cbc",), ()
     )
     aged(output, DOC, now - timedelta(days=400))
@@ -553,7 +553,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
 
 def test_expired_document_reopened_before_its_purge_stays(output: Path) -> None:
     before = datetime.now(UTC) + timedelta(days=1)
-    old = find_expired_documents(open_folder(output), expired_before=before).finished
+    old = find_unchanged_documents(open_folder(output), expired_before=before).finished
     assert old == ("quest_cbc", OTHER)
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again", base_revision=1)
@@ -774,12 +774,12 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert not sought.search(rows_of(postgresql, bucket))
     assert verify_integrity(open_folder(bucket)).faults == ()
-    assert find_expired_documents(
+    assert find_unchanged_documents(
         open_folder(bucket), expired_before=datetime.now(UTC) - timedelta(days=1)
     ) == ExpiredDocuments((), ())
     assert (
         "quest_cbc"
-        in find_expired_documents(open_folder(bucket), expired_before=datetime.now(UTC) + timedelta(days=1)).finished
+        in find_unchanged_documents(open_folder(bucket), expired_before=datetime.now(UTC) + timedelta(days=1)).finished
     )
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
     assert any("requisition" in fault.file for fault in verify_integrity(open_folder(bucket)).faults)

@@ -36,7 +36,7 @@ from evalkit.doctor import run_checks
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
 from evalkit.llm.vision_support import TEST_IMAGE_TEXT
-from evalkit.pipeline.purge import find_expired_documents, find_restored_documents, purge
+from evalkit.pipeline.purge import find_restored_documents, find_unchanged_documents, purge
 from evalkit.pipeline.statement_templates import create_review_rules
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
@@ -219,8 +219,8 @@ def test_a_template_may_lie_in_a_bucket(
 def test_purged_statement_is_reimported_only_on_request(folder: Path) -> None:
     review("bank.toml", "statement.pdf")
     now = datetime.now(UTC)
-    assert find_expired_documents(open_folder("output"), expired_before=now - timedelta(days=1)).finished == ()
-    assert find_expired_documents(open_folder("output"), expired_before=now + timedelta(days=1)).finished == (
+    assert find_unchanged_documents(open_folder("output"), expired_before=now - timedelta(days=1)).finished == ()
+    assert find_unchanged_documents(open_folder("output"), expired_before=now + timedelta(days=1)).finished == (
         "statement",
     )
     backup = Path("output/document_bundles/statement.json").read_bytes()

@@ -18,7 +18,7 @@ from evalkit.statements.arbitration import (
     ArbitratorAnswer,
     arbitrate_reports,
     find_disputed_issues,
-    has_critical_issue,
+    has_critical_disagreement,
 )
 from evalkit.statements.consensus import (
     SHOWN_ISSUE_CAPS,
@@ -291,8 +291,8 @@ def test_uncertainty_is_the_share_that_was_not_settled() -> None:
 
 def test_a_disagreement_on_a_critical_issue_is_known() -> None:
     bad = issue("critical", "sign_logic")
-    assert has_critical_issue(find_disputed_issues(report("layout_geometry"), report("semantic_financial", bad)))
-    assert not has_critical_issue(
+    assert has_critical_disagreement(find_disputed_issues(report("layout_geometry"), report("semantic_financial", bad)))
+    assert not has_critical_disagreement(
         find_disputed_issues(report("layout_geometry", bad), report("semantic_financial", bad))
     )
 

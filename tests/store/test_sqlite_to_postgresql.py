@@ -35,7 +35,7 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
         workspace.index.call_journal.add_call(CALL)
     for case_id in ("a", "b"):
         workspace.index.view_log.add_view(CaseView(case_id, "dr_lee", NOW))
-    workspace.index.call_journal.begin_or_resume_fresh_run()
+    workspace.index.call_journal.get_or_mark_fresh_run_start()
     workspace.index.close()
     return workspace.root
 
@@ -49,7 +49,7 @@ def everything(index: OutputIndex) -> Any:
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
         index.deferrals.list_deferrals(),
         index.call_journal.find_calls("q"),
-        index.call_journal.begin_or_resume_fresh_run(),
+        index.call_journal.get_or_mark_fresh_run_start(),
         index.review_heads.list_heads(),
         index.view_log.list_views(),
     )

@@ -32,8 +32,8 @@ class ReaderConfig(NamedTuple):
     """Megabytes of address space that reading one file may take; 0: as much as there is."""
 
     @property
-    def reader(self) -> str:
-        """Name and version, as bundles carry them."""
+    def reader_version(self) -> str:
+        """Name and version of what reads, as bundles carry them. UsageError if it is not installed or not reached."""
         return resolve_reader_version(self.ocr_engine, self.documentai)
 
 

@@ -89,7 +89,7 @@ def read_attention_check(output_folder: OutputFolder, case_id: str) -> Seeded:
     """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
     name, remedy = get_record_name(case_id), "Restore it from a backup."
     attention_check = validate_stored(
-        Seeded, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, remedy
+        Seeded, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
     )
     if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
         raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
