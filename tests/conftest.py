@@ -43,7 +43,7 @@ settings.register_profile(
 settings.load_profile("evalkit")
 
 #: What a test of the system needs besides this process: by its fixtures, or by where it lies.
-SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket"}
+SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket", "install_verifier"}
 
 _connect = socket.socket.connect
 

@@ -61,7 +61,7 @@ WELL_BEHAVED = """
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+def install_verifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Install a distribution with one verifier, as pip would, into a folder that Python looks into."""
     forget()
 
@@ -98,8 +98,8 @@ def issues_of(outcome: ClassificationOutcome) -> list[tuple[str, str, str]]:
     return [(issue.issue_id, issue.code, str(issue.severity)) for issue in outcome.issues if issue.agent == "ACME"]
 
 
-def test_its_issues_count(install: Install) -> None:
-    install(WELL_BEHAVED)
+def test_its_issues_count(install_verifier: Install) -> None:
+    install_verifier(WELL_BEHAVED)
     outcome = evaluate()
     assert issues_of(outcome) == [("ACME-0001", "ACME-DOSE", "MAJOR")]
     (issue,) = [issue for issue in outcome.issues if issue.agent == "ACME"]
@@ -116,16 +116,16 @@ class DoseModel(CountingModel):
 
 
 @pytest.mark.parametrize(("profile", "asked"), [("full", ["ACME", "V2", "V3", "V4"]), ("lean", ["ACME", "verifier"])])
-def test_its_question_is_asked(install: Install, profile: str, asked: list[str]) -> None:
-    install(WELL_BEHAVED)
+def test_its_question_is_asked(install_verifier: Install, profile: str, asked: list[str]) -> None:
+    install_verifier(WELL_BEHAVED)
     model = DoseModel()
     outcome = evaluate(model, profile=profile)
     assert model.asked == asked
     assert issues_of(outcome)[1:] == [("ACME-0002", "ACME-DOSES", "MINOR")]
 
 
-def test_after_a_blocker_of_v1_only_rules_run(install: Install) -> None:
-    install(WELL_BEHAVED)
+def test_after_a_blocker_of_v1_only_rules_run(install_verifier: Install) -> None:
+    install_verifier(WELL_BEHAVED)
     model = DoseModel()
     outcome = evaluate(model, supplied=copy_with(doc2_6_answer(), {"number_of_segments": 3}))
     assert (model.asked, issues_of(outcome)) == ([], [("ACME-0001", "ACME-DOSE", "MAJOR")])
@@ -156,8 +156,8 @@ ISSUE = "Issue.create('ACME', 'ACME-DOSE', IssueSeverity.MINOR, 'A dose.'"
         (f"return [{ISSUE}, quote='\\ud800')]", "Error was raised"),
     ],
 )
-def test_a_failure_is_a_blocker_and_quotes_nothing(install: Install, body: str, reason: str) -> None:
-    install(f"""
+def test_a_failure_is_a_blocker_and_quotes_nothing(install_verifier: Install, body: str, reason: str) -> None:
+    install_verifier(f"""
     from evalkit.issue import Issue, IssueSeverity
 
     class Verifier:
@@ -174,14 +174,14 @@ def test_a_failure_is_a_blocker_and_quotes_nothing(install: Install, body: str, 
     assert outcome.unanswered == ("ACME",)
 
 
-def test_a_failing_question_is_a_blocker(install: Install) -> None:
-    install(WELL_BEHAVED.replace('return f"Which doses', 'raise OSError\n            return f"Which doses'))
+def test_a_failing_question_is_a_blocker(install_verifier: Install) -> None:
+    install_verifier(WELL_BEHAVED.replace('return f"Which doses', 'raise OSError\n            return f"Which doses'))
     codes = [code for _, code, _ in issues_of(evaluate())]
     assert codes == ["ACME-DOSE", "ACME-AGENT-FAILED"]
 
 
-def test_what_it_changes_changes_nothing_here(install: Install) -> None:
-    install(f"""
+def test_what_it_changes_changes_nothing_here(install_verifier: Install) -> None:
+    install_verifier(f"""
     class Verifier:
         agent = "ACME"
         def validate(self, classification, bundle):
@@ -197,8 +197,8 @@ def test_what_it_changes_changes_nothing_here(install: Install) -> None:
     assert outcome.verdict.decision == "AUTO_ACCEPT"
 
 
-def test_nothing_of_one_document_reaches_another(install: Install) -> None:
-    install("""
+def test_nothing_of_one_document_reaches_another(install_verifier: Install) -> None:
+    install_verifier("""
     from evalkit.issue import Issue, IssueSeverity
 
     class Verifier:
@@ -213,8 +213,8 @@ def test_nothing_of_one_document_reaches_another(install: Install) -> None:
     assert issues_of(evaluate()) == issues_of(evaluate()) == [("ACME-0001", "ACME-SEEN-1", "MINOR")]
 
 
-def test_after_a_slow_document_the_next_one_is_verified(install: Install) -> None:
-    install(f"""
+def test_after_a_slow_document_the_next_one_is_verified(install_verifier: Install) -> None:
+    install_verifier(f"""
     import time
     from evalkit.issue import Issue, IssueSeverity
 
@@ -231,14 +231,14 @@ def test_after_a_slow_document_the_next_one_is_verified(install: Install) -> Non
     assert verifier.validate(parse_answer(doc2_6_answer()), doc2_6()) == []
 
 
-def test_a_failure_counts_also_where_failures_are_ignored(install: Install) -> None:
-    install(WELL_BEHAVED.replace("for answer in answers for dose", "for answer in 5 for dose"))
+def test_a_failure_counts_also_where_failures_are_ignored(install_verifier: Install) -> None:
+    install_verifier(WELL_BEHAVED.replace("for answer in answers for dose", "for answer in 5 for dose"))
     codes = [code for _, code, _ in issues_of(evaluate(DoseModel(), on_agent_failure="ignore"))]
     assert "ACME-AGENT-FAILED" in codes
 
 
-def test_its_code_decides_its_version(install: Install, tmp_path: Path) -> None:
-    install(WELL_BEHAVED)
+def test_its_code_decides_its_version(install_verifier: Install, tmp_path: Path) -> None:
+    install_verifier(WELL_BEHAVED)
     (first,) = load_own_verifiers(["doses"], 5)
     assert (first.agent, first.code.name, first.code.version) == ("ACME", "doses", "1.2")
     forget()
@@ -253,18 +253,18 @@ def test_one_that_nobody_installed_is_refused() -> None:
 
 
 def test_a_distribution_in_the_current_folder_is_refused(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    install_verifier: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(WELL_BEHAVED)
+    install_verifier(WELL_BEHAVED)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="lies in the current folder"):
         load_own_verifiers(["doses"], 5)
 
 
 def test_a_file_of_the_current_folder_is_not_run(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    install_verifier: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(WELL_BEHAVED)
+    install_verifier(WELL_BEHAVED)
     here = tmp_path / "here"
     here.mkdir()
     for module in ("acme_rules", "pydantic"):  # the verifier, and what it imports
@@ -274,8 +274,8 @@ def test_a_file_of_the_current_folder_is_not_run(
     assert issues_of(evaluate()) == [("ACME-0001", "ACME-DOSE", "MAJOR")]
 
 
-def test_an_editable_install_is_refused(install: Install, tmp_path: Path) -> None:
-    root = install(WELL_BEHAVED)
+def test_an_editable_install_is_refused(install_verifier: Install, tmp_path: Path) -> None:
+    root = install_verifier(WELL_BEHAVED)
     (root / "acme_rules-1.2.dist-info" / "RECORD").write_text("acme_rules-1.2.dist-info/METADATA,,\n")
     with pytest.raises(UsageError, match="editable installs are not used"):
         load_own_verifiers(["doses"], 5)
@@ -293,7 +293,7 @@ def test_an_editable_install_is_refused(install: Install, tmp_path: Path) -> Non
         ("class Verifier:", "import nowhere\n    class Verifier:", "ModuleNotFoundError was raised"),
     ],
 )
-def test_one_that_cannot_work_is_refused(install: Install, old: str, new: str, reason: str) -> None:
-    install(WELL_BEHAVED.replace(old, new))
+def test_one_that_cannot_work_is_refused(install_verifier: Install, old: str, new: str, reason: str) -> None:
+    install_verifier(WELL_BEHAVED.replace(old, new))
     with pytest.raises(UsageError, match=reason):
         load_own_verifiers(["doses"], 5)
