@@ -131,6 +131,16 @@ def test_after_a_blocker_of_v1_only_rules_run(install_verifier: Install) -> None
     assert (model.asked, issues_of(outcome)) == ([], [("ACME-0001", "ACME-DOSE", "MAJOR")])
 
 
+def test_questions_that_differ_in_their_pictures_are_two(install_verifier: Install) -> None:
+    two_questions = (
+        "first, second = DoseQuestion(pages), DoseQuestion(pages); first.images = (b'1',); return [first, second]"
+    )
+    install_verifier(WELL_BEHAVED.replace("return [DoseQuestion(pages)]", two_questions))
+    model = DoseModel()
+    evaluate(model)
+    assert model.asked.count("ACME") == 2
+
+
 NOTHING = "def questions(self, *given): return []\n        def read(self, answers): return []"
 
 

@@ -121,3 +121,20 @@ def test_what_a_model_said_stays_where_it_still_fits() -> None:
         assert fault.kind == "type", "a moved boundary leaves no segment that was spoken of"
         (kept,) = [one.segment_index for one in issues if one.code == "V2-SEMANTIC"]
         assert kept == (2 if fault.start_page == 1 else 1)
+
+
+def test_what_an_own_verifier_said_elsewhere_is_kept() -> None:
+    """It is not run again: without its issues a planted case would be told from the others."""
+    bundle, agent = made([(1, 2, "Genomic Report"), (3, 4, "Clinical Note")])
+    issues = [
+        *(Build.issue(f"ACME-{page:04d}", "MAJOR", code="ACME-DOSE", page=page) for page in range(1, 5)),
+        Build.issue("ACME-0005", "BLOCKER", code="ACME-AGENT-FAILED"),
+    ]
+    packet = Build.packet(Build.result(agent, issues), bundle)
+    planted = plant_answer_fault(agent, packet, bundle, random.Random(1))
+    assert planted is not None
+    _, fault, shown_issues = planted
+    shown = [(issue.code, issue.page) for issue in shown_issues if issue.agent == "ACME"]
+    elsewhere = [page for page in range(1, 5) if not fault.start_page <= page <= fault.end_page]
+    assert elsewhere
+    assert shown == [("ACME-AGENT-FAILED", None), *(("ACME-DOSE", page) for page in elsewhere)]

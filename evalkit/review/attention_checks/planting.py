@@ -45,7 +45,6 @@ from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_packet
 from evalkit.store import (
     OutputFolder,
-    bundle_file_name,
     ground_truth_file_name,
     hash_canonical_json,
     packet_file_name,
@@ -114,7 +113,7 @@ def create_attention_check(output_folder: OutputFolder, doc_id: str, *, seed: st
         fault=fault,
         truth_sha256=hash_canonical_json(stored_truth),
         drawn_at=drawn_at,
-        packet=shown_packet.model_copy(update={"document_bundle_path": bundle_file_name(doc_id)}),
+        packet=shown_packet,
     )
     is_new = output_folder.create_json(get_record_name(case_id), attention_check.model_dump(mode="json"))
     return attention_check if is_new else None
