@@ -21,6 +21,7 @@ from evalkit.classification.document_result import Attempt, UsageReport, UsageTo
 from evalkit.classification.findings import build_agent_failure, deduplicate_model_findings, is_agent_failure
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
+from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
@@ -103,18 +104,18 @@ class RetryOrchestrator:
         self._include_rule_findings = include_rule_findings
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
-        shipped_verifiers = list_shipped_verifiers(v3)
-        self._verifiers: tuple[Verifier, ...] = (*shipped_verifiers, *own_verifiers)
+        self._v3 = v3
         self._own_verifiers = tuple(own_verifiers)
-        self._merged_verifier = MergedVerifier(shipped_verifiers)
         self._v5 = V5DecisionMaker()
         self._autofix = autofix or AutoFixEngine()
 
-    async def evaluate(self, bundle: DocumentBundle, supplied: Any = None) -> ClassificationOutcome:
+    async def evaluate(
+        self, bundle: DocumentBundle, supplied: Any = None, patient_expectation: PatientExpectation = ANY_PATIENT
+    ) -> ClassificationOutcome:
         """Classify and verify a document.
 
         ``supplied`` is the JSON value of a classification that another system made, or :class:`UnparseableClassification`; without
-        it the model is asked.
+        it the model is asked. ``patient_expectation``: what is known about the file's patients.
         """
         question_cache = _QuestionCache(self._model)
         issue_numbering = _IssueNumbering()
@@ -125,7 +126,8 @@ class RetryOrchestrator:
         prior_issues += issue_numbering.assign_ids(answer_issues)
         if answer is None:
             return self._build_outcome(None, prior_issues, (), question_cache)
-        return await self._run_rounds(bundle, answer, prior_issues, issue_numbering, question_cache)
+        verifiers = (*list_shipped_verifiers(self._v3, patient_expectation), *self._own_verifiers)
+        return await self._run_rounds(bundle, answer, prior_issues, issue_numbering, question_cache, verifiers)
 
     async def _propose(
         self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache
@@ -156,6 +158,7 @@ class RetryOrchestrator:
         prior_issues: list[Issue],
         issue_numbering: _IssueNumbering,
         question_cache: _QuestionCache,
+        verifiers: Sequence[Verifier],
     ) -> ClassificationOutcome:
         attempts: list[Attempt] = []
         repaired_issues: list[Issue] = []
@@ -166,7 +169,7 @@ class RetryOrchestrator:
                 repaired_issues += repaired_blockers
             raised_issues = [
                 *prior_issues,
-                *issue_numbering.assign_ids(await self._verify(bundle, answer, question_cache)),
+                *issue_numbering.assign_ids(await self._verify(bundle, answer, question_cache, verifiers)),
             ]
             verdict = self._v5.decide(raised_issues)
             attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs))
@@ -206,13 +209,17 @@ class RetryOrchestrator:
         return repaired_answer, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], repairs
 
     async def _verify(
-        self, bundle: DocumentBundle, answer: ClassificationOutput, question_cache: _QuestionCache
+        self,
+        bundle: DocumentBundle,
+        answer: ClassificationOutput,
+        question_cache: _QuestionCache,
+        verifiers: Sequence[Verifier],
     ) -> list[Issue]:
         """Return all issues of one round: what is computed is always raised, and before what a model says."""
         rule_issues: list[Issue] = []
         offline_issues: list[Issue] = []
         questions_by_agent: dict[str, list[Question[Any]]] = {}
-        for verifier in self._verifiers:
+        for verifier in verifiers:
             questions_by_agent[verifier.agent] = []
             found_issues = await self._run_step(verifier, partial(find_rule_issues, verifier, answer, bundle))
             rule_issues += found_issues
@@ -227,7 +234,12 @@ class RetryOrchestrator:
                 found_issues, failures = await self._run_step(verifier, partial(attempt, verifier, find_issues))
                 offline_issues += [*found_issues, *failures]
         computed_issues = [*rule_issues, *offline_issues]
-        blocked_agents = {issue.agent for issue in rule_issues if issue.severity is IssueSeverity.BLOCKER}
+        # Whose page it is says nothing about whether the answer agrees with itself: V2's model is asked all the same.
+        blocked_agents = {
+            issue.agent
+            for issue in rule_issues
+            if issue.severity is IssueSeverity.BLOCKER and issue.code not in PATIENT_CODES
+        }
         model_issues = (
             []
             if V1SchemaValidator.agent in blocked_agents
@@ -236,6 +248,7 @@ class RetryOrchestrator:
                 answer,
                 questions_by_agent,
                 question_cache,
+                verifiers,
                 is_consistent=V2ConsistencyChecker.agent not in blocked_agents,
             )
         )
@@ -257,6 +270,7 @@ class RetryOrchestrator:
         answer: ClassificationOutput,
         questions_by_agent: Mapping[str, list[Question[Any]]],
         question_cache: _QuestionCache,
+        verifiers: Sequence[Verifier],
         *,
         is_consistent: bool,
     ) -> list[Issue]:
@@ -265,6 +279,7 @@ class RetryOrchestrator:
         ``questions_by_agent``: each verifier's questions about all pages; one that has none is not asked.
         """
         page_ranges = split_into_windows(bundle, self._window_characters)
+        merged_verifier = MergedVerifier([verifier for verifier in verifiers if verifier not in self._own_verifiers])
 
         async def ask(verifier: Verifier) -> list[Issue]:
             questions = questions_by_agent[verifier.agent]
@@ -282,13 +297,13 @@ class RetryOrchestrator:
 
         async def ask_merged() -> list[Issue]:
             merged_answers = await question_cache.ask_all(
-                self._merged_verifier.build_question(answer, bundle, pages) for pages in page_ranges
+                merged_verifier.build_question(answer, bundle, pages) for pages in page_ranges
             )
-            return self._merged_verifier.read(merged_answers)
+            return merged_verifier.read(merged_answers)
 
         asked_verifiers = [
             verifier
-            for verifier in (self._own_verifiers if self._profile == "lean" else self._verifiers)
+            for verifier in (self._own_verifiers if self._profile == "lean" else verifiers)
             if questions_by_agent[verifier.agent] and (is_consistent or verifier.agent != V2ConsistencyChecker.agent)
         ]
         merged_asks = [ask_merged()] if self._profile == "lean" and is_consistent else []

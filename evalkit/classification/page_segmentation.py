@@ -19,8 +19,9 @@ from itertools import pairwise
 from evalkit.classification.lexicon import LexiconReading
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.type_scoring import ScoredPage, compute_damping
-from evalkit.documents.bundle import Page
-from evalkit.documents.identifiers import IdentifierKind
+from evalkit.documents.bundle import IdentifierKind, Page
+from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity
+from evalkit.documents.identity.same_person import have_other_record_numbers
 
 #: A page that says less belongs to what is around it.
 MIN_PAGE_SCORE = 1.0
@@ -49,7 +50,7 @@ _NUMBERED_LINE_PATTERN = re.compile(r"[ \t]*\(?(\d{1,2})[.)][ \t]")
 _SENTENCE_END_PATTERN = re.compile(r"[.!?:;)\]\"'_]\s*$")
 _DIGITS_PATTERN = re.compile(r"\d+")
 _MASKED_PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*#(?:\s*(?:of|/)\s*#)?")
-_PERSON_IDENTIFIER_KINDS: frozenset[IdentifierKind] = frozenset({"patient", "date_of_birth"})
+_PERSON_IDENTIFIER_KINDS: frozenset[IdentifierKind] = frozenset({"patient", "date_of_birth", "mrn"})
 
 #: Every sign that there is, and what it would say for a new document (log odds) if nothing had been learned.
 JOIN_SIGNS: Mapping[str, float] = {
@@ -324,27 +325,41 @@ def _check_page_count_signs(
 
 
 def _check_identity_signs(previous_page: Page, reading: LexiconReading, new_sign_ids: set[str]) -> dict[str, bool]:
-    previous_identity, page_identity = (
-        {identifier.kind: identifier.normal for identifier in page.identifiers}
-        for page in (previous_page, reading.page)
-    )
-    shared_kinds = previous_identity.keys() & page_identity.keys()
-    compared_kinds = shared_kinds & _PERSON_IDENTIFIER_KINDS
-    if not (compared_kinds or _has_stamped_record_number(previous_page) or _has_stamped_record_number(reading.page)):
-        compared_kinds = shared_kinds & {"mrn"}
-    is_same_person = any(previous_identity[kind] == page_identity[kind] for kind in compared_kinds)
-    is_same_date = previous_identity.get("report_date") == page_identity.get("report_date")
-    person_values = [identifier.value for identifier in reading.page.identifiers if identifier.kind != "report_date"]
+    page = reading.page
+    is_same_person, is_other_person = _compare_patients(previous_page, page)
+    previous_date, report_date = _get_report_date(previous_page), _get_report_date(page)
+    person_values = [identifier.value for identifier in page.identifiers if identifier.kind in _PERSON_IDENTIFIER_KINDS]
     return {
         "same-person": is_same_person,
-        "other-person": bool(compared_kinds) and not is_same_person,
-        "same-date": "report_date" in shared_kinds and is_same_date,
-        "other-date": "report_date" in shared_kinds and not is_same_date,
-        "strip-alone": bool(page_identity)
-        and "report_date" not in page_identity
+        "other-person": is_other_person,
+        "same-date": report_date is not None and previous_date == report_date,
+        "other-date": None not in (report_date, previous_date) and previous_date != report_date,
+        "strip-alone": bool(person_values)
+        and report_date is None
         and new_sign_ids.isdisjoint({"patient-block", "title"}),
-        "named-in-strip": _has_furniture_with(reading.page, person_values),
+        "named-in-strip": _has_furniture_with(page, person_values),
     }
+
+
+def _compare_patients(previous_page: Page, page: Page) -> tuple[bool, bool]:
+    """Whether both pages name one patient, and whether they name two; a stamped record number tells nothing."""
+    previous_identity, identity = get_page_identity(previous_page), get_page_identity(page)
+    if previous_identity is None or identity is None:
+        return False, False
+    comparison = compare_page_identities(previous_identity, identity)
+    agreeing, differing = (
+        {fact.fact for fact in facts} & {"name", "birth date"} for facts in (comparison.agreeing, comparison.differing)
+    )
+    if agreeing or differing:
+        return bool(agreeing), not agreeing
+    if _has_stamped_record_number(previous_page) or _has_stamped_record_number(page):
+        return False, False
+    is_other_number = have_other_record_numbers(previous_identity.identifiers, identity.identifiers)
+    return any(fact.fact == "record number" for fact in comparison.agreeing), is_other_number
+
+
+def _get_report_date(page: Page) -> str | None:
+    return next((identifier.normal for identifier in page.identifiers if identifier.kind == "report_date"), None)
 
 
 def _has_stamped_record_number(page: Page) -> bool:

@@ -17,8 +17,9 @@ from rapidfuzz import fuzz
 from evalkit.classification.findings import Finding
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
 from evalkit.classification.second_opinion_types import measure_page_forms
-from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.identifiers import IdentifierKind
+from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, Page
+from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity
+from evalkit.documents.identity.same_person import PersonRelation, have_other_record_numbers
 from evalkit.issue import IssueSeverity
 
 BEGINNING_THRESHOLD = 3.0
@@ -69,7 +70,6 @@ _CLOSING_PATTERN = _compile_pattern(
     r"|\bend of (?:report|document)\b|^\s*(?:d|t|dd|dt):\s*\d|\bcc:\s"
 )
 _CONTINUED_PATTERN = _compile_pattern(r"\b(?:continued|cont'd|contd)\b")
-_PATIENT_IDENTIFIER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "date_of_birth", "patient")
 _MAX_TITLE_LENGTH = 80
 """Characters of a title, and of what is quoted from a line."""
 _MIN_RUNNING_LINE_LETTERS = 20
@@ -89,7 +89,8 @@ def collect_boundary_signs(
     """
     return [
         *_compare_page_counts(previous_pages[-1], page, total_pages),
-        *_compare_identity(previous_pages, page),
+        *_compare_patients(previous_pages, page),
+        *_compare_report_dates(previous_pages, page),
         *_compare_page_heads(previous_pages, page),
         *_compare_page_ends(previous_pages[-1], page),
         *_compare_text_forms(previous_pages, page, contained_types),
@@ -230,33 +231,57 @@ def _is_running_line(line: str, next_line: str) -> bool:
     return len(letters) >= _MIN_RUNNING_LINE_LETTERS and fuzz.ratio(letters, next_letters) >= _MIN_SIMILARITY_PERCENT
 
 
-def _compare_identity(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    """Whose page it is, and of what day."""
+def continues_document(
+    previous_pages: Sequence[Page], page: Page, total_pages: int, *, is_resumed: bool = False
+) -> bool:
+    """Whether a page goes on with a document, whoever it says that it is about.
+
+    ``is_resumed``: pages of somebody else lie between; then it is enough that nothing begins on the page.
+    """
+    if not previous_pages:
+        return False
+    signs = [
+        *_compare_page_counts(previous_pages[-1], page, total_pages),
+        *_compare_page_heads(previous_pages, page),
+        *_compare_page_ends(previous_pages[-1], page),
+    ]
+    return _sum_weights(signs) < BEGINNING_THRESHOLD if is_resumed else _sum_weights(signs) <= CONTINUATION_THRESHOLD
+
+
+def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
+    """Whether the page is about another patient than the last page before that names one."""
+    identity = get_page_identity(page)
+    previous_identity = next(filter(None, map(get_page_identity, reversed(previous_pages))), None)
+    if identity is None or previous_identity is None:
+        return
+    comparison = compare_page_identities(previous_identity, identity)
+    # Packets are stamped with numbers of their own: one that stands anywhere on the other's pages is no other patient's.
+    is_other_number = have_other_record_numbers(previous_identity.identifiers, identity.identifiers) and not any(
+        number.kind == "mrn" and number.value in text
+        for numbers, text in (
+            (identity.identifiers, "\n".join(previous_page.text for previous_page in previous_pages)),
+            (previous_identity.identifiers, page.text),
+        )
+        for number in numbers
+    )
+    if comparison.relation is PersonRelation.DIFFERENT or (is_other_number and not comparison.agreeing):
+        yield BoundarySign(3.0, "is about another patient")
+    elif comparison.differing and not comparison.agreeing:
+        yield BoundarySign(1.0, "may be about another patient")
+
+
+def _compare_report_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     identifiers = {identifier.kind: identifier for identifier in page.identifiers}
-    previous_identifiers = {
+    previous_identifiers: dict[IdentifierKind, Identifier] = {
         identifier.kind: identifier for previous_page in previous_pages for identifier in previous_page.identifiers
     }
-
-    def is_different(kind: IdentifierKind) -> bool:
-        """Neither stands anywhere on the other's pages: packets are stamped with numbers of their own."""
-        page_identifier, previous_identifier = identifiers[kind], previous_identifiers[kind]
-        return (
-            page_identifier.normal != previous_identifier.normal
-            and previous_identifier.value not in page.text
-            and not any(page_identifier.value in other_page.text for other_page in previous_pages)
-        )
-
-    shared_kinds = [kind for kind in _PATIENT_IDENTIFIER_KINDS if kind in identifiers and kind in previous_identifiers]
-    differing_kinds = [kind for kind in shared_kinds if is_different(kind)]
-    if differing_kinds and len(differing_kinds) == len(shared_kinds):
-        # A name alone is often misread: whatever stands in the place of one.
-        weight = 1.0 if differing_kinds == ["patient"] else 3.0
-        yield BoundarySign(weight, "is about another patient", identifiers[differing_kinds[0]].value)
-    if "report_date" in identifiers and "report_date" in previous_identifiers:
-        if identifiers["report_date"].normal == previous_identifiers["report_date"].normal:
-            yield BoundarySign(-1.0, "has the same date as the page before")
-        elif is_different("report_date"):
-            yield BoundarySign(2.0, "has another date", identifiers["report_date"].value)
+    if "report_date" not in identifiers or "report_date" not in previous_identifiers:
+        return
+    report_date, previous_date = identifiers["report_date"], previous_identifiers["report_date"]
+    if report_date.normal == previous_date.normal:
+        yield BoundarySign(-1.0, "has the same date as the page before")
+    elif previous_date.value not in page.text and not any(report_date.value in other.text for other in previous_pages):
+        yield BoundarySign(2.0, "has another date")
 
 
 def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:

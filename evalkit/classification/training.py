@@ -20,8 +20,6 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +45,7 @@ from evalkit.classification.type_scoring import (
     extract_terms,
 )
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
+from evalkit.documents.identity.page_identity import load_given_names
 from evalkit.errors import UsageError
 
 FloatArray = npt.NDArray[np.float64]
@@ -433,13 +432,6 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
         for word, count in capital_counts.items()
         if count >= _MIN_NAME_CAPITAL_SHARE * (count + lowercase_counts[word])
     }
-
-
-@cache
-def load_given_names() -> frozenset[str]:
-    """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
-    names_toml = (files("evalkit.classification") / "given_names.toml").read_text("utf-8")
-    return frozenset(tomllib.loads(names_toml)["names"].split())
 
 
 def select_vocabulary(

@@ -19,6 +19,7 @@ from evalkit.classification.findings import (
     VerifierQuestion,
     build_issues_from_answers,
 )
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation, find_patient_issues
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -54,9 +55,14 @@ class V2ConsistencyChecker:
 
     agent: Final = "V2"
 
+    def __init__(self, patient_expectation: PatientExpectation = ANY_PATIENT) -> None:
+        """``patient_expectation``: what is known about the file's patients before it is read."""
+        self._patient_expectation = patient_expectation
+
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
-        return number_issues("V2", _find_faults(classification, bundle.total_pages))
+        faults = _find_faults(classification, bundle.total_pages)
+        return number_issues("V2", [*faults, *find_patient_issues(classification, bundle, self._patient_expectation)])
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None

@@ -501,7 +501,7 @@ def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
         if kind not in REPORT_TYPES:
             continue
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        if any(page.identifiers for page in pages):
+        if any(identifier.kind not in ("sex", "age") for page in pages for identifier in page.identifiers):
             continue
         reader_phrases = [
             (page, match.group()) for page in pages for match in _READER_PHRASE_PATTERN.finditer(page.text)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from evalkit.classification.findings import PageRange, build_agent_failure
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
@@ -50,9 +51,16 @@ class Verifier(Protocol):
         ...
 
 
-def list_shipped_verifiers(v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` has a site's own traps."""
-    return V1SchemaValidator(), V2ConsistencyChecker(), v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
+def list_shipped_verifiers(
+    v3: V3TrapDetector | None = None, patient_expectation: PatientExpectation = ANY_PATIENT
+) -> tuple[Verifier, ...]:
+    """Return V1 to V4 in their order; ``v3`` has a site's own traps, V2 checks patients against the expectation."""
+    return (
+        V1SchemaValidator(),
+        V2ConsistencyChecker(patient_expectation),
+        v3 or V3TrapDetector(),
+        V4EvidenceQualityAssessor(),
+    )
 
 
 def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:

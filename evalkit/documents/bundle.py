@@ -154,16 +154,28 @@ class LayoutMetadata(StrictRecord):
     has_tables: bool
 
 
+IdentifierKind = Literal[
+    "patient", "date_of_birth", "sex", "age", "mrn", "account", "accession", "visit", "report_date"
+]
+IdentifierSource = Literal["label", "running_head", "running_text", "barcode"]
+
+
 class Identifier(StrictRecord):
     """Who or when: what a page says about its patient or its date, so that another patient's page is noticed."""
 
-    kind: Literal["patient", "date_of_birth", "mrn", "report_date"]
+    kind: IdentifierKind
     value: str
     """As the page writes it."""
     normal: str
-    """To compare by: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers without separators."""
+    """To compare by: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers without separators, sex F, M or X."""
     box: Box
     """Around label and value."""
+    issuer: str | None = None
+    """Of a number: the institution whose letterhead the page has."""
+    source: IdentifierSource = "label"
+    """What shows that it is the patient's."""
+    confidence: float = 1.0
+    """How sure recognition is of its least sure word, 0..1; 1 where nothing was recognised."""
 
 
 class Page(StrictRecord):

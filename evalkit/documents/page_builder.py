@@ -7,7 +7,7 @@ from itertools import accumulate, chain
 from operator import add
 
 from evalkit.documents.bundle import Block, Box, LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
-from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.identity.page_identity import find_identifiers
 from evalkit.documents.layout import LayoutBlock
 from evalkit.documents.page_content import PageContent, PageToken
 

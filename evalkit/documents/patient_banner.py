@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from evalkit.documents.bundle import DocumentBundle, Identifier
-from evalkit.documents.identifiers import IdentifierKind
+from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
 
 PatientRelation = Literal["first", "same", "doubtful", "other", "none"]
 

@@ -18,7 +18,7 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
-from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.identity.page_identity import find_identifiers
 from evalkit.documents.layout import LayoutBlock, collect_margin_keys, lay_out_blocks, measure_typography
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf
 from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrReading, recognise_image
@@ -182,6 +182,7 @@ def _append_recognised_text(
     text = "\n".join(filter(None, (page.text, recognised_part.text)))
     offset = len(text) - len(recognised_part.text)
     words = (*page.words, *((word[0] + offset, word[1] + offset, *word[2:]) for word in recognised_part.words))
+    all_confidences = (*(100 for _ in page.words), *confidences)
     block_types = page.layout_metadata.block_types + recognised_part.layout_metadata.block_types
     return recognised_part.model_copy(
         update=quality_update
@@ -195,8 +196,8 @@ def _append_recognised_text(
                 *(block for block in page.blocks if block.hidden),
             ),
             "words": PackedWords(words),
-            "confidences": (*(100 for _ in page.words), *confidences),
-            "identifiers": find_identifiers(text, words),
+            "confidences": all_confidences,
+            "identifiers": find_identifiers(text, words, all_confidences),
         }
     )
 

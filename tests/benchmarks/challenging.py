@@ -31,7 +31,7 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType, Se
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
-from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.identity.page_identity import find_identifiers
 from evalkit.evaluation.faults import CleanAnswer
 from evalkit.evaluation.mutation_testing import (
     MutationTestReport,

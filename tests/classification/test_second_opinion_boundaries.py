@@ -17,7 +17,7 @@ from evalkit.classification.second_opinion_boundaries import (
     find_doubtful_boundaries,
 )
 from evalkit.documents.bundle import Page
-from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.identity.page_identity import find_identifiers
 
 STORY = (
     "The patient reports pain and denies fever. Blood pressure 128/76. We discussed the plan with her. "

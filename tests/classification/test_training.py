@@ -32,7 +32,6 @@ from evalkit.classification.training import (
     find_independent_rows,
     find_proper_names,
     find_source_parts,
-    load_given_names,
     main,
     predict_out_of_fold,
     read_labelled_texts,
@@ -42,6 +41,7 @@ from evalkit.classification.training import (
 )
 from evalkit.classification.type_scoring import combine_pages, compute_damping, extract_terms, score_page, softmax
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.identity.page_identity import load_given_names
 from evalkit.errors import UsageError
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType

@@ -6,7 +6,7 @@ import pytest
 from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.identity.page_identity import find_identifiers
 from evalkit.documents.patient_banner import build_patient_banners
 
 DOE = "Patient: John Doe DOB: 01/15/1970"

@@ -1,0 +1,247 @@
+"""V2's question whose pages these are: another patient's page in a document, several patients in a file.
+
+Source: contract ruling 22. Nothing that is raised here repeats a name, a date or a number: an issue is stored and
+exported, and who looks at the pages sees them there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from evalkit.classification.schema import ClassificationOutput, Segment
+from evalkit.classification.second_opinion_boundaries import continues_document
+from evalkit.documents.bundle import DocumentBundle, Identifier
+from evalkit.documents.identity.file_persons import (
+    FilePerson,
+    PageIdentity,
+    compare_page_identities,
+    group_pages_by_person,
+)
+from evalkit.documents.identity.person_name import are_family_names_shared, parse_person_name
+from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons
+from evalkit.issue import Issue, IssueSeverity, PageBox
+
+PatientsPerFile = Literal["one", "several"]
+
+
+@dataclass(frozen=True)
+class PatientExpectation:
+    """What is known about a file's patients before it is read."""
+
+    patients: PatientsPerFile = "one"
+    """How many patients a file may be about."""
+    roster_identity: tuple[Identifier, ...] = ()
+    """The person whom the roster names for this file."""
+
+
+#: Nothing is known: one patient a file, whoever that is.
+ANY_PATIENT = PatientExpectation()
+#: Codes of the issues that are raised here.
+PATIENT_CODES = frozenset({"V2-PATIENT-MIXED", "V2-PATIENT-SEVERAL", "V2-PATIENT-OTHER"})
+
+
+def find_patient_issues(
+    answer: ClassificationOutput, bundle: DocumentBundle, expectation: PatientExpectation
+) -> Iterator[Issue]:
+    """Raise what the pages' identities say against the segments, and against the roster."""
+    persons = group_pages_by_person(bundle.pages)
+    if expectation.roster_identity:
+        yield from _check_roster(persons, expectation.roster_identity)
+    if len(persons) < 2:
+        return
+    owner_by_segment = {
+        segment.segment_index: owner for segment in answer.segments if (owner := _find_owner(segment, persons))
+    }
+    enclosed_segments = _find_enclosed_segments(answer, bundle, owner_by_segment)
+    for segment in answer.segments:
+        owner = owner_by_segment.get(segment.segment_index)
+        if owner is None:
+            continue
+        for person in persons:
+            foreign_pages = [page for page in person.pages if segment.start_page <= page.page_num <= segment.end_page]
+            if person is not owner and foreign_pages:
+                yield _build_mixed_issue(segment, owner, foreign_pages)
+        if (surrounding_owner := enclosed_segments.get(segment.segment_index)) is not None:
+            own_pages = [page for page in owner.pages if segment.start_page <= page.page_num <= segment.end_page]
+            yield _build_mixed_issue(segment, surrounding_owner, own_pages)
+    owners = [owner for segment_index, owner in owner_by_segment.items() if segment_index not in enclosed_segments]
+    if any(owner is not owners[0] for owner in owners):
+        yield _build_several_issue(answer, owner_by_segment, expectation.patients)
+
+
+def _find_owner(segment: Segment, persons: Sequence[FilePerson]) -> FilePerson | None:
+    """The person whom most of the segment's pages are about; of equally many, the first page's."""
+    page_counts = Counter(
+        {
+            index: sum(segment.start_page <= page.page_num <= segment.end_page for page in person.pages)
+            for index, person in enumerate(persons)
+        }
+    )
+    most_pages = max(page_counts.values(), default=0)
+    if most_pages == 0:
+        return None
+    candidates = [persons[index] for index, count in page_counts.items() if count == most_pages]
+    return min(candidates, key=lambda person: min(page for page in person.page_numbers if page >= segment.start_page))
+
+
+def _find_enclosed_segments(
+    answer: ClassificationOutput, bundle: DocumentBundle, owner_by_segment: dict[int, FilePerson]
+) -> dict[int, FilePerson]:
+    """Segments that are pages inside another person's document, by their index, with that person.
+
+    A segment lies inside where the same person's document goes on behind it, or where it goes on with the page before
+    by its own count or words although it names another person.
+    """
+    segments = sorted(answer.segments, key=lambda segment: segment.start_page)
+    enclosed: dict[int, FilePerson] = {}
+    for position, segment in enumerate(segments[1:], 1):
+        owner, previous = owner_by_segment.get(segment.segment_index), segments[position - 1]
+        previous_owner = enclosed.get(previous.segment_index) or owner_by_segment.get(previous.segment_index)
+        if owner is None or previous_owner is None or owner is previous_owner:
+            continue
+        earlier_pages = list(bundle.iter_pages(previous.start_page, previous.end_page))
+        following = segments[position + 1] if position + 1 < len(segments) else None
+        resumes = (
+            following is not None
+            and owner_by_segment.get(following.segment_index) is previous_owner
+            and following.dominant_type is previous.dominant_type
+            and continues_document(
+                earlier_pages, bundle.page(following.start_page), bundle.total_pages, is_resumed=True
+            )
+        )
+        if resumes or continues_document(earlier_pages, bundle.page(segment.start_page), bundle.total_pages):
+            enclosed[segment.segment_index] = previous_owner
+    return enclosed
+
+
+def _compare_most_clearly(
+    owner: FilePerson, foreign_pages: Sequence[PageIdentity]
+) -> tuple[PageIdentity, PageIdentity, PersonComparison]:
+    """The two pages on which most facts differ, and how they compare."""
+    return max(
+        (
+            (own_page, foreign_page, compare_page_identities(own_page, foreign_page))
+            for own_page in owner.pages
+            for foreign_page in foreign_pages
+        ),
+        key=lambda triple: (
+            triple[2].relation is PersonRelation.DIFFERENT,
+            triple[2].is_certain,
+            len(triple[2].differing),
+        ),
+    )
+
+
+def _build_mixed_issue(segment: Segment, owner: FilePerson, foreign_pages: Sequence[PageIdentity]) -> Issue:
+    own_page, foreign_page, comparison = _compare_most_clearly(owner, foreign_pages)
+    are_relatives = _may_be_relatives(own_page.identifiers, foreign_page.identifiers)
+    is_certain = comparison.relation is PersonRelation.DIFFERENT and comparison.is_certain and not are_relatives
+    pages = _format_pages([page.page_num for page in foreign_pages])
+    return Issue.create(
+        "V2",
+        "V2-PATIENT-MIXED",
+        IssueSeverity.BLOCKER if is_certain else IssueSeverity.MAJOR,
+        f"{pages[0].upper()}{pages[1:]} {'is' if len(foreign_pages) == 1 else 'are'} about another patient than page "
+        f"{own_page.page_num} of the same document: {_describe_differences(comparison)}",
+        location=f"segment {segment.segment_index}",
+        suggested_fix="Look whose pages these are, and take another patient's out",
+        segment_index=segment.segment_index,
+        page=foreign_page.page_num,
+        boxes=_list_fact_boxes(own_page, foreign_page, comparison),
+    )
+
+
+def _build_several_issue(
+    answer: ClassificationOutput, owner_by_segment: dict[int, FilePerson], patients: PatientsPerFile
+) -> Issue:
+    owners = list({id(owner): owner for owner in owner_by_segment.values()}.values())
+    own_page, foreign_page, comparison = _compare_most_clearly(owners[0], owners[1].pages)
+    segments_by_owner = [
+        [segment for segment in answer.segments if owner_by_segment.get(segment.segment_index) is owner]
+        for owner in owners
+    ]
+    descriptions = [
+        " and ".join(_format_pages(range(segment.start_page, segment.end_page + 1)) for segment in segments)
+        for segments in segments_by_owner
+    ]
+    return Issue.create(
+        "V2",
+        "V2-PATIENT-SEVERAL",
+        IssueSeverity.MAJOR if patients == "one" else IssueSeverity.MINOR,
+        f"The file has documents of {len(owners)} patients: {'; '.join(descriptions)} "
+        f"({_describe_differences(comparison)})",
+        location="segments",
+        suggested_fix="Check whether these documents belong in one file",
+        page=foreign_page.page_num,
+        boxes=_list_fact_boxes(own_page, foreign_page, comparison),
+    )
+
+
+def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifier, ...]) -> Iterator[Issue]:
+    for person in persons:
+        comparisons = [
+            (page, compare_persons(page.identifiers, roster_identity, is_recognised=page.is_recognised))
+            for page in person.pages
+        ]
+        if any(comparison.relation is PersonRelation.SAME for _, comparison in comparisons):
+            continue
+        different_page = next(
+            ((page, comparison) for page, comparison in comparisons if comparison.relation is PersonRelation.DIFFERENT),
+            None,
+        )
+        if different_page is None:
+            continue
+        page, comparison = different_page
+        pages = _format_pages(sorted(person.page_numbers))
+        yield Issue.create(
+            "V2",
+            "V2-PATIENT-OTHER",
+            IssueSeverity.BLOCKER,
+            f"{pages[0].upper()}{pages[1:]} {'is' if len(person.pages) == 1 else 'are'} not about the patient whom the roster "
+            f"names for this file: {_describe_differences(comparison)}",
+            location="document",
+            suggested_fix="Check whether the file was filed under the right patient",
+            page=page.page_num,
+            boxes=tuple((page.page_num, *difference.left.box) for difference in comparison.differing),
+        )
+
+
+def _describe_differences(comparison: PersonComparison) -> str:
+    """Name what differs, never how: "name and birth date differ"."""
+    facts = [difference.fact for difference in comparison.differing]
+    if not facts:
+        return "name and numbers agree with another page's"
+    words = facts[0] if len(facts) == 1 else f"{', '.join(facts[:-1])} and {facts[-1]}"
+    return f"{words} {'differs' if len(facts) == 1 else 'differ'}"
+
+
+def _list_fact_boxes(
+    own_page: PageIdentity, foreign_page: PageIdentity, comparison: PersonComparison
+) -> tuple[PageBox, ...]:
+    """Where the differing facts stand, on both pages."""
+    return (
+        *((foreign_page.page_num, *difference.right.box) for difference in comparison.differing),
+        *((own_page.page_num, *difference.left.box) for difference in comparison.differing),
+    )
+
+
+def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -> bool:
+    """Whether another given name goes with the same family name: mother and child, who share charts."""
+    names = [
+        next((parse_person_name(identifier.value) for identifier in side if identifier.kind == "patient"), None)
+        for side in (left, right)
+    ]
+    return names[0] is not None and names[1] is not None and are_family_names_shared(names[0], names[1])
+
+
+def _format_pages(page_numbers: Sequence[int]) -> str:
+    """Write page numbers as words: "page 3", "pages 3–5", "pages 3, 5 and 8"."""
+    numbers = sorted(page_numbers)
+    if len(numbers) == 1:
+        return f"page {numbers[0]}"
+    if numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"pages {numbers[0]}–{numbers[-1]}"
+    return f"pages {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"

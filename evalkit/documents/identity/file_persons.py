@@ -1,0 +1,124 @@
+"""Which pages of a file are about the same person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from evalkit.documents.bundle import Identifier, Page, PageStatus
+from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons
+
+_STRONG_FACTS = frozenset({"patient", "date_of_birth", "mrn"})
+"""A page with two of these says by itself whose it is."""
+
+
+@dataclass(frozen=True)
+class PageIdentity:
+    """What one page says about its patient."""
+
+    page_num: int
+    identifiers: tuple[Identifier, ...]
+    is_recognised: bool
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the page says by itself whose it is."""
+        return len({identifier.kind for identifier in self.identifiers} & _STRONG_FACTS) > 1
+
+
+@dataclass
+class FilePerson:
+    """A person of a file, and the pages about that person."""
+
+    pages: list[PageIdentity] = field(default_factory=list)
+
+    @property
+    def page_numbers(self) -> set[int]:
+        """The pages that say that they are about this person."""
+        return {page.page_num for page in self.pages}
+
+    def compare(self, page: PageIdentity) -> PersonComparison:
+        """Compare a page with this person: the page of this person's that decides most.
+
+        Any page that is the same person's settles it; else one that is another's.
+        """
+        comparisons = [compare_page_identities(own_page, page) for own_page in self._list_distinct_pages()]
+        return max(comparisons, key=_rank_comparison, default=PersonComparison(PersonRelation.CANNOT_TELL))
+
+    def _list_distinct_pages(self) -> Iterable[PageIdentity]:
+        return {
+            tuple((identifier.kind, identifier.value) for identifier in page.identifiers): page for page in self.pages
+        }.values()
+
+
+def _rank_comparison(comparison: PersonComparison) -> tuple[int, int]:
+    rank = {PersonRelation.SAME: 2, PersonRelation.DIFFERENT: 1, PersonRelation.CANNOT_TELL: 0}[comparison.relation]
+    return rank, len(comparison.agreeing)
+
+
+def get_page_identity(page: Page) -> PageIdentity | None:
+    """What the page says about its patient; None where it says nothing."""
+    identifiers = tuple(identifier for identifier in page.identifiers if identifier.kind != "report_date")
+    is_named = any(identifier.kind not in ("sex", "age") for identifier in identifiers)
+    return PageIdentity(page.page_num, identifiers, page.status is PageStatus.OCR) if is_named else None
+
+
+def compare_page_identities(left: PageIdentity, right: PageIdentity) -> PersonComparison:
+    """Whether two pages are about the same person."""
+    return compare_persons(left.identifiers, right.identifiers, is_recognised=left.is_recognised or right.is_recognised)
+
+
+def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
+    """Group the pages that say whose they are by person, in the order in which the persons first appear.
+
+    Pages that say so by themselves make the groups; of the others each joins the group that it agrees with, else that
+    of the page before it, for nothing shows that it is another's.
+    """
+    identities = [identity for page in pages if (identity := get_page_identity(page))]
+    strong_pages = [identity for identity in identities if identity.is_strong]
+    persons: list[FilePerson] = []
+    for identity in strong_pages or identities:
+        person = _find_person(persons, identity)
+        if person is None:
+            persons.append(person := FilePerson())
+        person.pages.append(identity)
+    for identity in identities if strong_pages else ():
+        if not identity.is_strong:
+            (_find_agreeing_person(persons, identity) or _find_nearest_person(persons, identity)).pages.append(identity)
+    for person in persons:
+        person.pages.sort(key=lambda identity: identity.page_num)
+    return sorted(persons, key=lambda person: person.pages[0].page_num)
+
+
+def _find_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson | None:
+    """The person whose page it is; the latest one where that cannot be told; None for a person not seen before."""
+    comparisons = [(person, person.compare(identity)) for person in reversed(persons)]
+    for person, comparison in comparisons:
+        if comparison.relation is PersonRelation.SAME:
+            return person
+    open_comparisons = [
+        (person, comparison)
+        for person, comparison in comparisons
+        if comparison.relation is PersonRelation.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
+    ]
+    return max(open_comparisons, key=lambda pair: _weigh(pair[1]), default=(None, None))[0]
+
+
+def _find_agreeing_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson | None:
+    best = max(persons, key=lambda person: _weigh(person.compare(identity)))
+    return best if _weigh(best.compare(identity)) > 0 else None
+
+
+def _weigh(comparison: PersonComparison) -> int:
+    return len(comparison.agreeing) - len(comparison.differing)
+
+
+def _find_nearest_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson:
+    """The person of the last page before this one, or of the first one behind it."""
+    return min(
+        persons,
+        key=lambda person: min(
+            (identity.page_num - page.page_num) if page.page_num < identity.page_num else 10_000 + page.page_num
+            for page in person.pages
+        ),
+    )

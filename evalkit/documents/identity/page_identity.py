@@ -1,0 +1,797 @@
+"""Find whose page it is: name, birth date, sex, numbers and dates of one page, each with its place.
+
+Labels are data (``words.toml``). A label whose value is the next person's (guarantor, mother, provider) is known too, so
+that nobody else is taken for the patient. A page that lists persons has no identity.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from operator import itemgetter
+
+from evalkit.documents.bundle import Box, Identifier, IdentifierKind, IdentifierSource, WordPosition
+from evalkit.documents.identity.person_name import (
+    fold_letters,
+    get_name_words,
+    load_identity_words,
+    parse_person_name,
+)
+from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN, correct_digits, parse_written_date
+
+_HEAD_LENGTH = 400
+"""Characters of a page's head, where a bare "Name:" is the patient's."""
+_EDGE_LINES = 3
+"""Lines of a page's head and foot in which a running line names the patient without a label."""
+_MAX_SECTION_LINES = 8
+"""Lines below a heading such as "Guarantor" that are still about that person."""
+_WIDE_GAP = 150
+"""Ten-thousandths of the page's width: words further apart than this are not of one value."""
+_COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
+"""How far below its label a value may start: ten-thousandths to the side, and heights of the label."""
+_MAX_LISTED_PERSONS = 2
+"""A page that labels more persons than this by the same label is a list."""
+_MIN_CONFIDENCE = 0.01
+
+_NAME_WORD = r"(?:[A-Z][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
+_NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
+_NUMBER_VALUE = re.compile(
+    r"#?[ ]?((?=[\w-]{0,16}\d)[A-Za-z]{0,5}[- ]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
+)
+_RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.-] ?[\dOoIl|SB]{1,2} ?[/.-] ?[\dOoIl|SB]{2,4}")
+_DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE)
+_SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
+_AGE_VALUE = re.compile(
+    r"(\d{1,3})[ -]*(?:(y(?:ea)?rs?|yo|y/o|y\.?|a)|(m(?:o(?:nth)?s?)?|w(?:ee)?ks?|w|d(?:ays?)?))?(?![\w/])",
+    re.IGNORECASE,
+)
+_AGE_SEX_BEHIND_DATE = re.compile(
+    r"[ ,;(/|-]*(?:age[d:]* ?)?(\d{1,3})[ -]*(?:y(?:ea)?rs?|yo|y/o|y\.?o?\.?)\b[) ,;/|-]*(female|male|f\b|m\b)?",
+    re.IGNORECASE,
+)
+_SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
+_SEPARATOR = re.compile(
+    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|print|please|first|m/f|legal)[^)\n]{0,30}\)[ ]*)?[:#.=]?[ \t]*[:#=-]?[ ]*",
+    re.IGNORECASE,
+)
+_STORY_PATTERN = re.compile(
+    r"(?:,? (?:is|was) (?:a|an|the)\b|,? (?:a|an|aged?)\b|,| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth)",
+    re.IGNORECASE,
+)
+_BORN_PATTERN = re.compile(
+    rf"\b(?:born(?: on)?|d\.?o\.?b\.?|date of birth)[ :(]*(?:is |was |on )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE
+)
+_TITLE_PATTERN = re.compile(r"\b(?:Mrs?|Ms|Miss|Mx|Master)\.? +")
+_STORY_ANCHOR = re.compile(r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\bDOB\b|date of birth|\d ?[FM]\b")
+_CLINICIAN_BEHIND_NAME = re.compile(
+    r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\w)"
+)
+_FEMALE, _MALE = (
+    frozenset({"MRS", "MS", "MISS", "FEMALE", "WOMAN", "GIRL", "F"}),
+    frozenset({"MR", "MASTER", "MALE", "MAN", "BOY", "M"}),
+)
+_SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
+
+_SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *("mrn", "account", "accession", "visit")})
+"""Their values cannot be mistaken for another line's words."""
+_PERSONAL_KINDS = frozenset({"date_of_birth", "mrn", "account", "sex", "age", "age_sex", "given_name", "family_name"})
+_ROLE_KINDS = frozenset({"relative", "provider"})
+_NUMBER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "account", "accession", "visit")
+
+
+@cache
+def load_given_names() -> frozenset[str]:
+    """Common given names in small letters: ``given_names.toml``."""
+    names_toml = (files("evalkit.documents.identity") / "given_names.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(names_toml)["names"].split())
+
+
+@dataclass(frozen=True)
+class _Label:
+    """One kind of label, as ``words.toml`` has it."""
+
+    kind: str
+    is_patients: bool
+    is_weak: bool
+    is_line_start: bool
+
+
+@dataclass(frozen=True)
+class _LabelHit:
+    """A label on a page."""
+
+    label: _Label
+    start: int
+    end: int
+    """Behind the label and its separator."""
+    is_marked: bool
+    """A colon or the like stands behind it."""
+    is_at_cell_start: bool
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    kind: IdentifierKind
+    value: str
+    normal: str
+    start: int
+    value_start: int
+    end: int
+    source: IdentifierSource
+    rank: int
+
+
+def find_identifiers(
+    text: str, words: Sequence[WordPosition], confidences: Sequence[int] = ()
+) -> tuple[Identifier, ...]:
+    """Find whose page it is, and of when: the best of each kind, from the top of the page down.
+
+    Args:
+        text: the page's text; rows are divided by line breaks, cells by tabs.
+        words: where each word of it stands; may be empty.
+        confidences: how sure recognition is of each word, 0..100; empty where nothing was recognised.
+    """
+    return _PageScan(text, words, confidences).find_all()
+
+
+@dataclass(frozen=True)
+class _LabelPatterns:
+    """All labels, ready to be looked for in a page's text in small letters."""
+
+    prefixes: frozenset[str]
+    """What a label may begin with, at most three letters each."""
+    by_letter: dict[str, re.Pattern[str]]
+    """The labels that may begin with a letter, in the table's order."""
+    by_group: dict[str, _Label]
+    """What each group of these patterns means."""
+
+
+@cache
+def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
+    alternatives: list[tuple[str, _Label]] = []
+    for strength in ("strong", "weak", "line_start"):
+        for row in load_identity_words()["labels"]:
+            for pattern in row.get(strength, ()):
+                label = _Label(row["kind"], row.get("owner") == "patient", strength == "weak", strength == "line_start")
+                alternatives.append((_confuse_pattern(pattern) if is_recognised else pattern, label))
+    by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
+    prefixes: set[str] = set()
+    grouped_by_letter: dict[str, list[str]] = {}
+    for index, (pattern, _) in enumerate(alternatives):
+        # Any of its words may come first, for others may be optional; too many do no harm.
+        letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
+        words = [word[:3] for word in re.findall(r"[a-z]+", letters)] + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern)
+        prefixes.update(words)
+        for letter in {word[0] for word in words}:
+            grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{pattern})")
+    return _LabelPatterns(
+        frozenset(prefixes),
+        {letter: re.compile(rf"(?:{'|'.join(groups)})(?![A-Za-z])") for letter, groups in grouped_by_letter.items()},
+        by_group,
+    )
+
+
+def _confuse_pattern(pattern: str) -> str:
+    """The label as recognition may have read it: one letter for another, a full stop in between."""
+    if not pattern.isascii() or re.search(r"\(\?[=!]", pattern):
+        return pattern
+    return re.sub(
+        r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
+        lambda match: _CONFUSED_WORDS.get(match[0], match[0]),
+        pattern,
+    )
+
+
+_CONFUSED_WORDS = {
+    "patient": "pat[il1!|](?:ent|cnt|erit)", "name": "(?:name|narne|nane|nam[ec])", "birth": "b[il1!|]rt[hb]", "date": "[do]a[tl][ec]",
+    "mrn": "(?:mrn|mrm|mfin)", "medical": "med[il1!|]ca[il1!|]", "record": "rec[o0]r[do]",
+}  # fmt: skip
+
+
+class _PageScan:
+    """One page, looked through once."""
+
+    def __init__(self, text: str, words: Sequence[WordPosition], confidences: Sequence[int]) -> None:
+        self._text, self._words, self._confidences = text, words, confidences
+        self._is_recognised = bool(confidences)
+        self._candidates: list[_Candidate] = []
+        self._name_parts: dict[str, tuple[int, int]] = {}
+
+    def find_all(self) -> tuple[Identifier, ...]:
+        self._hits = self._find_label_hits()
+        self._read_labels()
+        if self._is_list_of_persons():
+            self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
+        elif not any(candidate.kind == "patient" for candidate in self._candidates):
+            self._find_unlabelled_name()
+        best_by_kind: dict[IdentifierKind, _Candidate] = {}
+        for candidate in self._candidates:
+            best = best_by_kind.get(candidate.kind)
+            if best is None or candidate.rank < best.rank:
+                best_by_kind[candidate.kind] = candidate
+        identifiers = [self._build_identifier(candidate) for candidate in best_by_kind.values()]
+        return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
+
+    # ------------------------------------------------------------------------------------------------------- labels
+
+    def _find_label_hits(self) -> list[_LabelHit]:
+        patterns = _compile_labels(is_recognised=self._is_recognised)
+        text, hits, position = self._text, [], 0
+        small_text = lower_letters(text)
+        for beginning in _LABEL_BEGINNING.finditer(small_text):
+            prefix, start = beginning.group(), beginning.start()
+            if start < position or not (
+                prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
+            ):
+                continue
+            by_letter = patterns.by_letter.get(prefix[0])
+            match = by_letter.match(small_text, start) if by_letter else None
+            if match is None:
+                continue
+            label = patterns.by_group[match.lastgroup or ""]
+            separator = _SEPARATOR.match(text, match.end())
+            end = separator.end() if separator else match.end()
+            between = text[match.end() : end]
+            is_marked = any(sign in between for sign in ":#=") or match.group().endswith("#")
+            is_at_start = self._is_at_cell_start(start)
+            behind = text[match.end() : match.end() + 1]
+            is_alone = behind in ("", "\n", "\t")
+            if label.is_line_start and not (is_marked and self._is_at_line_start(start)):
+                continue
+            is_in_own_cell = is_at_start and (is_alone or "\t" in between or self._is_wide_gap(match.end()))
+            if label.is_weak and not (is_marked or is_in_own_cell):
+                continue
+            if label.kind == "other" and not (is_marked or is_at_start):
+                continue
+            hits.append(_LabelHit(label, start, end, is_marked, is_at_start))
+            position = match.end()
+        return hits
+
+    def _is_at_line_start(self, position: int) -> bool:
+        line_start = self._text.rfind("\n", 0, position) + 1
+        return not self._text[line_start:position].strip(" \t-•*·")
+
+    def _is_at_cell_start(self, position: int) -> bool:
+        before = self._text[max(0, position - 4) : position].rstrip(" -•*·|")
+        return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
+
+    def _is_wide_gap(self, position: int) -> bool:
+        """Whether the words around this place of the text stand far apart on their line."""
+        words = self._words
+        index = bisect_right(words, position, key=itemgetter(0))
+        if not 0 < index < len(words):
+            return False
+        previous, following = words[index - 1], words[index]
+        return following[2] - previous[4] > _WIDE_GAP or following[2] < previous[2]
+
+    # ------------------------------------------------------------------------------------------------------- values
+
+    def _read_labels(self) -> None:
+        """Read the value of every label, in the page's order, minding whose it is."""
+        section_end, relative_line_end = -1, -1
+        for index, hit in enumerate(self._hits):
+            kind, next_start = hit.label.kind, self._get_next_start(index)
+            if kind in _ROLE_KINDS:
+                if self._is_section_heading(hit):
+                    section_end = self._find_section_end(hit.end)
+                elif kind == "relative":
+                    relative_line_end = self._find_line_end(hit.start)
+                continue
+            if self._is_patient_heading(hit):
+                section_end = -1
+                continue
+            is_anothers = hit.start < section_end or hit.start < relative_line_end or self._is_owned_by_role(index)
+            if is_anothers and not hit.label.is_patients:
+                continue
+            if kind != "other":
+                self._read_value(hit, next_start)
+
+    def _get_next_start(self, index: int) -> int:
+        return self._hits[index + 1].start if index + 1 < len(self._hits) else len(self._text)
+
+    def _find_line_end(self, position: int) -> int:
+        end = self._text.find("\n", position)
+        return len(self._text) if end < 0 else end
+
+    def _is_section_heading(self, hit: _LabelHit) -> bool:
+        """Whether it is "GUARANTOR INFORMATION" above labels of its own."""
+        line_end = self._find_line_end(hit.start)
+        rest = self._text[hit.end : line_end].strip(" :\t-")
+        return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
+
+    def _is_patient_heading(self, hit: _LabelHit) -> bool:
+        return hit.label.kind == "other" and self._text[hit.start : hit.start + 7].casefold() == "patient"
+
+    def _find_section_end(self, position: int) -> int:
+        """Where the lines about this person end: at a heading of the patient's, or some lines below."""
+        end = position
+        for _ in range(_MAX_SECTION_LINES):
+            end = self._find_line_end(end) + 1
+        return min(end, len(self._text))
+
+    def _is_owned_by_role(self, index: int) -> bool:
+        """Whether the word before says whose it is: "Guarantor name:", "Mother's date of birth"."""
+        if index == 0:
+            return False
+        previous, hit = self._hits[index - 1], self._hits[index]
+        between = self._text[previous.end - 1 : hit.start]
+        return (
+            previous.label.kind in _ROLE_KINDS and not previous.is_marked and len(between) <= 2 and "\n" not in between
+        )
+
+    def _read_value(self, hit: _LabelHit, next_start: int) -> None:
+        line_end = self._find_line_end(hit.end)
+        cell_end = self._text.find("\t", hit.end, line_end)
+        value_end = min(next_start, line_end, cell_end if cell_end >= 0 else line_end)
+        reader = _VALUE_READERS[hit.label.kind]
+        if self._text[hit.end : value_end].strip(" _.:-"):
+            reader(self, hit, hit.end, value_end)
+            return
+        candidate_count = len(self._candidates)
+        if below := self._find_value_below(hit):
+            reader(self, hit, *below)
+        if len(self._candidates) > candidate_count:
+            return
+        if value_end == cell_end >= 0 and next_start > cell_end:  # the next cell
+            next_cell_end = self._text.find("\t", cell_end + 1, line_end)
+            reader(self, hit, cell_end + 1, next_cell_end if next_cell_end >= 0 else line_end)
+        elif value_end == line_end < next_start and (not self._words or hit.label.kind in _SAFE_BELOW_KINDS):
+            reader(self, hit, line_end + 1, min(next_start, self._find_line_end(line_end + 1)))
+
+    def _find_value_below(self, hit: _LabelHit) -> tuple[int, int] | None:
+        """The words that stand right below the label, in its column."""
+        words = self._words
+        label_words = words[
+            bisect_right(words, hit.start, key=itemgetter(1)) : bisect_left(words, hit.end, key=itemgetter(0))
+        ]
+        if not label_words:
+            return None
+        left, bottom = label_words[0][2], max(word[5] for word in label_words)
+        height = bottom - min(word[3] for word in label_words)
+        first = min(
+            (
+                word
+                for word in words
+                if bottom - height // 3 <= word[3] <= bottom + _BELOW_HEIGHTS * height
+                and abs(word[2] - left) <= _COLUMN_TOLERANCE
+            ),
+            key=itemgetter(3),
+            default=None,
+        )
+        if first is None or any(other.start <= first[0] < other.end for other in self._hits):
+            return None
+        end = first[1]
+        for word in words[bisect_right(words, first[0], key=itemgetter(0)) :]:
+            if "\n" in self._text[end : word[0]] or "\t" in self._text[end : word[0]] or self._is_wide_gap(end - 1):
+                break
+            if any(other.start == word[0] for other in self._hits):
+                break
+            end = word[1]
+        return first[0], end
+
+    def read_name(self, hit: _LabelHit, start: int, end: int) -> None:
+        if found := self._match_name(start, end):
+            value_start, value_end = found
+            is_subject = hit.label.is_line_start  # "RE:" has subjects, and "Name:" bearers, of every kind
+            if not (
+                hit.label.is_patients
+                or (hit.start < _HEAD_LENGTH and not is_subject)
+                or self._has_other_fact_near(hit.start)
+            ):
+                return
+            # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
+            self._add(
+                "patient",
+                hit.start,
+                value_start,
+                value_end,
+                rank=0 if hit.label.is_patients or not hit.label.is_weak else 1,
+            )
+
+    def _has_other_fact_near(self, position: int) -> bool:
+        """Whether another label of a person's stands in this line or the next two, before or behind it."""
+        start = end = position
+        for _ in range(3):
+            end = self._find_line_end(end) + 1
+            start = max(self._text.rfind("\n", 0, max(start - 1, 0)), 0)
+        return any(hit.label.kind in _PERSONAL_KINDS and start <= hit.start < end for hit in self._hits)
+
+    def _match_name(self, start: int, end: int) -> tuple[int, int] | None:
+        """Where in this part of the text a name stands, if it begins with one."""
+        while start < end and self._text[start] in " :\t_-•*|":
+            start += 1
+        match = _NAME_VALUE.match(self._text, start, end)
+        if match is None:
+            return None
+        value_end = self._cut_name(match.start(), match.end())
+        behind = fold_letters(self._text[value_end : min(end, value_end + 25)]).split()[:2]
+        if not is_person_name(self._text[start:value_end]) or not get_name_words("corporate").isdisjoint(behind):
+            return None
+        return start, value_end
+
+    def _cut_name(self, start: int, end: int) -> int:
+        """Where the name ends: before a word that is no part of one, or a wide gap."""
+        no_names, family_names = get_name_words("no_names"), get_name_words("family_names_too")
+        value_end = start
+        for count, match in enumerate(re.finditer(r"[^\s,]+,?", self._text[start:end])):
+            word = fold_letters(match.group().strip('.,()"“”')).rstrip(".")
+            if word in no_names:
+                is_name = (
+                    word in family_names
+                    and (count > 0 or match.group().endswith(","))
+                    and not self._is_followed_by_number(start + match.end())
+                )
+                if not is_name:
+                    break
+            if count and self._is_wide_gap(start + match.start() - 1):
+                break
+            if count >= 2 and _is_label_like(word):
+                break
+            value_end = start + match.end()
+        return start + len(self._text[start:value_end].rstrip(" ,"))
+
+    def _is_followed_by_number(self, position: int) -> bool:
+        return bool(re.match(r"[ ]?[:#]?[ ]?\d", self._text[position : position + 4]))
+
+    def read_name_part(self, hit: _LabelHit, start: int, end: int) -> None:
+        """The family or the given name, where they have labels of their own."""
+        start = self._skip_separators(start, end)
+        match = _NAME_VALUE.match(self._text, start, end)
+        if match is None:
+            return
+        value_end = self._cut_name(match.start(), match.end())
+        if value_end <= start:
+            return
+        self._name_parts[hit.label.kind] = start, value_end
+        family, given = self._name_parts.get("family_name"), self._name_parts.get("given_name")
+        if family and given:
+            value = f"{self._text[slice(*family)]}, {self._text[slice(*given)]}"
+            if (name := parse_person_name(value)) and name.family:
+                start = min(family[0], given[0])
+                self._candidates.append(
+                    _Candidate("patient", value, name.normal, start, start, max(family[1], given[1]), "label", 0)
+                )
+
+    def read_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
+        dates = self._match_date(start, end)
+        if dates is None:
+            return
+        value_start, value_end = dates
+        self._add("date_of_birth", hit.start, value_start, value_end, rank=0)
+        if behind := _AGE_SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
+            self._add("age", behind.start(1), behind.start(1), behind.end(1), rank=1)
+            if behind[2]:
+                self._add("sex", behind.start(2), behind.start(2), behind.end(2), rank=1)
+        elif behind := _SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
+            self._add("sex", behind.start(1), behind.start(1), behind.end(1), rank=1)
+
+    def _match_date(self, start: int, end: int) -> tuple[int, int] | None:
+        while start < end and self._text[start] in " :\t_-([":
+            start += 1
+        limit = min(self._find_line_end(start), max(end, start + 30))
+        match = _DATE_VALUE.match(self._text, start, limit)
+        if match:
+            return match.span(1)
+        if self._is_recognised and (recognised := _RECOGNISED_DATE_VALUE.match(self._text, start, limit)):
+            return recognised.span()
+        return None
+
+    def read_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
+        if dates := self._match_date(start, end):
+            self._add("report_date", hit.start, *dates, rank=0)
+
+    def read_plain_date(self, hit: _LabelHit, start: int, end: int) -> None:
+        """A date of anything: only where no other says more."""
+        if dates := self._match_date(start, end):
+            self._add("report_date", hit.start, *dates, rank=5)
+
+    def read_sex(self, hit: _LabelHit, start: int, end: int) -> None:
+        if match := _SEX_VALUE.match(self._text, self._skip_separators(start, end), end):
+            self._add("sex", hit.start, match.start(1), match.end(1), rank=0)
+
+    def read_age(self, hit: _LabelHit, start: int, end: int) -> None:
+        if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
+            if not match[3]:
+                self._add("age", hit.start, match.start(1), match.end(1), rank=0)
+            tail = self._text[match.end() : match.end() + 10]
+            if sex := re.match(r"[ /,]{1,3}(female|male|[fmFM])\b", tail):
+                self._add(
+                    "sex", match.end() + sex.start(1), match.end() + sex.start(1), match.end() + sex.end(1), rank=1
+                )
+
+    def read_age_sex(self, hit: _LabelHit, start: int, end: int) -> None:
+        value = self._text[start:end]
+        if match := re.search(r"(?<!\w)(female|male|f|m)(?![a-z])", value, re.IGNORECASE) or re.search(
+            r"\d(?:y|yo)?([fm])\b", value, re.IGNORECASE
+        ):
+            self._add("sex", hit.start, start + match.start(1), start + match.end(1), rank=0)
+        if match := re.search(r"\d{1,3}", value):
+            self._add("age", hit.start, start + match.start(), start + match.end(), rank=0)
+
+    def _skip_separators(self, start: int, end: int) -> int:
+        while start < end and self._text[start] in " :\t_-/([":
+            start += 1
+        return start
+
+    def read_number(self, hit: _LabelHit, start: int, end: int) -> None:
+        kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of _NUMBER_KINDS
+        start = self._skip_separators(start, end)
+        match = _NUMBER_VALUE.match(self._text, start, end)
+        if match and not parse_written_date(match[1]) and sum(map(str.isdigit, match[1])) >= 2:
+            self._add(kind, hit.start, match.start(1), match.end(1), rank=0)
+
+    def _add(
+        self,
+        kind: IdentifierKind,
+        start: int,
+        value_start: int,
+        end: int,
+        *,
+        rank: int,
+        source: IdentifierSource = "label",
+    ) -> None:
+        value = " ".join(self._text[value_start:end].split())
+        normal = normalise_identifier(kind, value, is_recognised=self._is_recognised)
+        if normal:
+            self._candidates.append(_Candidate(kind, value, normal, start, value_start, end, source, rank))
+
+    # ------------------------------------------------------------------------------------------------ names without label
+
+    def _find_unlabelled_name(self) -> None:
+        """A running line, a sticker, or the first sentence of a letter names the patient without saying so."""
+        if not self._find_name_beside_facts() and not self._find_running_head():
+            self._find_name_in_story()
+
+    def _find_name_beside_facts(self) -> bool:
+        """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in the line above."""
+        for candidate in [fact for fact in self._candidates if fact.kind in ("date_of_birth", "mrn")][:3]:
+            line_start = self._text.rfind("\n", 0, candidate.start) + 1
+            before = max(
+                line_start,
+                self._text.rfind("\t", 0, candidate.start) + 1,
+                self._text.rfind("|", 0, candidate.start) + 1,
+            )
+            previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
+            for start, end in (
+                (before, candidate.start),
+                (line_start, candidate.start),
+                (previous_start, line_start - 1),
+            ):
+                if end <= start or any(start <= hit.start < end for hit in self._hits):
+                    continue
+                if self._add_bare_name(start, end, is_line_above=start == previous_start):
+                    return True
+        return False
+
+    def _add_bare_name(self, start: int, end: int, *, is_line_above: bool) -> bool:
+        found = self._match_name(start, end)
+        rest = self._text[found[1] : end].strip(" ,;|/-(\t") if found else "?"
+        if rest and not _FACT_BEHIND_NAME.match(rest):
+            if is_line_above or not (at_end := _NAME_AT_END.search(self._text, start, end)):
+                return False
+            found = self._match_last_name(*at_end.span(1))
+        if not found or _CLINICIAN_BEHIND_NAME.match(self._text, found[1]):
+            return False
+        value = self._text[slice(*found)]
+        words = re.findall(r"[^\W\d_]{2,}", value)
+        if (
+            len(words) < 2
+            or "(" in value
+            or (is_line_above and "," not in value and load_given_names().isdisjoint(map(str.casefold, words)))
+        ):
+            return False
+        self._add("patient", found[0], *found, rank=2, source="running_head")
+        return True
+
+    def _match_last_name(self, start: int, end: int) -> tuple[int, int] | None:
+        """The name at the end of these words: "Medical Report Jane Doe"."""
+        for match in re.finditer(r"\S+", self._text[start:end]):
+            found = self._match_name(start + match.start(), end)
+            if found and found[1] == end:
+                return found
+        return None
+
+    def _find_running_head(self) -> bool:
+        """A line at the head or foot that begins with "Marsh, Helen"."""
+        lines = list(re.finditer(r"[^\n]+", self._text))
+        for line in (*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]):
+            match = _RUNNING_HEAD_NAME.match(self._text, line.start(), line.end())
+            found = self._match_name(*match.span(1)) if match else None
+            if found and "," in self._text[slice(*found)] and not _CLINICIAN_BEHIND_NAME.match(self._text, found[1]):
+                self._add("patient", found[0], *found, rank=2, source="running_head")
+                return True
+        return False
+
+    def _find_name_in_story(self) -> bool:
+        """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
+        for anchor in _STORY_ANCHOR.finditer(self._text):
+            window_start = max(0, anchor.start() - 140)
+            for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
+                story = _STORY_PATTERN.match(self._text, match.end())
+                value = match.group()
+                if not story or story.end() < anchor.start() or len(value.split()) < 2 or not is_person_name(value):
+                    continue
+                if re.match(r"(?:Dr|Prof)\b", value):
+                    continue
+                self._add("patient", match.start(), *match.span(), rank=3, source="running_text")
+                self._add_story_facts(match.start(), match.end(), value)
+                return True
+        return False
+
+    def _add_story_facts(self, start: int, end: int, value: str) -> None:
+        sentence_end = min(len(self._text), end + 160)
+        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", value)
+        sex_word = _SEX_WORD_PATTERN.search(self._text, end, min(sentence_end, end + 60))
+        known_kinds = {candidate.kind for candidate in self._candidates}
+        if "sex" not in known_kinds and (title or sex_word):
+            span = title.span(1) if title else None
+            if span:
+                self._add("sex", start, start + span[0], start + span[1], rank=3, source="running_text")
+            elif sex_word:
+                self._add("sex", start, *sex_word.span(1), rank=3, source="running_text")
+        born = _BORN_PATTERN.search(self._text, end, sentence_end)
+        if "date_of_birth" not in known_kinds and born:
+            self._add("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
+
+    # ------------------------------------------------------------------------------------------------------- the page
+
+    def _is_list_of_persons(self) -> bool:
+        """Whether names or birth dates of several persons are labelled alike: a schedule, a census, claims."""
+        for kind in ("patient", "date_of_birth"):
+            forms = {
+                candidate.normal for candidate in self._candidates if candidate.kind == kind and candidate.rank == 0
+            }
+            if len(forms) > _MAX_LISTED_PERSONS:
+                return True
+        return self._has_rows_of_persons()
+
+    def _has_rows_of_persons(self) -> bool:
+        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text)}
+        return len(rows) > _MAX_LISTED_PERSONS
+
+    def _build_identifier(self, candidate: _Candidate) -> Identifier:
+        return Identifier(
+            kind=candidate.kind,
+            value=candidate.value,
+            normal=candidate.normal,
+            box=self._enclose_words(candidate.start, candidate.end),
+            issuer=self._issuer if candidate.kind in _NUMBER_KINDS else None,
+            source=candidate.source,
+            confidence=self._get_confidence(candidate.value_start, candidate.end),
+        )
+
+    @cached_property
+    def _issuer(self) -> str | None:
+        """The institution whose letterhead the page has."""
+        for line in self._text[:600].split("\n")[:6]:
+            for cell in re.split(r"\t|[|•·]| - | {3,}", line):
+                name = cell.strip(" ,.-–—")
+                words = fold_letters(re.sub(r"[^\w\s'’-]", " ", name)).split()
+                if (
+                    2 <= len(words) <= 8
+                    and ":" not in cell
+                    and get_name_words("organisations").intersection(words)
+                    and not any(map(str.isdigit, name))
+                ):
+                    return name
+        return None
+
+    def _get_covered_words(self, start: int, end: int) -> tuple[int, int]:
+        words = self._words
+        return bisect_right(words, start, key=itemgetter(1)), bisect_left(words, end, key=itemgetter(0))
+
+    def _get_confidence(self, start: int, end: int) -> float:
+        """Of the least sure word, 0..1; 1 for text that was not recognised."""
+        first, last = self._get_covered_words(start, end)
+        confidences = self._confidences[first:last]
+        return round(max(min(confidences) / 100, _MIN_CONFIDENCE), 2) if confidences else 1.0
+
+    def _enclose_words(self, start: int, end: int) -> Box:
+        first, last = self._get_covered_words(start, end)
+        covered_words = self._words[first:last]
+        if not covered_words:
+            return 0.0, 0.0, 0.0, 0.0
+        x0, y0 = min(word[2] for word in covered_words), min(word[3] for word in covered_words)
+        x1, y1 = max(word[4] for word in covered_words), max(word[5] for word in covered_words)
+        return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000
+
+
+_LABEL_BEGINNING = re.compile(r"(?<![\w/'’.-])[a-z]{1,3}")
+_FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
+#: The name of a data field, not "McBride" or "DeLuca".
+_CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
+_SECTION_REST = re.compile(
+    r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
+    re.IGNORECASE,
+)
+_LETTERS = r"[A-Z](?:[^\W\d_]|['’-])+"
+_RUNNING_HEAD_NAME = re.compile(
+    rf"[^\S\n]*({_LETTERS}(?: {_LETTERS})?, {_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
+)
+#: The end of a line's part that comes before "DOB".
+_NAME_AT_END = re.compile(
+    rf"({_LETTERS}(?: {_LETTERS})?, {_LETTERS}(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
+)
+_NAME_IN_STORY = re.compile(
+    r"(?:(?:Mrs?|Ms|Miss|Mx|Master)\.? +)?[A-Z][\w'’-]+(?: (?:[A-Z]\.|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?=,| is\b| was\b| \()"
+)
+_ROW_OF_PERSON = re.compile(
+    rf"^[^\n]{{0,40}}?([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE
+)
+
+_VALUE_READERS: dict[str, Callable[[_PageScan, _LabelHit, int, int], None]] = {
+    "patient": _PageScan.read_name,
+    "family_name": _PageScan.read_name_part,
+    "given_name": _PageScan.read_name_part,
+    "date_of_birth": _PageScan.read_date_of_birth,
+    "report_date": _PageScan.read_report_date,
+    "plain_date": _PageScan.read_plain_date,
+    "sex": _PageScan.read_sex,
+    "age": _PageScan.read_age,
+    "age_sex": _PageScan.read_age_sex,
+    **dict.fromkeys(_NUMBER_KINDS, _PageScan.read_number),
+}
+
+
+def lower_letters(text: str) -> str:
+    """The text in small letters, each in its place."""
+    lowered = text.lower()
+    return (
+        lowered
+        if len(lowered) == len(text)
+        else "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+    )
+
+
+def _is_label_like(word: str) -> bool:
+    """A word behind a name that recognition made of a label: "Dos" of "DOB", "MRNt"."""
+    return bool(re.fullmatch(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]", word))
+
+
+def is_person_name(text: str) -> bool:
+    """Whether a printed value can be somebody's name.
+
+    >>> is_person_name("Marsh, Helen A."), is_person_name("Brookfield, WI"), is_person_name("Evergreen Mutual Insurance")
+    (True, False, False)
+    """
+    _, _, behind_comma = text.upper().partition(",")
+    if behind_comma and behind_comma.strip(" .") in get_name_words("states") | get_name_words("degrees"):
+        return False
+    words = fold_letters(re.sub(r"[^\w\s'’-]", " ", text)).split()
+    if (
+        get_name_words("organisations").intersection(words)
+        or any(map(str.isdigit, text))
+        or _CAMEL_CASE_PATTERN.search(text)
+    ):
+        return False
+    name = parse_person_name(text)
+    return (
+        name is not None
+        and any(len(word) > 1 for word in (*name.family, *name.given))
+        and len("".join((*name.family, *name.given))) > 2
+    )
+
+
+def normalise_identifier(kind: IdentifierKind, value: str, *, is_recognised: bool = False) -> str | None:
+    """The form to compare by; None where it is none of the kind after all.
+
+    >>> normalise_identifier("patient", "Helen A. Marsh"), normalise_identifier("mrn", "TM-40917"), normalise_identifier("sex", "female")
+    ('MARSH HELEN', 'TM40917', 'F')
+    """
+    if kind == "patient":
+        name = parse_person_name(value)
+        return name.normal if name else None
+    if kind in ("date_of_birth", "report_date"):
+        written = parse_written_date(value) or (parse_written_date(correct_digits(value)) if is_recognised else None)
+        return written.iso if written else None
+    if kind == "sex":
+        word = value.upper()
+        return "F" if word in _FEMALE else "M" if word in _MALE else "X" if word == "X" else None
+    if kind == "age":
+        return str(int(value)) if int(value) < 130 else None
+    return re.sub(r"[\W_]", "", value).upper() or None

@@ -1,0 +1,347 @@
+"""Names of persons as charts write them: taken apart, and compared.
+
+Vocabulary (titles, suffixes, particles, nicknames): ``words.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import permutations
+from typing import Any
+
+from rapidfuzz.distance import OSA
+
+_QUOTED_OR_BRACKETED_PATTERN = re.compile(r"[(\[\"“]([^)\]\"”]*)[)\]\"”]")
+_MAIDEN_PATTERN = re.compile(
+    r"\b(?:n[ée]e|formerly|f/?k/?a|a/?k/?a|maiden(?: name)?|geb\.?|born)\b[ :]*", re.IGNORECASE
+)
+_APOSTROPHE_PATTERN = re.compile(r"['’‘`´]")
+_LETTERS_WITHOUT_PARTS = str.maketrans(
+    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
+)
+"""Letters that have no accent to be taken off."""
+_MIN_FUZZY_LENGTH, _LONG_LENGTH = 4, 8
+"""Letters of a name part that recognition may have got one, or two, of wrong."""
+#: What recognition takes for each other, as one form; single letters first.
+_CONFUSED_LETTERS = (
+    ("0", "O"), ("Q", "O"), ("1", "I"), ("L", "I"), ("|", "I"), ("!", "I"), ("5", "S"), ("8", "B"), ("6", "G"), ("2", "Z"), ("RN", "M"), ("VV", "W"), ("CI", "D"),
+)  # fmt: skip
+
+
+class NameRelation(StrEnum):
+    """How two names compare."""
+
+    AGREE = "agree"
+    COMPATIBLE = "compatible"
+    """One is a shorter form of the other: an initial, a part of a double name."""
+    UNCLEAR = "unclear"
+    """Neither the same nor another: a newborn without a given name, another middle initial."""
+    DIFFER = "differ"
+
+
+@dataclass(frozen=True)
+class PersonName:
+    """A name, in capitals without accents, apostrophes and full stops."""
+
+    given: tuple[str, ...]
+    """First and middle names or initials, in their order."""
+    family: tuple[str, ...]
+    """The family name's words, hyphens divided, particles in; empty where only one word is known."""
+    former: tuple[str, ...] = ()
+    """What stands in brackets or behind "née"."""
+    suffix: str = ""
+    """JR, SR, II …"""
+    is_order_known: bool = False
+    """A comma tells which is the family name."""
+
+    @property
+    def normal(self) -> str:
+        """``MARSH HELEN``: family name and first given name."""
+        return " ".join((*self.family, *self.given[:1]))
+
+
+@cache
+def load_identity_words() -> dict[str, Any]:
+    """Labels, words of names and nicknames: ``words.toml``."""
+    return tomllib.loads((files("evalkit.documents.identity") / "words.toml").read_text("utf-8"))
+
+
+@cache
+def get_name_words(group: str) -> frozenset[str]:
+    """The words of one group of ``[names]``, in capitals."""
+    return frozenset(load_identity_words()["names"][group].split())
+
+
+@cache
+def _load_nicknames() -> dict[str, frozenset[int]]:
+    """The rows in which each given name stands."""
+    rows_by_name: dict[str, set[int]] = {}
+    for index, row in enumerate(load_identity_words()["nicknames"]["rows"].split(";")):
+        for name in row.split():
+            rows_by_name.setdefault(name, set()).add(index)
+    return {name: frozenset(rows) for name, rows in rows_by_name.items()}
+
+
+def fold_letters(text: str) -> str:
+    """Capitals without accents and apostrophes.
+
+    >>> fold_letters("Núñez-O’Brien"), fold_letters("Müller"), fold_letters("Strauß")
+    ('NUNEZ-OBRIEN', 'MULLER', 'STRAUSS')
+    """
+    if text.isascii():
+        return _APOSTROPHE_PATTERN.sub("", text).upper()
+    decomposed = unicodedata.normalize("NFKD", _APOSTROPHE_PATTERN.sub("", text).translate(_LETTERS_WITHOUT_PARTS))
+    return "".join(letter for letter in decomposed.upper() if not unicodedata.combining(letter))
+
+
+@lru_cache(maxsize=4096)
+def parse_person_name(text: str) -> PersonName | None:
+    """Take a printed name apart; None where nothing of it can be a name.
+
+    >>> parse_person_name("MARSH, HELEN A.").normal, parse_person_name("Ms. Helen A. Marsh").normal
+    ('MARSH HELEN', 'MARSH HELEN')
+    >>> parse_person_name("Dr. van der Berg, Jan Jr."), parse_person_name("Ann O'Hara (née Bell)").former
+    (PersonName(given=('JAN',), family=('VAN', 'DER', 'BERG'), former=(), suffix='JR', is_order_known=True), ('BELL',))
+    """
+    former: list[str] = []
+    nicknames: list[str] = []
+    for bracketed in _QUOTED_OR_BRACKETED_PATTERN.findall(text):
+        (former if _MAIDEN_PATTERN.search(bracketed) or "(" in text else nicknames).extend(_split_words(bracketed))
+    bare_text = _QUOTED_OR_BRACKETED_PATTERN.sub(" ", text)
+    bare_text, *behind_maiden = _MAIDEN_PATTERN.split(bare_text, maxsplit=1)
+    former.extend(word for part in behind_maiden for word in _split_words(part))
+    suffix = ""
+    parts: list[list[str]] = []
+    for part in bare_text.split(","):
+        words = [
+            word for word in _split_words(part) if word not in get_name_words("titles") | get_name_words("degrees")
+        ]
+        suffixes = [word for word in words if word in get_name_words("suffixes")]
+        suffix = _normalise_suffix(suffixes[-1]) if suffixes and (len(words) > 1 or parts) else suffix
+        names = [word for word in words if word not in suffixes or (len(words) == 1 and not parts)]
+        if names:
+            parts.append(names)
+    if not parts:
+        return None
+    if len(parts) > 1:
+        family, given = parts[0], parts[1]
+        is_order_known = True
+    else:
+        family, given = _divide_names(parts[0])
+        is_order_known = False
+    if not any(len(word) > 1 for word in (*family, *given)):
+        return None
+    return PersonName(
+        tuple(given),
+        tuple(family),
+        tuple(word for word in (*former, *nicknames) if not _MAIDEN_PATTERN.fullmatch(word)),
+        suffix,
+        is_order_known,
+    )
+
+
+def _split_words(text: str) -> list[str]:
+    return [word for word in re.split(r"[^\w'’|!]+", fold_letters(text).replace("_", " ")) if word]
+
+
+def _normalise_suffix(suffix: str) -> str:
+    return {"2ND": "II", "3RD": "III"}.get(suffix, suffix)
+
+
+def _divide_names(words: list[str]) -> tuple[list[str], list[str]]:
+    """Family name with its particles, and what comes before: "Jan van der Berg"."""
+    particles = get_name_words("particles")
+    start = len(words) - 1
+    while start > 1 and words[start - 1] in particles and len(words[start - 1]) > 1:
+        start -= 1
+    return (words[start:], words[:start]) if len(words) > 1 else ([], words)
+
+
+def compare_names(left: PersonName, right: PersonName, *, is_recognised: bool = False) -> NameRelation:
+    """Compare two names, whichever word order, title, suffix or short form they are written with.
+
+    ``is_recognised``: one of them was recognised on a scan, so that letters may be misread.
+    """
+    if not left.family or not right.family:
+        return _compare_with_single_word(left, right, is_recognised)
+    relations = {
+        _compare_readings(left_reading, right_reading, is_recognised)
+        for left_reading in _list_readings(left)
+        for right_reading in _list_readings(right)
+    }
+    relation = next(relation for relation in NameRelation if relation in relations)
+    if relation is NameRelation.DIFFER and _join(left) == _join(right):
+        return NameRelation.AGREE  # recognition lost a space
+    if (
+        relation in (NameRelation.AGREE, NameRelation.COMPATIBLE)
+        and left.suffix
+        and right.suffix
+        and left.suffix != right.suffix
+    ):
+        return NameRelation.DIFFER
+    return relation
+
+
+def are_family_names_shared(left: PersonName, right: PersonName) -> bool:
+    """Whether two different persons have one family name: relatives, by the look of it."""
+    return _compare_families(
+        left.family, right.family, is_recognised=False
+    ) is not NameRelation.DIFFER and _compare_given_names(left.given, right.given, is_recognised=False) in (
+        NameRelation.DIFFER,
+        NameRelation.UNCLEAR,
+    )
+
+
+def _join(name: PersonName) -> str:
+    return "".join(sorted("".join((*name.given, *name.family))))
+
+
+def _list_readings(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
+    """Family, given and former words, in each order in which the name may be meant."""
+    readings = [(name.family, name.given, name.former)]
+    words = (*name.given, *name.family)
+    if not name.is_order_known:
+        # "Marsh Helen", "Garcia Lopez Maria", "Maria Garcia Lopez", "Nguyen Thi Mai".
+        readings += [(words[:count], words[count:], name.former) for count in (1, 2) if count < len(words)]
+        readings += [(words[-2:], words[:-2], name.former)] if len(words) > 2 else []
+    return readings
+
+
+def _compare_readings(
+    left: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    right: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    is_recognised: bool,
+) -> NameRelation:
+    left_family, left_given, left_former = left
+    right_family, right_given, right_former = right
+    family = _compare_families(left_family, right_family, is_recognised)
+    if family is NameRelation.DIFFER and any(
+        _are_alike(former, word, is_recognised)
+        for formers, words in (
+            (left_former, (*right_family, *right_former)),
+            (right_former, (*left_family, *left_former)),
+        )
+        for former in formers
+        for word in words
+    ):
+        family = NameRelation.COMPATIBLE
+    if family is NameRelation.DIFFER:
+        return NameRelation.DIFFER
+    given = _compare_given_names(left_given, right_given, is_recognised)
+    if given is NameRelation.DIFFER and any(
+        _are_given_alike(former, word, is_recognised)
+        for formers, words in ((left_former, right_given), (right_former, left_given))
+        for former in formers
+        for word in words
+    ):
+        given = NameRelation.COMPATIBLE
+    return max(family, given, key=list(NameRelation).index)
+
+
+def _compare_families(left: tuple[str, ...], right: tuple[str, ...], is_recognised: bool) -> NameRelation:
+    particles = get_name_words("particles")
+    left_core = tuple(word for word in left if word not in particles) or left
+    right_core = tuple(word for word in right if word not in particles) or right
+    if _are_alike("".join(left_core), "".join(right_core), is_recognised) or _are_alike(
+        "".join(left), "".join(right), is_recognised
+    ):
+        return NameRelation.AGREE
+    shorter, longer = sorted((left_core, right_core), key=len)
+    whole_words = [word for word in shorter if len(word) > 1]
+    if whole_words and all(any(_are_alike(word, other, is_recognised) for other in longer) for word in whole_words):
+        return NameRelation.COMPATIBLE
+    if len(shorter) == 1 and len(shorter[0]) == 1 and longer[0].startswith(shorter[0]):
+        return NameRelation.COMPATIBLE
+    return NameRelation.DIFFER
+
+
+def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_recognised: bool) -> NameRelation:
+    placeholders = get_name_words("placeholders")
+    has_placeholder = [not placeholders.isdisjoint(names) for names in (left, right)]
+    if all(has_placeholder):  # "Baby Girl A" and "Baby Girl B" are twins
+        return (
+            NameRelation.AGREE
+            if set(left) == set(right)
+            else NameRelation.DIFFER
+            if len(left) == len(right)
+            else NameRelation.UNCLEAR
+        )
+    if not left or not right or any(has_placeholder):
+        return NameRelation.UNCLEAR
+    if _are_given_alike(left[0], right[0], is_recognised):
+        middles = left[1:], right[1:]
+        is_contradicted = all(middles) and not any(
+            _are_given_alike(left_middle, right_middle, is_recognised) or _is_initial_of(left_middle, right_middle)
+            for left_middle in middles[0]
+            for right_middle in middles[1]
+        )
+        return NameRelation.UNCLEAR if is_contradicted and not is_recognised else NameRelation.AGREE
+    # "Anne Marie", "Marie", "AnneMarie".
+    joined_pairs = ((left, right), (left[:2], right[:1]), (left[:1], right[:2]))
+    if any(_are_alike("".join(names), "".join(others), is_recognised) for names, others in joined_pairs):
+        return NameRelation.AGREE
+    is_short_form = _is_initial_of(left[0], right[0]) or any(
+        len(word) > 2 and _are_given_alike(word, other, is_recognised) for word in left for other in right
+    )
+    return NameRelation.COMPATIBLE if is_short_form else NameRelation.DIFFER
+
+
+def _compare_with_single_word(left: PersonName, right: PersonName, is_recognised: bool) -> NameRelation:
+    left_words, right_words = (*left.given, *left.family), (*right.given, *right.family)
+    if any(_are_alike(word, other, is_recognised) for word in left_words for other in right_words):
+        return NameRelation.AGREE if len(left_words) == len(right_words) else NameRelation.COMPATIBLE
+    joined = {"".join(order) for words in (left_words, right_words) for order in permutations(words[:3])}
+    if len(joined) < len(list(permutations(left_words[:3]))) + len(list(permutations(right_words[:3]))):
+        return NameRelation.AGREE
+    return NameRelation.DIFFER
+
+
+def _is_initial_of(left: str, right: str) -> bool:
+    shorter, longer = sorted((left, right), key=len)
+    return len(shorter) == 1 and longer.startswith(shorter)
+
+
+def _are_given_alike(left: str, right: str, is_recognised: bool) -> bool:
+    if _are_alike(left, right, is_recognised):
+        return True
+    nicknames = _load_nicknames()
+    return not nicknames.get(left, frozenset()).isdisjoint(nicknames.get(right, frozenset()))
+
+
+def _are_alike(left: str, right: str, is_recognised: bool) -> bool:
+    if left == right:
+        return True
+    if _transliterate(left) == _transliterate(right):
+        return True
+    if not is_recognised:
+        return False
+    left, right = fold_confused_letters(left), fold_confused_letters(right)
+    if left == right:
+        return True
+    length = min(len(left), len(right))
+    tolerance = 2 if length >= _LONG_LENGTH else 1 if length >= _MIN_FUZZY_LENGTH else 0
+    return tolerance > 0 and OSA.distance(left, right, score_cutoff=tolerance) <= tolerance
+
+
+@lru_cache(maxsize=4096)
+def _transliterate(word: str) -> str:
+    """Umlauts written out are the same as those without their dots: MUELLER, MULLER."""
+    return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
+
+
+@lru_cache(maxsize=4096)
+def fold_confused_letters(word: str) -> str:
+    """What recognition takes for each other, as one form.
+
+    >>> fold_confused_letters("MARSHA11"), fold_confused_letters("MARSHALL")
+    ('MARSHAII', 'MARSHAII')
+    """
+    for written, meant in _CONFUSED_LETTERS:
+        word = word.replace(written, meant)
+    return word

@@ -1,0 +1,272 @@
+"""Whether two pages are about the same person: same, different, or cannot tell, and by which facts.
+
+Source: contract ruling 22. Name and birth date both agree: the same person, whatever the numbers. Different needs two
+facts. A record number is compared only with one of the same institution; account, accession and visit numbers change
+from visit to visit, so that they can only agree. On recognised pages what an engine confuses is no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from itertools import product
+from typing import Literal
+
+from rapidfuzz import fuzz
+
+from evalkit.documents.bundle import Identifier, IdentifierKind
+from evalkit.documents.identity.person_name import (
+    NameRelation,
+    compare_names,
+    fold_confused_letters,
+    fold_letters,
+    parse_person_name,
+)
+from evalkit.documents.identity.written_dates import (
+    DateRelation,
+    WrittenDate,
+    compare_dates,
+    correct_digits,
+    parse_written_date,
+    resolve_short_year,
+)
+
+NUMBER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "account", "accession", "visit")
+_CERTAIN_CONFIDENCE = 0.9
+"""From here on a recognised value is read with certainty."""
+_MIN_ISSUER_SIMILARITY = 90.0
+"""Per cent."""
+_MIN_NUMBER_LENGTH = 4
+"""Characters of a number that is nobody else's by chance."""
+
+
+class PersonRelation(StrEnum):
+    """Whether two identities are one person's."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    CANNOT_TELL = "cannot tell"
+
+
+Fact = Literal["name", "birth date", "sex", "record number"]
+
+
+@dataclass(frozen=True)
+class FactComparison:
+    """One fact that both identities state."""
+
+    fact: Fact
+    left: Identifier
+    right: Identifier
+    is_certain: bool
+    """Neither was recognised unsurely."""
+
+
+@dataclass(frozen=True)
+class PersonComparison:
+    """What came of comparing two identities."""
+
+    relation: PersonRelation
+    agreeing: tuple[FactComparison, ...] = ()
+    differing: tuple[FactComparison, ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """At least two differing facts are read with certainty."""
+        return sum(comparison.is_certain for comparison in self.differing) >= 2
+
+
+@dataclass(frozen=True)
+class _FactOutcome:
+    """How one fact compares: ``close`` is as good as agreeing where other facts agree, and no difference."""
+
+    relation: Literal["agree", "close", "unclear", "differ"]
+    left: Identifier
+    right: Identifier
+
+
+def compare_persons(
+    left: Iterable[Identifier], right: Iterable[Identifier], *, is_recognised: bool = False
+) -> PersonComparison:
+    """Compare the identities of two pages, or of two groups of pages.
+
+    ``is_recognised``: one of the two was recognised on a scan, also where engines are sure of what they read.
+    """
+    left, right = tuple(left), tuple(right)
+    left_by_kind, right_by_kind = ({identifier.kind: identifier for identifier in side} for side in (left, right))
+    is_recognised = is_recognised or any(
+        identifier.confidence < 1 for side in (left_by_kind, right_by_kind) for identifier in side.values()
+    )
+    name = _compare_names(left_by_kind.get("patient"), right_by_kind.get("patient"), is_recognised)
+    birth = _compare_births(left_by_kind, right_by_kind, is_recognised)
+    number = _compare_record_numbers(left, right, is_recognised)
+    shared_number = _find_shared_number(left_by_kind, right_by_kind)
+    sex = _compare_values(left_by_kind.get("sex"), right_by_kind.get("sex"))
+    outcomes: dict[Fact, _FactOutcome | None] = {"name": name, "birth date": birth, "record number": number, "sex": sex}
+    agreeing, differing = (
+        tuple(
+            FactComparison(fact, outcome.left, outcome.right, _is_certain(outcome.left) and _is_certain(outcome.right))
+            for fact, outcome in outcomes.items()
+            if outcome and outcome.relation == wanted
+        )
+        for wanted in ("agree", "differ")
+    )
+    return PersonComparison(_decide(name, birth, number, shared_number, differing), agreeing, differing)
+
+
+def have_other_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
+    """Whether both state record numbers and share none, whichever institution gave them: a new document, not a person."""
+    sides = [[number for number in side if number.kind == "mrn"] for side in (left, right)]
+    return all(sides) and not any(_are_numbers_equal(*pair, is_recognised=False) for pair in product(*sides))
+
+
+def _decide(
+    name: _FactOutcome | None,
+    birth: _FactOutcome | None,
+    number: _FactOutcome | None,
+    shared_number: _FactOutcome | None,
+    differing: tuple[FactComparison, ...],
+) -> PersonRelation:
+    def is_relation(outcome: _FactOutcome | None, *relations: str) -> bool:
+        return outcome is not None and outcome.relation in relations
+
+    is_number_shared = is_relation(number, "agree") or shared_number is not None
+    if is_relation(name, "agree", "close") and is_relation(birth, "agree"):
+        return PersonRelation.SAME
+    if is_relation(name, "agree") and is_relation(birth, "close"):
+        return PersonRelation.SAME if is_number_shared or _is_misreading(birth) else PersonRelation.CANNOT_TELL
+    if is_relation(birth, "agree") and is_number_shared:  # a married or changed name
+        return (
+            PersonRelation.SAME if is_relation(name, "close", "unclear") or name is None else PersonRelation.CANNOT_TELL
+        )
+    # "Baby Girl Marsh" beside her mother: no other given name is known, but it is another birth date.
+    if len(differing) >= 2 or (is_relation(name, "unclear") and is_relation(birth, "differ")):
+        return PersonRelation.DIFFERENT
+    if (
+        is_number_shared
+        and not differing
+        and (is_relation(name, "agree", "close") or is_relation(birth, "agree", "close"))
+    ):
+        return PersonRelation.SAME
+    return PersonRelation.CANNOT_TELL
+
+
+def _is_misreading(birth: _FactOutcome | None) -> bool:
+    return birth is not None and min(birth.left.confidence, birth.right.confidence) < 1
+
+
+def _is_certain(identifier: Identifier) -> bool:
+    return identifier.confidence >= _CERTAIN_CONFIDENCE
+
+
+def _compare_names(left: Identifier | None, right: Identifier | None, is_recognised: bool) -> _FactOutcome | None:
+    names = (parse_person_name(left.value) if left else None, parse_person_name(right.value) if right else None)
+    if left is None or right is None or names[0] is None or names[1] is None:
+        return None
+    relation = compare_names(names[0], names[1], is_recognised=is_recognised)
+    return _FactOutcome(_RELATION_BY_NAME_RELATION[relation], left, right)
+
+
+_RELATION_BY_NAME_RELATION: dict[NameRelation, Literal["agree", "close", "unclear", "differ"]] = {
+    NameRelation.AGREE: "agree",
+    NameRelation.COMPATIBLE: "close",
+    NameRelation.UNCLEAR: "unclear",
+    NameRelation.DIFFER: "differ",
+}
+
+
+def _compare_births(
+    left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier], is_recognised: bool
+) -> _FactOutcome | None:
+    """Compare birth dates; an age says in which century a short year lies."""
+    left_birth, right_birth = left.get("date_of_birth"), right.get("date_of_birth")
+    if left_birth is None or right_birth is None:
+        return None
+    left_date, right_date = (
+        _parse_birth(birth, side.get("age")) for birth, side in ((left_birth, left), (right_birth, right))
+    )
+    if left_date is None or right_date is None:
+        return None
+    relation = compare_dates(left_date, right_date)
+    is_exchanged = right_date.iso == left_date.exchanged_iso or left_date.iso == right_date.exchanged_iso
+    if relation is DateRelation.CLOSE and not (is_recognised or is_exchanged):
+        return _FactOutcome("differ", left_birth, right_birth)
+    return _FactOutcome(relation.value, left_birth, right_birth)
+
+
+def _parse_birth(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
+    written = parse_written_date(birth.value) or parse_written_date(correct_digits(birth.value))
+    return resolve_short_year(written, int(age.normal) if age else None) if written else None
+
+
+def _compare_values(left: Identifier | None, right: Identifier | None) -> _FactOutcome | None:
+    if left is None or right is None or "X" in (left.normal, right.normal):
+        return None
+    return _FactOutcome("agree" if left.normal == right.normal else "differ", left, right)
+
+
+def _compare_record_numbers(
+    left: Iterable[Identifier], right: Iterable[Identifier], is_recognised: bool
+) -> _FactOutcome | None:
+    """Compare record numbers; they differ only where one institution gave both."""
+    outcome = None
+    for left_number, right_number in product(
+        *([number for number in side if number.kind == "mrn"] for side in (left, right))
+    ):
+        issuers = left_number.issuer, right_number.issuer
+        are_issuers_equal = bool(issuers[0] and issuers[1]) and _are_issuers_equal(issuers[0] or "", issuers[1] or "")
+        if _are_numbers_equal(left_number, right_number, is_recognised=is_recognised):
+            if are_issuers_equal or not all(issuers):
+                return _FactOutcome("agree", left_number, right_number)
+        elif are_issuers_equal:
+            outcome = _FactOutcome("differ", left_number, right_number)
+    return outcome
+
+
+def _find_shared_number(
+    left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier]
+) -> _FactOutcome | None:
+    """An account, accession or visit number that both have."""
+    for kind in NUMBER_KINDS[1:]:
+        left_number, right_number = left.get(kind), right.get(kind)
+        if not left_number or not right_number or left_number.normal != right_number.normal:
+            continue
+        issuers = left_number.issuer, right_number.issuer
+        if len(left_number.normal) >= _MIN_NUMBER_LENGTH and (
+            not all(issuers) or _are_issuers_equal(*map(str, issuers))
+        ):
+            return _FactOutcome("agree", left_number, right_number)
+    return None
+
+
+def _are_numbers_equal(left: Identifier, right: Identifier, *, is_recognised: bool) -> bool:
+    left_number, right_number = (_strip_number(identifier.normal) for identifier in (left, right))
+    if left_number == right_number:
+        return True
+    if left_number.isdigit() != right_number.isdigit():  # "MRN-70021" is 70021
+        left_number, right_number = (
+            re.sub(r"^[A-Z]+", "", number).lstrip("0") for number in (left_number, right_number)
+        )
+        if left_number == right_number:
+            return True
+    return is_recognised and fold_confused_letters(left_number) == fold_confused_letters(right_number)
+
+
+def _strip_number(number: str) -> str:
+    return re.sub(r"^([A-Z]*)0+(?=\w)", r"\1", number)
+
+
+@lru_cache(maxsize=4096)
+def _are_issuers_equal(left: str, right: str) -> bool:
+    return fuzz.token_set_ratio(_fold_issuer(left), _fold_issuer(right)) >= _MIN_ISSUER_SIMILARITY
+
+
+def _fold_issuer(issuer: str) -> str:
+    words = re.findall(r"\w+", fold_letters(issuer))
+    return " ".join(
+        {"ST": "SAINT", "CTR": "CENTER", "CENTRE": "CENTER", "MED": "MEDICAL", "HOSP": "HOSPITAL"}.get(word, word)
+        for word in words
+    )

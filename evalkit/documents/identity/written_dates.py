@@ -1,0 +1,132 @@
+"""Dates of birth as charts write them: read, and compared."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
+
+from rapidfuzz.distance import OSA
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_PATTERN = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
+_ORDINAL = r"(?:st|nd|rd|th)?"
+#: Every form of a date that charts use; a day of the week before it is no part of it.
+WRITTEN_DATE_PATTERN = (
+    rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?!\d)|\d{{1,2}} ?[/.-] ?\d{{1,2}} ?[/.-] ?(?:\d{{4}}|['’]?\d{{2}})(?!\d)"
+    rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,-]+\d{{4}}(?!\d)"
+    rf"|(?:19|20)\d{{6}}(?!\d))"
+)
+#: In recognised text letters stand where digits should.
+_DIGIT_BY_CONFUSED_LETTER = str.maketrans("OoQDIl|!iSsBZzG", "000011111558226")
+
+
+_EARLIEST_CHART_YEAR, _LATEST_CHART_YEAR = 1985, 2060
+"""When a page with a birth date was written."""
+
+
+class DateRelation(StrEnum):
+    """How two dates compare."""
+
+    AGREE = "agree"
+    CLOSE = "close"
+    """Day and month may be exchanged, or a digit misread."""
+    DIFFER = "differ"
+
+
+@dataclass(frozen=True)
+class WrittenDate:
+    """A date as it is written, month first where both readings are possible."""
+
+    iso: str
+    exchanged_iso: str | None = None
+    """With day and month the other way round, where the form leaves that open."""
+    has_short_year: bool = False
+
+
+@lru_cache(maxsize=4096)
+def parse_written_date(text: str) -> WrittenDate | None:
+    """Read a date; None for a day that never was.
+
+    >>> parse_written_date("03/22/1971").iso, parse_written_date("22.3.71").iso, parse_written_date("22nd of March 1971").iso
+    ('1971-03-22', '1971-03-22', '1971-03-22')
+    >>> parse_written_date("04/03/1971").exchanged_iso, parse_written_date("04.03.1971").iso, parse_written_date("02/30/2020")
+    ('1971-03-04', '1971-03-04', None)
+    """
+    text = re.sub(r"(?<=[/.-]) +(?=\d)", "", text)
+    if behind := re.match(WRITTEN_DATE_PATTERN, text, re.IGNORECASE):
+        text = behind.group()  # "(67 yrs)" behind it is no part of it
+    parts = re.findall(r"\d+|[a-z]{3,}", text.casefold())
+    months = [_MONTHS.index(part[:3]) + 1 for part in parts if part[:3] in _MONTHS]
+    numbers = [int(part) for part in parts if part.isdigit()]
+    exchanged: tuple[int, int, int] | None = None
+    if months and len(numbers) == 2:
+        day, year, month = numbers[0], numbers[1], months[0]
+    elif len(numbers) == 1 and len(parts[0]) == 8:
+        year, month, day = numbers[0] // 10_000, numbers[0] // 100 % 100, numbers[0] % 100
+    elif len(numbers) == 3 and len(parts[0]) == 4:
+        year, month, day = numbers
+    elif len(numbers) == 3:
+        month, day, year = (
+            (numbers[1], numbers[0], numbers[2]) if numbers[0] > 12 or _is_day_first(text, numbers) else numbers
+        )
+        if max(month, day) <= 12 and month != day and "." not in text:
+            exchanged = year, day, month
+    else:
+        return None
+    iso = _format_date(year, month, day)
+    if iso is None:
+        return None
+    return WrittenDate(iso, _format_date(*exchanged) if exchanged else None, has_short_year=year < 100)
+
+
+def _is_day_first(text: str, numbers: list[int]) -> bool:
+    return "." in text and numbers[1] <= 12
+
+
+def _format_date(year: int, month: int, day: int) -> str | None:
+    if year < 100:  # nobody's birthday or report lies far ahead
+        year += 1900 if year > 30 else 2000
+    try:
+        return date(year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
+def correct_digits(text: str) -> str:
+    """Recognised text in which a date or number stands: letters taken for digits are digits, no spaces."""
+    return re.sub(r"\s+", "", text.translate(_DIGIT_BY_CONFUSED_LETTER))
+
+
+def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
+    """The date in the century that an age beside it leaves; unchanged where there is none.
+
+    >>> resolve_short_year(parse_written_date("05/14/21"), 104).iso
+    '1921-05-14'
+    """
+    if age is None or not written.has_short_year:
+        return written
+    for century in ("19", "20"):
+        if _EARLIEST_CHART_YEAR <= int(century + written.iso[2:4]) + age <= _LATEST_CHART_YEAR:
+            return WrittenDate(century + written.iso[2:])
+    return written
+
+
+def compare_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
+    """Compare two dates of birth, whatever order and length of year they are written with."""
+    if _is_same_day(left, right):
+        return DateRelation.AGREE
+    if left.exchanged_iso == right.iso or right.exchanged_iso == left.iso:
+        return DateRelation.CLOSE
+    left_digits, right_digits = left.iso.replace("-", ""), right.iso.replace("-", "")
+    if left.has_short_year or right.has_short_year:
+        left_digits, right_digits = left_digits[2:], right_digits[2:]
+    return DateRelation.CLOSE if OSA.distance(left_digits, right_digits) <= 1 else DateRelation.DIFFER
+
+
+def _is_same_day(left: WrittenDate, right: WrittenDate) -> bool:
+    if left.has_short_year or right.has_short_year:
+        return left.iso[2:] == right.iso[2:]
+    return left.iso == right.iso
