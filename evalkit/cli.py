@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.mutation_testing import MutationTestReport
-    from evalkit.evaluation.paired_accuracy import OverallAccuracy, PairedAccuracy
+    from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
     from evalkit.evaluation.report import EvaluationReport
     from evalkit.evaluation.run_comparison import RunComparison
     from evalkit.llm.model import Usage
@@ -310,9 +310,9 @@ def review_template(
 
     Example: evalkit review-template bank.toml statement.pdf
     """
-    from evalkit.pipeline.statement_templates import review_template as review
+    from evalkit.pipeline.statement_templates import review_and_publish_template
 
-    template_review = review(
+    template_review = review_and_publish_template(
         *_read_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged
     )
     if as_json:
@@ -425,10 +425,12 @@ def show(
     for issue in sort_by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
-        from evalkit.classification.explanation import format_explanation
+        from evalkit.classification.explanation import format_embedded_model_explanation
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in format_explanation(read_shown_bundle(output_folder, doc_id), result.classification):
+        for line in format_embedded_model_explanation(
+            read_shown_bundle(output_folder, doc_id), result.classification.segments
+        ):
             _print_text(line)
 
 
@@ -462,13 +464,15 @@ def _print_case(packet: SMEPacket) -> None:
 
 def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
     from evalkit.classification.document_result import DocumentFailure
-    from evalkit.classification.explanation import explain_classification
+    from evalkit.classification.explanation import explain_by_embedded_model
     from evalkit.review.shown_documents import read_shown_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
     return {
-        "why": explain_classification(read_shown_bundle(output_folder, result.doc_id), result.classification).to_json()
+        "why": explain_by_embedded_model(
+            read_shown_bundle(output_folder, result.doc_id), result.classification.segments
+        ).to_json()
     }
 
 
@@ -1513,10 +1517,10 @@ def _format_codes(prefix: str, count_by_code: dict[str, int]) -> str:
     )
 
 
-def _format_overall(estimates: OverallAccuracy, drawn_by: str) -> str:
+def _format_overall(estimates: OverallAccuracyComparison, drawn_by: str) -> str:
     return (
         f"of all {estimates.population_size} documents in both, estimated from {estimates.observed_count} by the draws of {drawn_by}: "
-        f"A right {_format_interval(estimates.a, '.3f')}, B {_format_interval(estimates.b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
+        f"A right {_format_interval(estimates.accuracy_a, '.3f')}, B {_format_interval(estimates.accuracy_b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
     )
 
 

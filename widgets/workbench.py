@@ -536,7 +536,7 @@ class Workbench:
         if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
-    def send_images(self, image_size: PageImageSize, message: Message) -> None:
+    def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
         """Send pictures that no press waits for: of the ribbon, the contact sheet, or the pages beside the one on screen."""
         if (images := self._page_images) is not None:
             renderers = {
@@ -544,7 +544,7 @@ class Workbench:
                 "preview": images.render_preview,
                 "page": images.render_full_size,
             }
-            self.page_pane.send_images(image_size, _parse_page_numbers(message), renderers[image_size])
+            self.page_pane.render_and_send_images(image_size, _parse_page_numbers(message), renderers[image_size])
 
     def find_text(self, message: Message) -> None:
         """Where a text stands in the document."""
@@ -956,8 +956,8 @@ _HANDLER_BY_ACTION: dict[str, Handler] = {
     "select": Workbench.select_target,
     "page": Workbench.change_page,
     "evidence": Workbench.show_evidence,
-    "thumbnails": lambda screen, message: screen.send_images("thumbnail", message),
-    "previews": lambda screen, message: screen.send_images(
+    "thumbnails": lambda screen, message: screen.send_requested_images("thumbnail", message),
+    "previews": lambda screen, message: screen.send_requested_images(
         "page" if message.get("kind") == "page" else "preview", message
     ),
     "find": Workbench.find_text,

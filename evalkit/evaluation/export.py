@@ -256,7 +256,7 @@ def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth
     row_by_doc_id: dict[str, dict[str, Any]] = {}
     reviewers = set(folder_truth.reviewers)
     try:
-        reviewers.update(Roster(output_folder).list_names())
+        reviewers.update(Roster(output_folder).list_reviewers())
         if has_database(output_folder):
             with OutputIndex(output_folder) as index:
                 row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}

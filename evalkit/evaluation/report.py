@@ -261,9 +261,7 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
         }
         for measure_estimate in segmentation_metrics.estimate_measures(study)
     ]
-    moved_pages = pd.DataFrame(
-        list(segmentation_metrics.count_pages_to_move(study).items()), columns=["doc_id", "pages"]
-    )
+    moved_pages = pd.DataFrame(segmentation_metrics.rank_documents_by_pages_to_move(study), columns=["doc_id", "pages"])
     return EvaluationSection(
         "segments",
         "Segments and pages",

@@ -125,7 +125,7 @@ def draw_sample(
     The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
     the next run. UsageError as in ``plan_draw``, or where a run is writing; StoreError.
     """
-    with output_folder.run_lock():
+    with output_folder.hold_run_lock():
         draw = plan_draw(read_folder_study(output_folder), draw_size, stratify_by, seed=seed, drawn_at=drawn_at)
         if not output_folder.create_json(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")

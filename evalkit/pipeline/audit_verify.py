@@ -127,7 +127,7 @@ def verify_integrity(output_folder: OutputFolder, *, export_path: Path | None = 
         case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
         if export_path is not None:
             faults += _check_against_export(output_folder, index, export_path)
-    chain_ids = output_folder.list_subfolders(REVIEWS_FOLDER)
+    chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
         "cases": len(list_case_ids(output_folder)),
@@ -187,7 +187,7 @@ def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[Integ
 
 
 def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         with hold_write_lock(output_folder, case_id):
             yield from list(
                 _list_faults(f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id))
@@ -235,7 +235,7 @@ def _check_reviewed_packet(
 
 
 def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolders(REVIEWS_FOLDER)}
+    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolder_names(REVIEWS_FOLDER)}
     truth_ids = {
         PurePath(name).name.removeprefix("gt_").removesuffix(".json")
         for name in output_folder.list_json_files(GROUND_TRUTH_FOLDER)
@@ -352,7 +352,7 @@ def _check_registries(output_folder: OutputFolder, _index: OutputIndex) -> Itera
     yield from _list_faults(
         PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_labels, output_folder))
     )
-    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_names))
+    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_reviewers))
 
 
 def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:
@@ -423,7 +423,7 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterato
 
 
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolders(REVIEWS_FOLDER))
+    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER))
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
         for name in list_foreign_names(output_folder, subfolder):
             yield IntegrityFault(

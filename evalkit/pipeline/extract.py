@@ -154,7 +154,7 @@ async def _extract_documents(
 ) -> ExtractSummary:
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         doc_id_by_sha256 = _map_known_doc_ids(output_folder, index)
         discovered = discover_documents(paths, doc_id_by_sha256)
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)

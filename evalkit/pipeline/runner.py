@@ -122,7 +122,7 @@ async def arun(
     )
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     reader_config = build_reader_config(resolved_settings)
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         if not index.list_documents() and output_folder.list_json_files(
             RESULTS_FOLDER
         ):  # it only indexes: lost, it is made again

@@ -74,10 +74,10 @@ class TemplateReviewSummary:
     """What language models were asked and paid."""
 
 
-def review_template(
+def review_and_publish_template(
     template_text: str,
     file_name: str,
-    pdf: Path,
+    statement_pdf: Path,
     *,
     output: Path | str | None = None,
     model: str | None = None,
@@ -91,7 +91,7 @@ def review_template(
     Args:
         template_text: the template as TOML.
         file_name: of its file, for errors.
-        pdf: the statement.
+        statement_pdf: the statement.
         output: the folder to write to.
         model: who reviews, arbitrates and builds, where ``[vllm_review.reviewers]`` names nobody else.
         even_purged: take the statement in again if it was purged.
@@ -104,9 +104,9 @@ def review_template(
     resolved_settings = resolve_settings(settings, output=output, model=model)
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
-        _review_template(
+        _review_and_publish_template(
             parse_template_toml(template_text, file_name),
-            pdf,
+            statement_pdf,
             output_folder,
             resolved_settings,
             even_purged=even_purged,
@@ -114,12 +114,17 @@ def review_template(
     )
 
 
-async def _review_template(
-    template: StatementTemplate, pdf: Path, output_folder: OutputFolder, settings: Settings, *, even_purged: bool
+async def _review_and_publish_template(
+    template: StatementTemplate,
+    statement_pdf: Path,
+    output_folder: OutputFolder,
+    settings: Settings,
+    *,
+    even_purged: bool,
 ) -> TemplateReviewSummary:
     reader_config = build_reader_config(settings)
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
-        source = _find_statement(output_folder, index, pdf, even_purged=even_purged)
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        source = _find_statement(output_folder, index, statement_pdf, even_purged=even_purged)
         bundle = load_current_bundle(output_folder, source, reader_config.reader_version)
         if bundle is None:
             with ReaderPool(1, reader_config) as reader_pool:

@@ -194,7 +194,7 @@ class CaseOpinions:
             else ""
         )
 
-    def list_opinions_to_adjudicate(self, case_id: str) -> tuple[Opinion, ...]:
+    def list_opinions_shown_to_adjudicator(self, case_id: str) -> tuple[Opinion, ...]:
         """The two answers, if the case is their adjudication. Their order tells nothing of who came first."""
         if case_id != self._build_case_id(ADJUDICATION_SUFFIX) or not (
             self.second_opinion_request and self._second_review

@@ -91,7 +91,7 @@ class QuestionContext:
     """Of the attempt before, as far as they are shown."""
 
     @property
-    def image_captions(self) -> str:
+    def shown_pages_text(self) -> str:
         """Which picture is which page."""
         return ", ".join(f"page {page_image.page_number}" for page_image in self.page_images) or "none"
 
@@ -166,7 +166,7 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
                 sample_extraction=self.context.build_extraction_sample(),
                 prior_issues=[input_part.to_json() for input_part in self.context.prior_issues],
             ),
-            pictures=self.context.image_captions,
+            pictures=self.context.shown_pages_text,
         )
 
     def offline(self) -> ReviewerAnswer:
@@ -200,7 +200,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
                     self._describe_disagreement(issue, reviewer) for issue, reviewer in self.disputed_issues
                 ],
             ),
-            pictures=self.context.image_captions,
+            pictures=self.context.shown_pages_text,
         )
 
     def _describe_disagreement(self, issue: TemplateIssue, reviewer: WinningReviewer) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
         return fill_prompt_template(
             "Template_Builder",
             inputs=fence_json(inputs, "builder-inputs", self.context.document_sha256),
-            pictures=self.context.image_captions,
+            pictures=self.context.shown_pages_text,
         )
 
     def offline(self) -> BuilderAnswer:

@@ -207,7 +207,7 @@ def resolve_database_url(output_folder: OutputFolder) -> str | None:
     return database_url
 
 
-def describe_database(output_folder: OutputFolder) -> str:
+def check_and_describe_database(output_folder: OutputFolder) -> str:
     """Describe a folder's database once it was reached; nothing is made. UsageError, StoreError."""
     database_url, root = resolve_database_url(output_folder), output_folder.root
     if database_url is None:

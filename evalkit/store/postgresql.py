@@ -18,7 +18,7 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE
 from evalkit.store.output_folder import OutputFolder
-from evalkit.store.schema_version import prepare_schema
+from evalkit.store.schema_version import create_or_verify_schema
 
 _LOCK_TIMEOUT_SECONDS = 30
 """Another's lock, and a free connection, are waited for so long."""
@@ -86,7 +86,7 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
     # expects a third of the rows where a search finds most of them.
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")
-    prepare_schema(
+    create_or_verify_schema(
         engine, lambda connection: _lock_and_require_schema(connection, schema, create_missing=create_missing)
     )
     return engine
@@ -124,18 +124,18 @@ def check_server(url: str, schema: str | None) -> str:
         engine.dispose()
 
 
-def acquire_write_lock(schema: str, url: str, *, key: str | None) -> sa.Connection:
+def acquire_write_lock(schema: str, url: str, *, document_key: str | None) -> sa.Connection:
     """A connection that has the turn of whoever works with that schema, or with one thing in it, once it is free.
 
     It ends with the connection's transaction, or with its process. SQLAlchemyError.
     """
     connection = _get_lock_engine(url).connect()
     try:
-        if key is None:
+        if document_key is None:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, "turn"))))
         else:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(_hash_lock_id(schema, "turn"))))
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, f"turn {key}"))))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, f"turn {document_key}"))))
     except BaseException:
         connection.close()
         raise

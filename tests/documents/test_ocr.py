@@ -118,7 +118,7 @@ class Faked:
             raise answer
         return answer
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         return self.known_turn
 
 
@@ -444,7 +444,7 @@ def test_low_contrast_is_read(tesseract):
 @pytest.mark.parametrize("size", [(1, 1), (2, 9), (9, 2), (40, 40), (8, 3000)])
 def test_tesseract_bears_tiny_pictures(tesseract, size):
     assert tesseract.recognise(Image.new("L", size, 128), dpi=200, seconds=30) == []
-    assert tesseract.detect_quarter_turns(Image.new("L", size, 128), dpi=200, seconds=30) is None
+    assert tesseract.detect_clockwise_quarter_turns(Image.new("L", size, 128), dpi=200, seconds=30) is None
 
 
 # The program that is started

@@ -23,7 +23,7 @@ from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.report import _describe_offer, build, convert_to_json, format_cell, write_html
 from evalkit.evaluation.reviewer_performance import measure_agreement, tabulate_reviewers, tabulate_wrong_validations
 from evalkit.evaluation.sampling import draw_sample
-from evalkit.evaluation.segmentation_metrics import count_pages_to_move, estimate_measures
+from evalkit.evaluation.segmentation_metrics import estimate_measures, rank_documents_by_pages_to_move
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.samples.simulated_experts import simulate_reviews
@@ -194,7 +194,7 @@ def test_segments_are_measured_in_both_readings() -> None:
     assert by_name["boundaries, F1"].as_given.value == pytest.approx(2 / 3)
     assert by_name["pages with the right type, all together"].as_given.value == 1.0
     assert by_name["pages that need not be moved"].as_given.value == pytest.approx(5 / 6)
-    assert count_pages_to_move(made) == {"cut": 1}
+    assert rank_documents_by_pages_to_move(made) == [("cut", 1)]
 
 
 def test_type_scores_equal_scikit_learn_and_are_weighted() -> None:

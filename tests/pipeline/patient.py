@@ -14,7 +14,7 @@ from evalkit.evaluation.sampling import draw_sample
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
-from evalkit.store.temp_files import generate_temp_name
+from evalkit.store.temp_files import generate_process_temp_name
 
 #: The patient's file, and what evalkit makes of its name.
 FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
@@ -95,5 +95,5 @@ def _leave_traces(output: Path) -> None:
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
     files.create_json(sample_draw_file_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
     (output / TEMP_FOLDER).mkdir(exist_ok=True)
-    killed = generate_temp_name().replace(f".{os.getpid()}-", ".999999999-")
+    killed = generate_process_temp_name().replace(f".{os.getpid()}-", ".999999999-")
     (output / TEMP_FOLDER / killed).write_text("half a page of Zebulon Quagmire")

@@ -650,7 +650,7 @@ def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pyte
 
 
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
-    with open_folder(output).run_lock(), pytest.raises(UsageError, match="another run"):
+    with open_folder(output).hold_run_lock(), pytest.raises(UsageError, match="another run"):
         purge(open_folder(output), [DOC], purged_at=LATER)
 
 

@@ -189,7 +189,7 @@ def test_the_frame_has_one_row_per_document(demo_run: RunSummary) -> None:
 
 def test_one_output_folder_takes_one_run_at_a_time(samples: Path, tmp_path: Path) -> None:
 
-    with open_folder(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
+    with open_folder(tmp_path / "output").hold_run_lock(), pytest.raises(UsageError, match="another run"):
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output")
 
 

@@ -18,7 +18,7 @@ from places import open_index
 from evalkit.core.clocks import format_timestamp
 from evalkit.review import QueuePage, QueueQuery, SMEPacket, publish_packet, rebuild_case_files, withdraw_packet
 from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_rows
-from evalkit.store import CaseClaim, OutputIndex, QueueMoments, result_file_name
+from evalkit.store import CaseClaim, OutputIndex, QueueTimes, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -142,8 +142,8 @@ def test_page_counted_from_the_end_equals_page_from_the_front(alike: Any, clock:
     for finished, facets in ((True, {}), (False, {"severity": "none"})):
         asked = partial(
             alike.index.case_list.list_queue_page,
-            QueueMoments(now, now, now),
-            is_finished_shown=finished,
+            QueueTimes(now, now, now),
+            include_finished=finished,
             search="",
             facet_values=facets,
             order=sort,

@@ -42,7 +42,7 @@ from evalkit.store import (
     sample_draw_file_name,
     validate_stored,
 )
-from evalkit.store.temp_files import generate_temp_name
+from evalkit.store.temp_files import generate_process_temp_name
 
 REVIEW = "reviews/doc2_6/0001.json"
 
@@ -369,7 +369,7 @@ def test_what_is_not_there_is_not_found(anywhere: OutputFolder) -> None:
             use("results/a.json")
     assert not files.has_file("results/a.json")
     assert files.remove_file("results/a.json") is False
-    assert files.list_json_files("results") == files.list_subfolders("reviews") == []
+    assert files.list_json_files("results") == files.list_subfolder_names("reviews") == []
     assert not files.has_folder()
     assert not files.has_folder("results")
 
@@ -383,7 +383,7 @@ def test_removing_and_listing(anywhere: OutputFolder) -> None:
     assert files.has_folder("results")
     assert not files.has_folder("result")
     assert files.list_json_files("results") == ["results/a.json", "results/b.json"]
-    assert files.list_subfolders("reviews") == ["x", "y"]
+    assert files.list_subfolder_names("reviews") == ["x", "y"]
     assert files.remove_file("results/a.json") is True
     assert files.list_json_files("results") == ["results/b.json"]
 
@@ -393,18 +393,18 @@ def test_removing_and_listing(anywhere: OutputFolder) -> None:
 
 def test_two_runs_cannot_hold_one_folder(anywhere: OutputFolder) -> None:
     files = anywhere
-    with files.run_lock(), pytest.raises(UsageError) as refused, open_folder(files.root).run_lock():
+    with files.hold_run_lock(), pytest.raises(UsageError) as refused, open_folder(files.root).hold_run_lock():
         pass
     assert refused.value.code == "OUTPUT-BUSY"
-    with open_folder(files.root).run_lock():
+    with open_folder(files.root).hold_run_lock():
         files.write_json("results/a.json", {"schema_version": 1})
 
 
 def test_the_folder_is_free_again_after_a_run_that_failed(anywhere: OutputFolder) -> None:
     files = anywhere
-    with pytest.raises(ZeroDivisionError), files.run_lock():
+    with pytest.raises(ZeroDivisionError), files.hold_run_lock():
         raise ZeroDivisionError
-    with files.run_lock():
+    with files.hold_run_lock():
         pass
 
 
@@ -424,11 +424,11 @@ def dead_process() -> int:
 
 
 def test_temp_files_of_killed_runs_only_are_removed(files: OutputFolder, scratch: Path) -> None:
-    own = generate_temp_name()
+    own = generate_process_temp_name()
     dead, alive = scratch / own.replace(f".{os.getpid()}-", f".{dead_process()}-"), scratch / own
     dead.write_text("{")
     alive.write_text("{")
-    with files.run_lock():
+    with files.hold_run_lock():
         assert [path.name for path in scratch.iterdir()] == [alive.name]
 
 
@@ -440,7 +440,7 @@ def test_temp_files_of_other_machines_are_removed_when_old(files: OutputFolder, 
         path.write_text("{")
     for path in (old, earlier):
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    with files.run_lock():
+    with files.hold_run_lock():
         assert [path.name for path in scratch.iterdir()] == [fresh.name]
 
 
@@ -448,7 +448,7 @@ def test_temp_files_of_other_machines_are_removed_when_old(files: OutputFolder, 
     "look",
     [
         LocalOutputFolder.list_json_files,
-        LocalOutputFolder.list_subfolders,
+        LocalOutputFolder.list_subfolder_names,
         lambda files, name: files.get_modification_time(f"{name}/a.json"),
     ],
 )
@@ -465,13 +465,13 @@ def test_a_file_in_the_place_of_a_folder_is_told(
 @pytest.mark.parametrize("stray", [".DS_Store", ".nfs000000000001", "notes.txt"])
 def test_a_stray_file_among_the_leftovers_stops_no_run(files: OutputFolder, scratch: Path, stray: str) -> None:
     (scratch / stray).write_text("")
-    with files.run_lock():
+    with files.hold_run_lock():
         pass
 
 
 def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UsageError) as refused, open_folder(tmp_path / "file" / "output").run_lock():
+    with pytest.raises(UsageError) as refused, open_folder(tmp_path / "file" / "output").hold_run_lock():
         pass
     assert refused.value.code == "OUTPUT-FOLDER"
 
@@ -711,7 +711,7 @@ def test_links_in_place_of_evalkits_own_files_are_refused(files: OutputFolder, t
         if name == ".tmp":
             files.write_json("results/a.json", {"schema_version": 1})
         elif name == ".lock":
-            with files.run_lock():
+            with files.hold_run_lock():
                 pass
         elif name == ".review.lock":
             with hold_write_lock(files):

@@ -27,8 +27,8 @@ from evalkit.doctor import run_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.reindex import reindex
 from evalkit.settings import Settings
-from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueMoments, StoredDraft, open_output_folder, postgresql
-from evalkit.store.database import describe_database, resolve_database_url
+from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueTimes, StoredDraft, open_output_folder, postgresql
+from evalkit.store.database import check_and_describe_database, resolve_database_url
 
 PATIENT = "John Doe, born 1950"
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2025-01-02T00:15:00+00:00"
@@ -184,7 +184,7 @@ def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, t
     open_index(output, own.url).close()
     own.execute("CREATE DATABASE elsewhere OWNER evalkit")
     other = own.url.removesuffix("/evalkit") + "/elsewhere"
-    for look in (OutputIndex, describe_database):
+    for look in (OutputIndex, check_and_describe_database):
         with pytest.raises(UsageError, match="is not in the database that is set") as refused:
             look(open_folder(output, other))
         assert not any(secret in told(refused.value) for secret in SECRETS)
@@ -199,7 +199,7 @@ def test_folder_is_not_bound_if_the_schema_cannot_be_created(own: PostgreSQLServ
         open_index(tmp_path, locked)
     assert not (tmp_path / "database.json").exists()
     with pytest.raises(StoreError, match="lets this user make no schema"):
-        describe_database(open_folder(tmp_path, locked))
+        check_and_describe_database(open_folder(tmp_path, locked))
     open_index(tmp_path).close()
 
 
@@ -251,7 +251,7 @@ def test_what_is_missing_is_said_with_what_mends_it(
     monkeypatch.setenv("PGPASSFILE", "/nonexistent")
     given = address.format(port=postgresql.port, password=PASSWORD)
     with pytest.raises(StoreError, match=why) as refused:
-        describe_database(open_folder(tmp_path, given))
+        check_and_describe_database(open_folder(tmp_path, given))
     assert remedy in refused.value.remedy
     assert not any(secret in told(refused.value) for secret in SECRETS)
 
@@ -375,9 +375,9 @@ def test_what_no_text_of_postgresql_holds_is_replaced(index: OutputIndex) -> Non
     call = ModelCall("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
     index.call_journal.add_call(call)
     assert index.call_journal.find_calls("q")[0].answer == "torn \ufffd answer"
-    at = QueueMoments(NOW, NOW, NOW)
+    at = QueueTimes(NOW, NOW, NOW)
     page = index.case_list.list_queue_page(
-        at, is_finished_shown=True, search="\0", facet_values={}, order="name", limit=9, offset=0
+        at, include_finished=True, search="\0", facet_values={}, order="name", limit=9, offset=0
     )
     assert page == []
 
