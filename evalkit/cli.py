@@ -256,7 +256,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import replace_atomically, write_private_file
+    from evalkit.evaluation.export import create_private_file, replace_atomically
     from evalkit.pipeline.statement_templates import build_template as build
     from evalkit.pipeline.statement_templates import is_stable_template
     from evalkit.statements.statement_template import render_template_toml
@@ -277,7 +277,7 @@ def build_template(
         target = str(to)
         try:
             with replace_atomically(to) as temporary:
-                write_private_file(temporary, render_template_toml(proposed.template))
+                create_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
                 f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
@@ -369,11 +369,11 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 
     Example: evalkit queue
     """
-    from evalkit.review.queue import list_pending_cases
+    from evalkit.review.queue import list_pending_cases_worst_first
     from evalkit.store import OutputIndex
 
     with OutputIndex(_require_output(output)) as index:
-        rows = list_pending_cases(index)
+        rows = list_pending_cases_worst_first(index)
     if as_json:
         _print_json(rows)
     elif not rows:
@@ -655,13 +655,13 @@ def report(
     Example: evalkit report --to report.html
     """
     from evalkit.core.clocks import format_timestamp, utc_now
-    from evalkit.evaluation.report import build, convert_to_json, write_html
+    from evalkit.evaluation.report import build_report, convert_to_json, write_html
     from evalkit.evaluation.study import read_folder_study
     from evalkit.settings import Settings
 
     foreign_types = Settings.load().foreign_types
     study = read_folder_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
-    evaluation_report = build(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
+    evaluation_report = build_report(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
     if to is not None:
         write_html(evaluation_report, to)
     if as_json:
@@ -694,7 +694,7 @@ def sample(
     Example: evalkit sample 50 --by production
     """
     from evalkit.core.clocks import current_timestamp
-    from evalkit.evaluation.sampling import draw_sample as draw
+    from evalkit.evaluation.sampling import draw_and_publish_sample as draw
     from evalkit.settings import Settings
 
     output_folder = _require_output(output)
@@ -732,10 +732,10 @@ def sample(
 def _draw_attention_checks(
     output_folder: OutputFolder, number: int, *, seed: str, drawn_at: str, as_json: bool
 ) -> None:
-    from evalkit.evaluation.attention_checks import draw_attention_checks
+    from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
     from evalkit.review.attention_checks import describe_fault
 
-    check_draw = draw_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
+    check_draw = draw_and_publish_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
     rows = [
         [check.packet.case_id, check.doc_id, check.fault.kind, describe_fault(check.fault)]
         for check in check_draw.cases
@@ -1037,7 +1037,7 @@ def verify_audit(
     """
     from evalkit.pipeline.audit_verify import verify_integrity
 
-    integrity_report = verify_integrity(_require_output(output), export_path=against)
+    integrity_report = verify_integrity(_require_output(output), earlier_export_path=against)
     if as_json:
         _print_json(integrity_report.to_json())
     else:

@@ -115,7 +115,7 @@ def _describe_executor(settings: Settings) -> str:
     if settings.executor == LOCAL_EXECUTOR:
         return "this machine"
     cluster = create_cluster(settings, ReaderConfig(settings.read_seconds, settings.ocr), decides_on_workers=False)
-    return run_sync(cluster.describe())
+    return run_sync(cluster.check_and_describe())
 
 
 def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:

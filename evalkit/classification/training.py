@@ -437,7 +437,7 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
 
 @cache
 def load_given_names() -> frozenset[str]:
-    """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
+    """Common ones, of ``given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
     names_toml = (files("evalkit.classification") / "given_names.toml").read_text("utf-8")
     return frozenset(tomllib.loads(names_toml)["names"].split())
 
@@ -670,14 +670,14 @@ def calibrate_probabilities(
     )
     probability_rows = compute_probabilities(type_sums, temperature)
     is_whole_text = np.array([candidate.name == "whole" for candidate in training_set.variants])[selected_rows]
-    confidences, is_wrong = (
+    confidences, is_answer_wrong = (
         probability_rows.max(axis=1)[is_whole_text],
         (probability_rows.argmax(axis=1) != true_types)[is_whole_text],
     )
     acceptable_thresholds = (
         candidate
         for candidate in CANDIDATE_THRESHOLDS
-        if (is_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
+        if (is_answer_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
     )
     return ProbabilityCalibration(temperature, next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]))
 

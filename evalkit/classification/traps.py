@@ -313,7 +313,7 @@ class Traps(_TrapModel):
             raise ValueError(f"several rows have the id {', '.join(repeated_ids)}")
         return self
 
-    def select_trap(self, trap: Trap) -> Traps:
+    def restrict_to_trap(self, trap: Trap) -> Traps:
         """With this row alone."""
         rows_by_kind = {
             kind: tuple(candidate for candidate in getattr(self, kind) if candidate is trap) for kind in TRAP_KINDS

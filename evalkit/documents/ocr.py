@@ -34,7 +34,7 @@ from evalkit.documents.deskew import (
     DeskewedImage,
     denoise_image,
     deskew_image,
-    flatten_background,
+    flatten_background_if_uneven,
     is_blank_image,
 )
 from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, compute_mean_confidence
@@ -134,7 +134,9 @@ def recognise_image(
         return None
     deskewed = deskew_image(grey)
     words = engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
-    if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (flat_image := flatten_background(grey)):
+    if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (
+        flat_image := flatten_background_if_uneven(grey)
+    ):
         flat_image = denoise_image(flat_image)
         flat_deskewed = deskew_image(flat_image)
         flat_words: list[OcrWord] = []

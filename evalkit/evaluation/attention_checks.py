@@ -125,7 +125,7 @@ class AttentionCheckDraw:
     """The case_ids of attention checks, earlier ones too, that wait although everybody in the roster knows the document."""
 
 
-def draw_attention_checks(
+def draw_and_publish_attention_checks(
     output_folder: OutputFolder, case_count: int, *, seed: str, drawn_at: str
 ) -> AttentionCheckDraw:
     """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.

@@ -34,7 +34,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import replace_atomically, write_private_file
+from evalkit.evaluation.export import create_private_file, replace_atomically
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
@@ -127,7 +127,7 @@ class EvaluationReport:
         )
 
 
-def build(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
+def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
     """The report of a study; ``max_error_rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1."""
     sections = (
         _build_processed_section(study),
@@ -616,7 +616,7 @@ def write_html(report: EvaluationReport, to: Path | str) -> None:
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
         with replace_atomically(Path(to)) as temporary_path:
-            write_private_file(temporary_path, html)  # names of files may be those of patients
+            create_private_file(temporary_path, html)  # names of files may be those of patients
     except OSError as error:
         raise UsageError(
             f"{to} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."

@@ -131,7 +131,7 @@ def read_field(field: TemplateField, report: ClinicalReport, *, is_second_look: 
 
 
 def list_first_look_occurrences(field: TemplateField, report: ClinicalReport) -> tuple[ClinicalReading, ...]:
-    """All places of a first look: a value that stands twice, or two values of one name, come as often."""
+    """List all places of a first look, not capped: a value that appears twice, or two values of one name, come as often."""
     # Each attempt asks for them, and the judge once more for every value: looked for once.
     readings: tuple[ClinicalReading, ...] | None = report.reading_cache.get(field)
     if readings is None:

@@ -201,9 +201,9 @@ def list_missing_items(
     return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
 
 
-def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_fields: Iterable[str]) -> frozenset[str]:
+def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]) -> frozenset[str]:
     """The fields that the document does not have: no value, no doubt, no word of them (specification 002, 7.3)."""
-    mentioned = frozenset(mentioned_fields)
+    mentioned = frozenset(mentioned_names)
     return frozenset(
         field.name
         for field in template.scored_fields
@@ -222,15 +222,15 @@ def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_f
 def score_completeness(
     template: FieldTemplate,
     fields: FieldValues,
-    mentioned_fields: Iterable[str],
-    readings_by_field: Mapping[str, Sequence[ClinicalReading]] | None = None,
+    mentioned_names: Iterable[str],
+    readings_by_multi_value_field: Mapping[str, Sequence[ClinicalReading]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The weighted share of the fields that are there, of those that the document has; 0 where it has none.
 
     Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator. A field of
-    many values counts by the share of them that was found, as far as ``readings_by_field`` tells how many there are.
+    many values counts by the share of them that was found, as far as ``readings_by_multi_value_field`` tells how many there are.
     """
-    absent_fields = find_absent_fields(template, fields, mentioned_fields)
+    absent_fields = find_absent_fields(template, fields, mentioned_names)
     total = earned = 0.0
     scores = []
     for field in template.scored_fields:
@@ -238,7 +238,9 @@ def score_completeness(
             continue
         held_count = len(get_found_values(fields, field.name))
         missing_items = (
-            list_missing_items(field, fields, (readings_by_field or {}).get(field.name, ())) if held_count else ()
+            list_missing_items(field, fields, (readings_by_multi_value_field or {}).get(field.name, ()))
+            if held_count
+            else ()
         )
         share = held_count / (held_count + len(missing_items)) if held_count else 0.0
         issues = (
@@ -326,7 +328,9 @@ def score_accuracy(
 
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
-    violations = [(rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.check_value(name, value))]
+    violations = [
+        (rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.find_value_problem(name, value))
+    ]
     violations.sort(key=lambda pair: pair[0])
     return FieldScore(name, True, violations[0][0] if violations else 1.0, tuple(error for _, error in violations))
 

@@ -355,7 +355,7 @@ def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
     return {word.index for label in labels for word in label.words}
 
 
-def find_text(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
+def find_first_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
     """The words of the first place where the text stands on the sheet; none where it does not."""
     best = max(_find_text_matches(sheet, text, None, is_loose=False), key=lambda label: label.match_score, default=None)
     return best.words if best and best.match_score > 0.84 else ()

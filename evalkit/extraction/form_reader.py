@@ -21,8 +21,8 @@ from evalkit.extraction.form_labels import (
     FormLabel,
     collect_printed_words,
     collect_word_indices,
+    find_first_text_occurrence,
     find_labels,
-    find_text,
     group_fields_by_box,
 )
 from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key
@@ -288,7 +288,7 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
     label_share = sum(box.fields[0].name in found_names for box in boxes) / len(boxes)
     if label_share < _MIN_LABEL_SHARE:
         return 0.0
-    sign_hits = [bool(find_text(sheet, sign)) for sign in template.signs]
+    sign_hits = [bool(find_first_text_occurrence(sheet, sign)) for sign in template.signs]
     if not sign_hits[0] and (label_share < _MIN_UNTITLED_LABEL_SHARE or _has_other_form_number(sheet, template)):
         return 0.0
     title_score = 0.6 * sign_hits[0] + 0.4 * sum(sign_hits[1:]) / max(len(sign_hits) - 1, 1)
@@ -455,7 +455,7 @@ def _read_tax_year(
     sheet: FormSheet, template: FieldTemplate, taken_indices: set[int], *, is_loose: bool
 ) -> FormReading | None:
     """The year of the form: large, beside its title, and no part of a date or of "Rev. January 2022"."""
-    title_words = [word for sign in template.signs[:2] for word in find_text(sheet, sign)]
+    title_words = [word for sign in template.signs[:2] for word in find_first_text_occurrence(sheet, sign)]
     best: tuple[float, FormEntry, float] | None = None
     for row in sheet.rows:
         if _is_prose_row(row):

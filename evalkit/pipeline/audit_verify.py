@@ -117,16 +117,16 @@ class IntegrityReport:
         return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
-def verify_integrity(output_folder: OutputFolder, *, export_path: Path | None = None) -> IntegrityReport:
-    """Look at every file; experts may work meanwhile. ``export_path`` is an earlier ``audit export`` as JSON.
+def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
+    """Look at every file; experts may work meanwhile. ``earlier_export_path`` is an earlier ``audit export`` as JSON.
 
     UsageError where that cannot be read.
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
         case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
-        if export_path is not None:
-            faults += _check_against_export(output_folder, index, export_path)
+        if earlier_export_path is not None:
+            faults += _check_against_export(output_folder, index, earlier_export_path)
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
@@ -462,14 +462,14 @@ _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 
 
 def _check_against_export(
-    output_folder: OutputFolder, index: OutputIndex, export_path: Path
+    output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
 ) -> Iterator[IntegrityFault]:
     """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
     try:
-        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(export_path))["events"])
+        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"{export_path} is no export of decisions ({type(error).__name__})",
+            f"{earlier_export_path} is no export of decisions ({type(error).__name__})",
             code="AUDIT-AGAINST",
             remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
         ) from None

@@ -216,7 +216,7 @@ def purge(
             if candidate_id not in {purged.doc_id for purged in purged_documents}
         ]
         for doc_id in requested_ids:  # a slip of the pen is told before anything is gone
-            contents.require_document(doc_id)
+            contents.require_document_case_ids(doc_id)
         limit_by_doc_id: dict[str, datetime | None] = dict.fromkeys(requested_ids)
         limit_by_doc_id |= {
             candidate_id: expired_before
@@ -284,7 +284,7 @@ def list_removable_files(output_folder: OutputFolder, doc_ids: Iterable[str]) ->
 
 
 def _list_present_files(contents: _FolderContents, doc_id: str) -> Iterator[str]:
-    case_ids = contents.require_document(doc_id)
+    case_ids = contents.require_document_case_ids(doc_id)
     return filter(
         contents.output_folder.has_file,
         (*contents.list_document_files(doc_id, contents.find_sha256(doc_id), case_ids), MOVED_SQLITE_FILE),
@@ -552,7 +552,7 @@ class _FolderContents:
             )
         )
 
-    def require_document(self, doc_id: str) -> tuple[str, ...]:
+    def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """The document's cases. NotFound where there is nothing of it."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
             case_ids = self.find_case_ids(doc_id)

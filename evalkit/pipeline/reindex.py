@@ -22,7 +22,7 @@ from evalkit.review.claiming import recompute_case_status
 from evalkit.review.loaders import read_document_path, read_result
 from evalkit.review.opinions import rebuild_case_files
 from evalkit.review.packet import get_base_case_id
-from evalkit.review.queue import list_case_ids, rebuild_closing_rows, rebuild_review_heads
+from evalkit.review.queue import derive_closing_rows, derive_review_heads, list_case_ids
 from evalkit.review.write_lock import get_write_lock_key, hold_write_lock
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
 
@@ -69,8 +69,8 @@ def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int,
                 )
             ) as case_rows,
         ):
-            index.rebuild(document_rows, case_rows, rebuild_closing_rows(output_folder))
-        index.review_heads.backfill_heads(rebuild_review_heads(output_folder))
+            index.rebuild(document_rows, case_rows, derive_closing_rows(output_folder))
+        index.review_heads.backfill_heads(derive_review_heads(output_folder))
         sync_attention_checks(
             output_folder, index, format_timestamp(utc_now())
         )  # by the ground truth as it is only now

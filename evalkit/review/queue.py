@@ -183,9 +183,9 @@ class ReviewProgress:
     """Active seconds that a case takes this reviewer: today, else ever; None where it was never measured."""
 
 
-def list_pending_cases(index: OutputIndex) -> list[dict[str, Any]]:
+def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
     """The rows (``store.CASE_COLUMNS``) of the cases that wait, strictly worst first."""
-    return index.list_cases(*OPEN_STATUSES)
+    return index.list_cases_worst_first(*OPEN_STATUSES)
 
 
 def list_case_ids(output_folder: OutputFolder) -> list[str]:
@@ -201,7 +201,7 @@ def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatu
     return derive_review_status(_read_newest_review(output_folder, case_id))
 
 
-def rebuild_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
+def derive_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
     """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         review = (
@@ -216,7 +216,7 @@ def rebuild_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]
             }
 
 
-def rebuild_review_heads(output_folder: OutputFolder) -> Iterator[ReviewHead]:
+def derive_review_heads(output_folder: OutputFolder) -> Iterator[ReviewHead]:
     """What vouches for the newest review of each case, by the files alone; sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         if revision := find_newest_revision(output_folder, case_id):

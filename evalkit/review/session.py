@@ -193,7 +193,7 @@ class ReviewSession:
             median_seconds=median(durations) if durations else None,
         )
 
-    def choose_next_case(self) -> str | None:
+    def choose_next_case_id(self) -> str | None:
         """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
 
         Never one that was put off, or that this reviewer may not do; none for one who may only look.
@@ -202,8 +202,8 @@ class ReviewSession:
         permissions = self._permissions
         if permissions.is_read_only:
             return None
-        find_worst_case = partial(
-            self._index.case_list.find_worst_case,
+        find_worst_case_id = partial(
+            self._index.case_list.find_worst_case_id,
             reviewer=self._holder.reviewer,
             reserved_suffix=ADJUDICATION_SUFFIX,
             reserved_for=permissions.responsible_adjudicators,
@@ -211,7 +211,7 @@ class ReviewSession:
         is_sample_due = (
             self._index.count_closings(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
         )
-        return (find_worst_case(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case()
+        return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
     def open_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
         """The case, claimed for this tab for 15 minutes, with the draft that was saved.

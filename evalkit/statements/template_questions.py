@@ -47,7 +47,7 @@ class PageImage(NamedTuple):
     png: bytes
 
 
-class SaidIssue(BaseModel, frozen=True):
+class ModelReportedIssue(BaseModel, frozen=True):
     """An issue in a model's words."""
 
     message: str
@@ -65,7 +65,7 @@ class ReviewerAnswer(BaseModel, frozen=True):
     """What a model says about a template; the reasoning comes first. Whether it passes, the pass criteria say."""
 
     reasoning: str = ""
-    issues: tuple[SaidIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
+    issues: tuple[ModelReportedIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
     strengths: tuple[str, ...] = Field((), max_length=_MAX_MODEL_ISSUES)
     weaknesses: tuple[str, ...] = Field((), max_length=_MAX_MODEL_ISSUES)
     overall_quality_score: float = Field(1.0, ge=0, le=1)
@@ -297,7 +297,7 @@ def select_model_issues(report: ReviewerReport) -> list[TemplateIssue]:
     return [issue for issue in report.issues if issue.issue_id.startswith(f"{report.reviewer_role}_said_")]
 
 
-def collect_measured_ids(*reports: ReviewerReport) -> frozenset[str]:
+def collect_measured_issue_ids(*reports: ReviewerReport) -> frozenset[str]:
     """The ids of those that are not."""
     model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
     return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
@@ -315,7 +315,7 @@ def _build_unseen_pages_issue(unseen_pages: Sequence[int]) -> Iterator[TemplateI
         yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)
 
 
-def _convert_model_issue(model_issue: SaidIssue, total_pages: int) -> TemplateIssue:
+def _convert_model_issue(model_issue: ModelReportedIssue, total_pages: int) -> TemplateIssue:
     return TemplateIssue(
         issue_id="said",
         severity=model_issue.severity,

@@ -197,7 +197,7 @@ class CaseList:
         ):
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def find_worst_case(
+    def find_worst_case_id(
         self,
         *,
         reviewer: str,

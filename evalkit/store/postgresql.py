@@ -57,7 +57,7 @@ def ensure_schema(output_folder: OutputFolder, url: str) -> str:
             schema, url, create_missing=True
         )  # before the folder says that it belongs there
         try:
-            if not claim_schema(output_folder, schema):  # another process was a moment earlier
+            if not try_claim_schema(output_folder, schema):  # another process was a moment earlier
                 drop_schema(new_engine, schema)
                 schema = str(read_schema_name(output_folder))
         finally:
@@ -97,12 +97,12 @@ def generate_schema_name() -> str:
     return f"evalkit_{secrets.token_hex(8)}"
 
 
-def claim_schema(output_folder: OutputFolder, schema: str) -> bool:
+def try_claim_schema(output_folder: OutputFolder, schema: str) -> bool:
     """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
     return output_folder.create_json(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
-def check_server(url: str, schema: str | None) -> str:
+def check_server_and_get_version(url: str, schema: str | None) -> str:
     """The server's version, where it can be reached, and has the schema of that name, or lets one be made.
 
     UsageError, StoreError, SQLAlchemyError.

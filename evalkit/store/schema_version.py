@@ -24,13 +24,13 @@ def create_or_verify_schema(engine: sa.Engine, acquire_lock: Callable[[sa.Connec
             return
     with engine.begin() as connection:
         acquire_lock(connection)
-        if require_known_schema(connection) is None:
+        if require_known_or_empty_schema(connection) is None:
             database_tables.metadata.create_all(connection)
             database_tables.schema_number.create(connection)
             connection.execute(sa.insert(database_tables.schema_number).values(number=SCHEMA_NUMBER))
 
 
-def require_known_schema(connection: sa.Connection) -> int | None:
+def require_known_or_empty_schema(connection: sa.Connection) -> int | None:
     """The schema's number, None of an empty database. StoreError where another evalkit has made it; SQLAlchemyError."""
     number = _read_schema_number(connection)
     if number not in (SCHEMA_NUMBER, None):

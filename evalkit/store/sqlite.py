@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
 from evalkit.store.local_folder import make_private_folder, sync_folder
-from evalkit.store.schema_version import create_or_verify_schema, require_known_schema
+from evalkit.store.schema_version import create_or_verify_schema, require_known_or_empty_schema
 from evalkit.store.temp_files import generate_process_temp_name
 
 
@@ -37,7 +37,7 @@ def verify_database(root: Path) -> None:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
                 raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
-            require_known_schema(connection)
+            require_known_or_empty_schema(connection)
     finally:
         engine.dispose()
 

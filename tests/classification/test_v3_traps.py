@@ -426,7 +426,7 @@ def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjection) -> N
 
 @pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_every_row_does_what_its_examples_say(row: Trap) -> None:
-    assert find_failing_examples(load_shipped_traps().select_trap(row)) == []
+    assert find_failing_examples(load_shipped_traps().restrict_to_trap(row)) == []
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ KINDS: dict[str, Kind] = {
     "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_review_cycles)),
     "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(open_folder(folder / "moved"))),
     "decisions of before": Kind(
-        "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), export_path=folder / "decisions.json"), is_own=True
+        "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), earlier_export_path=folder / "decisions.json"), is_own=True
     ),
     "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(open_folder(folder / "output"))),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_reviewers(), Roster(f).find_reviewer_by_code("abcd")))),

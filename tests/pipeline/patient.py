@@ -9,8 +9,8 @@ from pathlib import Path
 from places import open_folder, open_index
 
 import evalkit
-from evalkit.evaluation.attention_checks import draw_attention_checks
-from evalkit.evaluation.sampling import draw_sample
+from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.sampling import draw_and_publish_sample
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
@@ -37,12 +37,12 @@ def create_patient_output(samples: Path, folder: Path) -> Path:
     labels.write_text(f"doc_id,dominant_type\n{DOC},Zebulonic Report\n{OTHER},Clinical Note\n")
     evalkit.run([records], output=output, workers=1, classifications=answers, production=labels, extract=True)
     _review(output)
-    draw_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
-    draw_attention_checks(open_folder(output), 4, seed="one", drawn_at=NOW)
+    draw_and_publish_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
+    draw_and_publish_attention_checks(open_folder(output), 4, seed="one", drawn_at=NOW)
     _leave_traces(output)
     others = [records / f"{name}.pdf" for name in (OTHER, "quest_cbc", "requisition")]
     evalkit.run(others, output=folder / "control", workers=1, extract=True)
-    draw_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
+    draw_and_publish_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
     return output
 
 

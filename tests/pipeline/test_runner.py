@@ -304,7 +304,7 @@ def test_run_interrupted_before_packet_or_truth_is_resumed(
         raise StoreError("the database is away", code="STORE-INDEX", remedy="See that it runs.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.pipeline.document_run.publish_packet", away)
+        patch.setattr("evalkit.pipeline.document_run.publish_packet_unless_frozen", away)
         patch.setattr("evalkit.pipeline.document_run.write_silver_ground_truth", away)
         assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
     assert len(list(output.rglob("*.json"))) < len(wanted)

@@ -568,29 +568,29 @@ def test_the_columns_of_the_queue_are_the_contracts() -> None:
 def test_cases_are_strictly_worst_first(index: OutputIndex) -> None:
     for row in (case("d"), case("c", minor=9), case("b", major=1), case("a2", blocker=1), case("a1", 1, 2), case("0")):
         index.upsert_case(row)
-    assert [row["case_id"] for row in index.list_cases()] == ["a1", "a2", "b", "c", "0", "d"]
+    assert [row["case_id"] for row in index.list_cases_worst_first()] == ["a1", "a2", "b", "c", "0", "d"]
 
 
 def test_cases_of_some_statuses(index: OutputIndex) -> None:
     for status in ("pending", "in_review", "deferred", "completed"):
         index.upsert_case(case(status, status=status))
-    assert [row["case_id"] for row in index.list_cases("pending", "deferred")] == ["deferred", "pending"]
-    assert len(index.list_cases()) == 4
+    assert [row["case_id"] for row in index.list_cases_worst_first("pending", "deferred")] == ["deferred", "pending"]
+    assert len(index.list_cases_worst_first()) == 4
     index.remove_cases("pending")
-    assert index.list_cases("pending") == []
+    assert index.list_cases_worst_first("pending") == []
 
 
 def test_a_case_is_one_row_and_the_newest(index: OutputIndex) -> None:
     index.upsert_case(case("a", blocker=1))
     index.upsert_case(case("a", minor=1))
-    (row,) = index.list_cases()
+    (row,) = index.list_cases_worst_first()
     assert (row["blocker"], row["minor"]) == (0, 1)
 
 
 def test_new_bytes_at_an_old_path_replace_the_old_document(index: OutputIndex) -> None:
-    index.upsert_document(row_of("old", "in/a.pdf"))
-    index.upsert_document(row_of("other", "in/b.pdf"))
-    index.upsert_document(row_of("new", "in/a.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("old", "in/a.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("other", "in/b.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("new", "in/a.pdf"))
     assert {row["doc_id"]: row["replaced"] for row in index.list_documents()} == {
         "old": True,
         "other": False,
@@ -599,11 +599,11 @@ def test_new_bytes_at_an_old_path_replace_the_old_document(index: OutputIndex) -
 
 
 def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: OutputIndex) -> None:
-    index.upsert_document(row_of("gone", "in/a.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("gone", "in/a.pdf"))
     index.upsert_case(case("gone"))
     index.rebuild([row_of("kept", "in/b.pdf")], [case("kept")], [])
     assert [row["doc_id"] for row in index.list_documents()] == ["kept"]
-    assert [row["case_id"] for row in index.list_cases()] == ["kept"]
+    assert [row["case_id"] for row in index.list_cases_worst_first()] == ["kept"]
 
 
 def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
@@ -611,7 +611,7 @@ def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
     first.upsert_case(case("a"))
     first.close()
     second = open_index(tmp_path / "output")
-    assert [row["case_id"] for row in second.list_cases()] == ["a"]
+    assert [row["case_id"] for row in second.list_cases_worst_first()] == ["a"]
     second.close()
     assert mode(tmp_path / "output" / "evalkit.sqlite") == 0o600
 

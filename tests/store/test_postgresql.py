@@ -80,7 +80,7 @@ def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
     one, other = open_index(tmp_path / "one"), open_index(tmp_path / "other")
     one.upsert_case({"case_id": "a", "review_status": "pending"})
     one.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
-    assert other.list_cases() == []
+    assert other.list_cases_worst_first() == []
     assert other.claims.list_live_claims(NOW) == {}
     one.close()
     other.close()
@@ -92,7 +92,7 @@ def test_a_folder_may_be_renamed(url: str, tmp_path: Path) -> None:
     index.close()
     (tmp_path / "one").rename(tmp_path / "other")
     index = open_index(tmp_path / "other")
-    assert [row["case_id"] for row in index.list_cases()] == ["a"]
+    assert [row["case_id"] for row in index.list_cases_worst_first()] == ["a"]
     index.close()
 
 
@@ -102,7 +102,7 @@ def test_threads_that_open_a_new_folder_at_once_share_one_schema(url: str, tmp_p
         assert [type(one) for one in opened] == [OutputIndex] * 4
         opened[0].upsert_case({"case_id": "a", "review_status": "pending"})
         for one in opened:
-            assert [row["case_id"] for row in one.list_cases()] == ["a"]
+            assert [row["case_id"] for row in one.list_cases_worst_first()] == ["a"]
             one.close()
 
 
@@ -364,7 +364,7 @@ def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
         assert outcomes == []
     rebuilding.join()
     assert outcomes == [None]
-    assert [one["review_status"] for one in other.list_cases()] == ["pending"]
+    assert [one["review_status"] for one in other.list_cases_worst_first()] == ["pending"]
     other.close()
 
 
@@ -384,8 +384,12 @@ def test_what_no_text_of_postgresql_holds_is_replaced(index: OutputIndex) -> Non
 
 def test_long_paths_are_indexed(index: OutputIndex) -> None:
     folders = "/".join(f"{number:x}" * 20 for number in range(90_000, 90_040))
-    index.upsert_document({"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False})
-    index.upsert_document({"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False})
+    index.upsert_document_and_mark_replaced(
+        {"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False}
+    )
+    index.upsert_document_and_mark_replaced(
+        {"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False}
+    )
     assert [row["replaced"] for row in index.list_documents()] == [True, False]
 
 
@@ -440,10 +444,10 @@ def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: 
     assert done.returncode in (0, 1), done.stderr
     assert not (output / "evalkit.sqlite").exists()
     index = open_index(output)
-    (document,), cases = index.list_documents(), index.list_cases()
+    (document,), cases = index.list_documents(), index.list_cases_worst_first()
     assert document["file_path"] == str(path)
     assert reindex(open_folder(output)) == (1, len(cases))
-    assert index.list_cases() == cases
+    assert index.list_cases_worst_first() == cases
     index.close()
 
 
