@@ -437,7 +437,7 @@ def find_proper_names(texts: Iterable[str]) -> set[str]:
 
 @cache
 def load_given_names() -> frozenset[str]:
-    """Common ones, of ``given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
+    """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
     names_toml = (files("evalkit.classification") / "given_names.toml").read_text("utf-8")
     return frozenset(tomllib.loads(names_toml)["names"].split())
 
