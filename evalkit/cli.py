@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.mutation_testing import MutationTestReport
-    from evalkit.evaluation.paired_accuracy import OverallAccuracy, PairedAccuracy
+    from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
     from evalkit.evaluation.report import EvaluationReport
     from evalkit.evaluation.run_comparison import RunComparison
     from evalkit.llm.model import Usage
@@ -256,7 +256,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import replace_atomically, write_private_file
+    from evalkit.evaluation.export import create_private_file, replace_atomically
     from evalkit.pipeline.statement_templates import build_template as build
     from evalkit.pipeline.statement_templates import is_stable_template
     from evalkit.statements.statement_template import render_template_toml
@@ -277,7 +277,7 @@ def build_template(
         target = str(to)
         try:
             with replace_atomically(to) as temporary:
-                write_private_file(temporary, render_template_toml(proposed.template))
+                create_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
                 f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
@@ -310,9 +310,9 @@ def review_template(
 
     Example: evalkit review-template bank.toml statement.pdf
     """
-    from evalkit.pipeline.statement_templates import review_template as review
+    from evalkit.pipeline.statement_templates import review_and_publish_template
 
-    template_review = review(
+    template_review = review_and_publish_template(
         *_read_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged
     )
     if as_json:
@@ -369,11 +369,11 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 
     Example: evalkit queue
     """
-    from evalkit.review.queue import list_pending_cases
+    from evalkit.review.queue import list_pending_cases_worst_first
     from evalkit.store import OutputIndex
 
     with OutputIndex(_require_output(output)) as index:
-        rows = list_pending_cases(index)
+        rows = list_pending_cases_worst_first(index)
     if as_json:
         _print_json(rows)
     elif not rows:
@@ -425,10 +425,12 @@ def show(
     for issue in sort_by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
-        from evalkit.classification.explanation import format_explanation
+        from evalkit.classification.explanation import format_embedded_model_explanation
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in format_explanation(read_shown_bundle(output_folder, doc_id), result.classification):
+        for line in format_embedded_model_explanation(
+            read_shown_bundle(output_folder, doc_id), result.classification.segments
+        ):
             _print_text(line)
 
 
@@ -462,13 +464,15 @@ def _print_case(packet: SMEPacket) -> None:
 
 def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
     from evalkit.classification.document_result import DocumentFailure
-    from evalkit.classification.explanation import explain_classification
+    from evalkit.classification.explanation import explain_by_embedded_model
     from evalkit.review.shown_documents import read_shown_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
     return {
-        "why": explain_classification(read_shown_bundle(output_folder, result.doc_id), result.classification).to_json()
+        "why": explain_by_embedded_model(
+            read_shown_bundle(output_folder, result.doc_id), result.classification.segments
+        ).to_json()
     }
 
 
@@ -651,13 +655,13 @@ def report(
     Example: evalkit report --to report.html
     """
     from evalkit.core.clocks import format_timestamp, utc_now
-    from evalkit.evaluation.report import build, convert_to_json, write_html
+    from evalkit.evaluation.report import build_report, convert_to_json, write_html
     from evalkit.evaluation.study import read_folder_study
     from evalkit.settings import Settings
 
     foreign_types = Settings.load().foreign_types
     study = read_folder_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
-    evaluation_report = build(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
+    evaluation_report = build_report(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
     if to is not None:
         write_html(evaluation_report, to)
     if as_json:
@@ -690,7 +694,7 @@ def sample(
     Example: evalkit sample 50 --by production
     """
     from evalkit.core.clocks import current_timestamp
-    from evalkit.evaluation.sampling import draw_sample as draw
+    from evalkit.evaluation.sampling import draw_and_publish_sample as draw
     from evalkit.settings import Settings
 
     output_folder = _require_output(output)
@@ -728,10 +732,10 @@ def sample(
 def _draw_attention_checks(
     output_folder: OutputFolder, number: int, *, seed: str, drawn_at: str, as_json: bool
 ) -> None:
-    from evalkit.evaluation.attention_checks import draw_attention_checks
+    from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
     from evalkit.review.attention_checks import describe_fault
 
-    check_draw = draw_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
+    check_draw = draw_and_publish_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
     rows = [
         [check.packet.case_id, check.doc_id, check.fault.kind, describe_fault(check.fault)]
         for check in check_draw.cases
@@ -1033,7 +1037,7 @@ def verify_audit(
     """
     from evalkit.pipeline.audit_verify import verify_integrity
 
-    integrity_report = verify_integrity(_require_output(output), export_path=against)
+    integrity_report = verify_integrity(_require_output(output), earlier_export_path=against)
     if as_json:
         _print_json(integrity_report.to_json())
     else:
@@ -1513,10 +1517,10 @@ def _format_codes(prefix: str, count_by_code: dict[str, int]) -> str:
     )
 
 
-def _format_overall(estimates: OverallAccuracy, drawn_by: str) -> str:
+def _format_overall(estimates: OverallAccuracyComparison, drawn_by: str) -> str:
     return (
         f"of all {estimates.population_size} documents in both, estimated from {estimates.observed_count} by the draws of {drawn_by}: "
-        f"A right {_format_interval(estimates.a, '.3f')}, B {_format_interval(estimates.b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
+        f"A right {_format_interval(estimates.accuracy_a, '.3f')}, B {_format_interval(estimates.accuracy_b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
     )
 
 

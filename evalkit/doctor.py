@@ -24,7 +24,7 @@ from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
 from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, draw_test_image, find_model_capabilities
 from evalkit.settings import LOCAL_EXECUTOR, Settings
-from evalkit.store import describe_database, open_output_folder, parse_output_location
+from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
 
 _REQUIRED_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
 _MIN_FREE_BYTES = 1 << 30
@@ -65,7 +65,7 @@ def run_checks(settings: Settings, *, live: bool = False) -> list[DoctorCheck]:
             for name in settings.verifiers
         ),
         _check("output folder", partial(_describe_output_folder, settings.output)),
-        _check("database", lambda: describe_database(open_output_folder(settings.output, settings.database))),
+        _check("database", lambda: check_and_describe_database(open_output_folder(settings.output, settings.database))),
     ]
 
 
@@ -115,7 +115,7 @@ def _describe_executor(settings: Settings) -> str:
     if settings.executor == LOCAL_EXECUTOR:
         return "this machine"
     cluster = create_cluster(settings, ReaderConfig(settings.read_seconds, settings.ocr), decides_on_workers=False)
-    return run_sync(cluster.describe())
+    return run_sync(cluster.check_and_describe())
 
 
 def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:

@@ -16,9 +16,9 @@ from evalkit.review.field_answers import (
     STATUS_WORDS,
     FieldAnswer,
     find_form_template,
-    find_template_field,
     format_field_label,
     format_field_value,
+    get_template_field_or_plain_text,
 )
 from evalkit.review.field_case import FieldReviewCase, ReviewTarget
 from evalkit.review.packet import explain_extraction_escalation, is_review_required
@@ -165,7 +165,7 @@ def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, An
             "is_minor": False,
         }
     template_field, field_value = (
-        find_template_field(extraction, target.field_name),
+        get_template_field_or_plain_text(extraction, target.field_name),
         extraction.fields[target.field_name],
     )
     is_needed = template_field.need in (FieldNeed.REQUIRED, FieldNeed.IMPORTANT)

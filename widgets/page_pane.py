@@ -111,15 +111,17 @@ class PagePane(PressCounter, anywidget.AnyWidget):
     ) -> None:
         """Show a page; ``is_cached``: the browser says that it has the picture."""
         if not is_cached and not self._is_image_in_browser(page):
-            self._send_image("page", page, render_image)
+            self._render_and_send_image("page", page, render_image)
         with self.hold_sync():
             self.page, self.marks, self.issue_id = page, marks, issue_id
 
-    def send_images(self, image_size: PageImageSize, pages: Iterable[int], render_image: PageImageRenderer) -> None:
+    def render_and_send_images(
+        self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
+    ) -> None:
         """Send these pages in that size; pages that the document does not have are passed over."""
-        for page in pages:
-            if 1 <= page <= self.total:
-                self._send_image(image_size, page, render_image)
+        for page_number in page_numbers:
+            if 1 <= page_number <= self.total:
+                self._render_and_send_image(image_size, page_number, render_image)
 
     def show_search_hits(self, text: str, search_hits: Sequence[SearchHit]) -> None:
         """Light the places of a text that was looked for."""
@@ -135,7 +137,7 @@ class PagePane(PressCounter, anywidget.AnyWidget):
         is_reported = self.held.get("version") == self.version and page in self.held.get("pages", ())
         return is_reported or page in self._sent_pages  # sent ahead, just before the press
 
-    def _send_image(self, image_size: PageImageSize, page: int, render_image: PageImageRenderer) -> None:
+    def _render_and_send_image(self, image_size: PageImageSize, page: int, render_image: PageImageRenderer) -> None:
         message = {"kind": image_size, "page": page, "version": self.version}
         other_missing_pages = {
             page_number: explanation for page_number, explanation in self.missing.items() if page_number != str(page)

@@ -30,7 +30,7 @@ from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, Sto
 from evalkit.grounding import QuoteLocator
 from evalkit.grounding.vocabulary import load_english_words
 from evalkit.review.draft import Draft
-from evalkit.review.field_answers import check_field_text, find_template_field, split_field_key
+from evalkit.review.field_answers import check_field_text, get_template_field_or_plain_text, split_field_key
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.ground_truth import ReviewOutcome
 from evalkit.review.packet import get_base_case_id
@@ -364,7 +364,7 @@ class Workbench:
         """Open what should be looked at next."""
         if self._case is not None:
             return  # the second press of a double click
-        case_id = self.review_session.choose_next_case()
+        case_id = self.review_session.choose_next_case_id()
         if case_id is None:
             self._show_queue("Nothing waits for you.")
         else:
@@ -536,7 +536,7 @@ class Workbench:
         if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
-    def send_images(self, image_size: PageImageSize, message: Message) -> None:
+    def send_requested_images(self, image_size: PageImageSize, message: Message) -> None:
         """Send pictures that no press waits for: of the ribbon, the contact sheet, or the pages beside the one on screen."""
         if (images := self._page_images) is not None:
             renderers = {
@@ -544,7 +544,7 @@ class Workbench:
                 "preview": images.render_preview,
                 "page": images.render_full_size,
             }
-            self.page_pane.send_images(image_size, _parse_page_numbers(message), renderers[image_size])
+            self.page_pane.render_and_send_images(image_size, _parse_page_numbers(message), renderers[image_size])
 
     def find_text(self, message: Message) -> None:
         """Where a text stands in the document."""
@@ -607,7 +607,7 @@ class Workbench:
         case = self.field_case
         case.get_agent_value(field_key)
         form_index, field_name = split_field_key(field_key)
-        text_check = check_field_text(find_template_field(case.agent_forms[form_index], field_name), text)
+        text_check = check_field_text(get_template_field_or_plain_text(case.agent_forms[form_index], field_name), text)
         self.field_panel.checked = {
             "field": field_key,
             "text": text,
@@ -909,7 +909,7 @@ class Workbench:
 
     def _open_next_or_show_feedback(self, feedback: str = "") -> None:
         """The next case; what was planted in the last one is read first, in the queue."""
-        next_case_id = None if feedback else self.review_session.choose_next_case()
+        next_case_id = None if feedback else self.review_session.choose_next_case_id()
         if next_case_id is None:
             self._show_queue(feedback)
         else:
@@ -956,8 +956,8 @@ _HANDLER_BY_ACTION: dict[str, Handler] = {
     "select": Workbench.select_target,
     "page": Workbench.change_page,
     "evidence": Workbench.show_evidence,
-    "thumbnails": lambda screen, message: screen.send_images("thumbnail", message),
-    "previews": lambda screen, message: screen.send_images(
+    "thumbnails": lambda screen, message: screen.send_requested_images("thumbnail", message),
+    "previews": lambda screen, message: screen.send_requested_images(
         "page" if message.get("kind") == "page" else "preview", message
     ),
     "find": Workbench.find_text,

@@ -38,16 +38,16 @@ def search_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOU
     return match.group() if match else None
 
 
-def check_pattern_speed(pattern: str, examples: Iterable[str] = (), timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+def stress_test_pattern(pattern: str, seed_texts: Iterable[str] = (), timeout_seconds: float = TIMEOUT_SECONDS) -> None:
     """UsageError: TRAP-SLOW, as of ``search_with_timeout``, on one of the ``build_stress_texts``."""
-    for text in build_stress_texts(pattern, examples):
+    for text in build_stress_texts(pattern, seed_texts):
         search_with_timeout(pattern, text, timeout_seconds)
 
 
-def build_stress_texts(pattern: str, examples: Iterable[str] = ()) -> list[str]:
+def build_stress_texts(pattern: str, seed_texts: Iterable[str] = ()) -> list[str]:
     """Texts of some thousand letters that ask much of the expression: each of its letters and those of its classes again and
-    again, and the examples, all ending in what no expression expects.
+    again, and the seed texts, all ending in what no expression expects.
     """
     letters = dict.fromkeys([*"aA1 \n.-,", *(piece for piece in pattern if piece.isalnum())])
-    runs = [*letters, *(piece for piece in examples if piece), "a ", "a1", "1 a, "]
+    runs = [*letters, *(piece for piece in seed_texts if piece), "a ", "a1", "1 a, "]
     return [(run * (_TRIAL_TEXT_LENGTH // len(run) + 1))[:_TRIAL_TEXT_LENGTH] + "\x00" for run in runs]

@@ -43,9 +43,9 @@ def build_answer_schema() -> Mapping[str, Any]:
     return flatten_schema(_RequestedAnswer)
 
 
-def parse_classifier_answer(text: str, bundle: DocumentBundle) -> ClassificationOutput:
+def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
     """The classification in a model's answer. pydantic.ValidationError where it has not that shape."""
-    answer = _LocatedAnswer.model_validate_json(text)
+    answer = _LocatedAnswer.model_validate_json(answer_text)
     answer_json = answer.to_json()
     for segment, located_segment in zip(answer_json["segments"], answer.segments, strict=True):
         for presence_json, presence in zip(

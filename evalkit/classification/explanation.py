@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evalkit.classification.lexicon import load_lexicon
-from evalkit.classification.model_weights import ModelWeights
+from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.page_segmentation import Segmentation, segment_pages
-from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.classification.schema import DocumentType, Segment
 from evalkit.classification.type_scoring import (
     ClassificationScores,
     ScoredPage,
@@ -83,12 +83,12 @@ class DocumentExplanation:
         return asdict(self)
 
 
-def explain_classification(
-    bundle: DocumentBundle, answer: ClassificationOutput, model_weights: ModelWeights | None = None
+def explain_by_embedded_model(
+    bundle: DocumentBundle, segments: Iterable[Segment], model_weights: EmbeddedModelWeights | None = None
 ) -> DocumentExplanation:
-    """What spoke in the segments of this answer, those that have pages."""
+    """What speaks for and against each type in these segments, those that have pages, whoever made them."""
     scored_pages = [score_page(page, model_weights=model_weights) for page in bundle.pages]
-    spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in answer.segments]
+    spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in segments]
     segmentation = segment_pages(scored_pages)
     return DocumentExplanation(
         tuple(
@@ -174,9 +174,9 @@ def collect_lexicon_reasons(
     return _sort_reasons(Reason(label, weight, tuple(pages)) for (weight, label), pages in pages_by_cue.items())
 
 
-def format_explanation(bundle: DocumentBundle, answer: ClassificationOutput) -> Iterator[str]:
+def format_embedded_model_explanation(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
     """The reasons as lines for a terminal: of each segment the two most probable types, of each doubt its signs."""
-    explanation = explain_classification(bundle, answer)
+    explanation = explain_by_embedded_model(bundle, segments)
     for segment in explanation.segments:
         pages = _format_pages(range(segment.start_page, segment.end_page + 1))
         probabilities = ", ".join(

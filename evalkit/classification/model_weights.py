@@ -46,7 +46,7 @@ class _JoinWeights(StrictRecord):
     types: _Probability
 
 
-class ModelWeights(StrictRecord):
+class EmbeddedModelWeights(StrictRecord):
     """``weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
 
     schema_version: Literal[1]
@@ -95,19 +95,19 @@ class ModelWeights(StrictRecord):
 
 
 @cache
-def load_embedded_weights() -> ModelWeights:
+def load_embedded_weights() -> EmbeddedModelWeights:
     """Load the shipped numbers, once."""
     try:
         data = json.loads((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise _build_weights_error("the file cannot be read as JSON") from error
-    return parse_embedded_weights(data)
+    return parse_weights_json(data)
 
 
-def parse_embedded_weights(data: Mapping[str, Any]) -> ModelWeights:
+def parse_weights_json(weights_json: Mapping[str, Any]) -> EmbeddedModelWeights:
     """Check the numbers that the JSON object holds. UsageError naming what is wrong with it."""
     try:
-        return ModelWeights.model_validate(data)
+        return EmbeddedModelWeights.model_validate(weights_json)
     except ValidationError as error:
         raise _build_weights_error(describe_first_error(error)) from error
 

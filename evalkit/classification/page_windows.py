@@ -19,7 +19,12 @@ from evalkit.classification.schema import (
     TypePresence,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import DOUBTS_KEY, SUMMARY_KEY, V2ConsistencyChecker, parse_doubted_joins
+from evalkit.classification.v2_consistency import (
+    DOUBTS_KEY,
+    SUMMARY_KEY,
+    V2ConsistencyChecker,
+    get_stated_beginning_probabilities,
+)
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity
 
@@ -156,7 +161,9 @@ def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dic
             )
     summary = " ".join(summaries)
     doubted_pages = {
-        page: probability for answer in answers for page, probability in parse_doubted_joins(answer).items()
+        page: probability
+        for answer in answers
+        for page, probability in get_stated_beginning_probabilities(answer).items()
     }
     if not doubted_pages:
         return summary

@@ -16,9 +16,9 @@ from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
-from evalkit.classification.classifier_answer import build_answer_schema, parse_classifier_answer
+from evalkit.classification.classifier_answer import build_answer_schema, parse_answer_and_cut_quotes
 from evalkit.classification.lexicon import Cue, LexiconReading, Span, find_body_spans, load_lexicon
-from evalkit.classification.model_weights import ModelWeights
+from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageJoin, segment_pages
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -113,7 +113,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
     def parse_answer(self, text: str) -> ClassificationOutput:
         """The classification, its quotes cut out of the document."""
-        return parse_classifier_answer(text, self.bundle)
+        return parse_answer_and_cut_quotes(text, self.bundle)
 
 
 @cache
@@ -133,7 +133,7 @@ def render_types() -> str:
 
 
 def classify(
-    bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: ModelWeights | None = None
+    bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationOutput:
     """The embedded model's classification, of all pages or of these: deterministic, without any language model.
 

@@ -41,7 +41,7 @@ class TypeSign:
     """Parted by commas: of these small letters every place has some, so that most pages need not be searched; empty: search all."""
     expression: str
     weight: float = 1.0
-    flags: int = re.IGNORECASE
+    is_case_sensitive: bool = False
     is_in_reports: bool = False
     """Of a note's sign: reports begin or end with it as well, so that around a report it shows no note."""
 
@@ -49,12 +49,12 @@ class TypeSign:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The expression, compiled."""
-        return re.compile(self.expression, self.flags | re.MULTILINE)
+        return re.compile(self.expression, re.MULTILINE | (0 if self.is_case_sensitive else re.IGNORECASE))
 
     @cached_property
-    def lowercase_pattern(self) -> re.Pattern[str] | None:
+    def pattern_for_lowercase_text(self) -> re.Pattern[str] | None:
         """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
-        if not self.flags:
+        if self.is_case_sensitive:
             return None
         lowercase_expression = re.sub(
             r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), self.expression
@@ -66,7 +66,9 @@ class TypeSign:
         if not any(substring in lowercase_text for substring in self.required_substrings.split(", ")):
             return 0
         matches = (
-            self.lowercase_pattern.finditer(lowercase_text) if self.lowercase_pattern else self.pattern.finditer(text)
+            self.pattern_for_lowercase_text.finditer(lowercase_text)
+            if self.pattern_for_lowercase_text
+            else self.pattern.finditer(text)
         )
         return sum(1 for _ in islice(matches, MAX_SIGN_COUNT))
 
@@ -75,14 +77,14 @@ _NUMBER = r"\d+(?:[.,]\d+)?"
 
 # fmt: off
 TYPE_SIGNS = (
-    TypeSign(GENOMIC, "variants in HGVS notation", "", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
-    TypeSign(GENOMIC, "variants by amino acids", "", r"\b(?:[ACDEFGHIKLMNPQRSTVWY]\d{2,4}(?:[ACDEFGHIKLMNPQRSTVWY*]|fs|del|dup|ins))\b", 1.5, 0),
-    TypeSign(GENOMIC, "reference sequences", "nm_, np_, nc_, ng_, enst, lrg, rs1, rs2, rs3, rs4, rs5, rs6, rs7, rs8, rs9", r"\b(?:(?:NM|NP|NC|NG)_|ENST|LRG_?)\d{3,}(?:\.\d+)?\b|\brs[1-9]\d{3,}\b", 2.0, 0),
+    TypeSign(GENOMIC, "variants in HGVS notation", "", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, is_case_sensitive=True),
+    TypeSign(GENOMIC, "variants by amino acids", "", r"\b(?:[ACDEFGHIKLMNPQRSTVWY]\d{2,4}(?:[ACDEFGHIKLMNPQRSTVWY*]|fs|del|dup|ins))\b", 1.5, is_case_sensitive=True),
+    TypeSign(GENOMIC, "reference sequences", "nm_, np_, nc_, ng_, enst, lrg, rs1, rs2, rs3, rs4, rs5, rs6, rs7, rs8, rs9", r"\b(?:(?:NM|NP|NC|NG)_|ENST|LRG_?)\d{3,}(?:\.\d+)?\b|\brs[1-9]\d{3,}\b", 2.0, is_case_sensitive=True),
     TypeSign(GENOMIC, "allele fractions or zygosity", "zygous, vaf, allele", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
     TypeSign(GENOMIC, "variant classifications", "pathogenic, significance, vus", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
     TypeSign(GENOMIC, "results of a whole panel", "pathogenic, reportable, significan, recurrence score", r"\bno (?:other |known |reportable |clinically significant |deleterious |likely )*(?:pathogenic|reportable|deleterious|significant)(?: or likely pathogenic)? (?:\w+ )?(?:variants?|mutations?|alterations?)\b[^.\n]{0,20}\b(?:identified|detected|found)\b|\brecurrence score(?: result)?\W{1,3}\d{1,3}\b", 1.0),
     TypeSign(GENOMIC, "sequencing measures", "read depth, coverage, mutation, mut, tumor mut, tumour mut, microsatellite, copy number", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
-    TypeSign(GENOMIC, "karyotypes or loci", "5,x, 6,x, 7,x, chr, p1, p2, p3, q1, q2, q3, q4", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)(?:p[1-3]|q[1-4])\d?(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
+    TypeSign(GENOMIC, "karyotypes or loci", "5,x, 6,x, 7,x, chr, p1, p2, p3, q1, q2, q3, q4", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)(?:p[1-3]|q[1-4])\d?(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, is_case_sensitive=True),
     TypeSign(GENOMIC, "star alleles or drug response", "*, metaboli", r"\*\d{1,3}[A-Z]?/\*\d{1,3}\b|\b(?:poor|normal|intermediate|rapid|ultrarapid|extensive) metaboli[sz]ers?\b", 1.2),
     TypeSign(GENOMIC, "scores of gene expression", "recurrence score, gene scores, rt-pcr, gene expression, rna expression", r"\brecurrence score(?: result)?\W{1,3}\d{1,3}\b|\bgene scores?\b|\bRT-?PCR\b|\b(?:gene|RNA) expression\b", 1.0),
     TypeSign(PATHOLOGY, "measurements in three dimensions", "cm", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
@@ -96,7 +98,7 @@ TYPE_SIGNS = (
     TypeSign(PATHOLOGY, "headings of a look through a microscope", "microscop, macroscop, gross, patholog, postmortem, post-mortem", r"^[^\S\n]*(?:(?:microscopic|macroscopic|gross)(?: (?:description|appearances?|examination|findings))?|microscopy|macroscopy|histopathological (?:diagnosis|recognition|examination))\s*:|\b(?:dermato|cyto|histo)pathologist\b|\bpost-?mortem examination\b|\bpatho(?:logist|morphologist)\b", 1.0),
     TypeSign(PATHOLOGY, "cells of smears, fluids and marrow", "cytotechnolog, papanicolaou, urothelial, squamous cells, blasts, megakaryocyt, erythroid, spicules, flow cytometry, malignant cells", r"\bcytotechnologist\b|\bpapanicolaou\b|\burothelial (?:cells|carcinoma)\b|\bsquamous cells\b|\b(?:ring sidero)?blasts?\b \d|\bmegakaryocytes?\b|\berythroid\b|\bspicules\b|\bflow cytometry\b|\bmalignant cells\b", 0.8),
     TypeSign(RADIOLOGY, "techniques of imaging", "axial, sagittal, coronal, contrast, lateral, view, weighted, transducer, transvaginal", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
-    TypeSign(RADIOLOGY, "doses of tracer or ray", "mci, mbq, mgy, msv, kvp", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
+    TypeSign(RADIOLOGY, "doses of tracer or ray", "mci, mbq, mgy, msv, kvp", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, is_case_sensitive=True),
     TypeSign(RADIOLOGY, "densities and signals", "attenuation, intens, echogenic, hypoechoic, radiolucen, opacit, enhancement, uptake", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
     TypeSign(RADIOLOGY, "normal organs listed", "normal, unremarkable, clear, patent", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
     TypeSign(RADIOLOGY, "absent findings of imaging", "no ", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),

@@ -35,7 +35,7 @@ from evalkit.classification.model_weights import (
     LEXICON_FEATURE_NAMES,
     MAX_TEMPERATURE,
     load_embedded_weights,
-    parse_embedded_weights,
+    parse_weights_json,
 )
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.type_scoring import (
@@ -662,14 +662,14 @@ def calibrate_probabilities(
     )
     probability_rows = compute_probabilities(type_sums, temperature)
     is_whole_text = np.array([candidate.name == "whole" for candidate in training_set.variants])[selected_rows]
-    confidences, is_wrong = (
+    confidences, is_answer_wrong = (
         probability_rows.max(axis=1)[is_whole_text],
         (probability_rows.argmax(axis=1) != true_types)[is_whole_text],
     )
     acceptable_thresholds = (
         candidate
         for candidate in CANDIDATE_THRESHOLDS
-        if (is_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
+        if (is_answer_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
     )
     return ProbabilityCalibration(temperature, next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]))
 
@@ -703,10 +703,15 @@ def build_weights_json(
     fitted_weights: FittedWeights,
     calibration: ProbabilityCalibration,
     join_weights: Mapping[str, float],
-    examples: Iterable[LabelledText] = (),
+    counted_examples: Iterable[LabelledText] = (),
 ) -> dict[str, Any]:
-    """The contents of ``weights.json``. Its version is the beginning of its numbers' hash."""
-    group_counts = Counter(kind for _, kind in {(example.group, example.document_type.value) for example in examples})
+    """The contents of ``weights.json``. Its version is the beginning of its numbers' hash.
+
+    Of ``counted_examples`` the groups of each type are counted; nothing else is taken from them.
+    """
+    group_counts = Counter(
+        kind for _, kind in {(example.group, example.document_type.value) for example in counted_examples}
+    )
     weights_json: dict[str, Any] = {
         "learned_from": dict(sorted(group_counts.items())),
         "types": [kind.value for kind in DOCUMENT_TYPES],
@@ -743,7 +748,7 @@ def main() -> None:
     data, type_sums, training_set = train_model(
         examples, {**shipped_weights.join_weights, "types": shipped_weights.page_type_strength}
     )
-    parse_embedded_weights(data)
+    parse_weights_json(data)
     arguments.to.write_text(format_weights_json(data), "utf-8")
     is_whole_text = np.array([variant.name == "whole" for variant in training_set.variants])
     probability_rows = compute_probabilities(type_sums, data["temperature"])[is_whole_text]

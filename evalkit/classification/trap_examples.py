@@ -23,7 +23,7 @@ from evalkit.llm.model import Answer
 
 def find_failing_examples(traps: Traps) -> list[str]:
     """A sentence for each example that its row does not treat as it should; each row is tried alone."""
-    return [fault for trap in traps.rows for fault in _check_examples(traps.select_trap(trap), trap)]
+    return [fault for trap in traps.rows for fault in _check_examples(traps.restrict_to_trap(trap), trap)]
 
 
 def find_weakened_traps(shipped: Traps, site_traps: Traps) -> list[str]:
@@ -35,7 +35,7 @@ def find_weakened_traps(shipped: Traps, site_traps: Traps) -> list[str]:
         f"{trap.id} gives up {' and '.join(losses)}"
         for trap in site_traps.rows
         if trap.id in shipped_by_id
-        and (losses := list(_list_losses(site_traps.select_trap(trap), trap, shipped_by_id[trap.id])))
+        and (losses := list(_list_losses(site_traps.restrict_to_trap(trap), trap, shipped_by_id[trap.id])))
     ]
 
 

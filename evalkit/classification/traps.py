@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evalkit.classification.bounded_regex import check_pattern_speed, compile_pattern, search_with_timeout
+from evalkit.classification.bounded_regex import compile_pattern, search_with_timeout, stress_test_pattern
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.core.records import describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
@@ -313,7 +313,7 @@ class Traps(_TrapModel):
             raise ValueError(f"several rows have the id {', '.join(repeated_ids)}")
         return self
 
-    def select_trap(self, trap: Trap) -> Traps:
+    def restrict_to_trap(self, trap: Trap) -> Traps:
         """With this row alone."""
         rows_by_kind = {
             kind: tuple(candidate for candidate in getattr(self, kind) if candidate is trap) for kind in TRAP_KINDS
@@ -385,7 +385,7 @@ def _check_patterns(site_traps: Traps, path: str) -> None:
         ]
         for pattern in trap.patterns:
             try:
-                check_pattern_speed(pattern, texts)
+                stress_test_pattern(pattern, texts)
             except UsageError as error:
                 raise UsageError(f"{path}: {trap.id}: {error.message}", code="TRAPS", remedy=error.remedy) from error
 

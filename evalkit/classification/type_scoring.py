@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
-from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, ModelWeights, load_embedded_weights
+from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, EmbeddedModelWeights, load_embedded_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
 
@@ -48,7 +48,7 @@ class ScoredPage:
     lexicon_reading: LexiconReading
     terms: tuple[str, ...]
     """Those that weigh anything, each once, in order of appearance."""
-    model_weights: ModelWeights
+    model_weights: EmbeddedModelWeights
     """By what they are weighed."""
 
     @cached_property
@@ -83,7 +83,7 @@ class ClassificationScores:
     """How the lexicon is heard: by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     terms: tuple[str, ...]
     """Those that were found, each once."""
-    model_weights: ModelWeights
+    model_weights: EmbeddedModelWeights
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
@@ -150,14 +150,14 @@ def softmax(logits: Sequence[float]) -> list[float]:
     return [exponential / total for exponential in exponentials]
 
 
-def score_page(page: Page, model_weights: ModelWeights | None = None) -> ScoredPage:
+def score_page(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
     """The page, read once for all that is asked of it."""
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
     return ScoredPage(reading, tuple(_find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
 
 
-def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: ModelWeights) -> dict[str, None]:
+def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: EmbeddedModelWeights) -> dict[str, None]:
     """As :func:`extract_terms`, without places, which are rarely asked for."""
     weighted_terms: dict[str, None] = {}
     for start, end in find_body_spans(text, furniture):

@@ -137,12 +137,12 @@ def _check_number_ranges(
 ) -> Iterator[Issue]:
     for entry in entries:
         share = entry.segment_share if isinstance(entry, TypePresence) else entry.overall_share
-        for code, name, value, is_wrong in (
+        for code, name, value, is_answer_wrong in (
             ("V1-CONFIDENCE-RANGE", "confidence", entry.confidence, not 0 <= entry.confidence <= 1),
             # A share above 1 makes the sum wrong, which V2 weighs; a negative one can hide in a right sum.
             ("V1-SHARE-RANGE", "share", share, share < 0),
         ):
-            if is_wrong:
+            if is_answer_wrong:
                 yield Issue.create(
                     "V1",
                     code,

@@ -329,7 +329,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
 
 def _check_doubted_joins(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     """Joins of which the classifier itself says that it cannot tell whether a document begins there."""
-    for page, probability in sorted(parse_doubted_joins(answer).items()):
+    for page, probability in sorted(get_stated_beginning_probabilities(answer).items()):
         if not 1 <= page <= total_pages:
             continue
         has_probability = isinstance(probability, int | float) and 0 <= probability <= 1
@@ -353,7 +353,7 @@ def _check_doubted_joins(answer: ClassificationOutput, total_pages: int) -> Iter
         )
 
 
-def parse_doubted_joins(answer: ClassificationOutput) -> dict[int, Any]:
+def get_stated_beginning_probabilities(answer: ClassificationOutput) -> dict[int, Any]:
     """Page → what is told of its join, as ``DOUBTS_KEY`` says; whatever has another shape is no doubt."""
     doubts = answer.self_evaluation.get(DOUBTS_KEY) if isinstance(answer.self_evaluation, dict) else None
     doubt_rows = [doubt_row for doubt_row in doubts if isinstance(doubt_row, dict)] if isinstance(doubts, list) else []

@@ -101,7 +101,7 @@ def deskew_image(image: Image.Image, quarter_turns: int = 0, skew_angle: float |
     tilt in degrees clockwise and is found where it is None. Does not raise for any picture that is loaded.
     """
     grey = image.convert("L")
-    skew_angle = detect_skew(grey) if skew_angle is None else skew_angle
+    skew_angle = detect_clockwise_skew_degrees(grey) if skew_angle is None else skew_angle
     level_image = grey
     if skew_angle:
         paper_level = int(np.percentile(np.asarray(_downscale(grey)), 80))
@@ -122,7 +122,7 @@ def denoise_image(grey: Image.Image) -> Image.Image:
     return grey
 
 
-def flatten_background(grey: Image.Image) -> Image.Image | None:
+def flatten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
     """The picture (mode L) with its paper made evenly white and its print black; None where it is so already.
 
     White print on dark is lost, so it is for pages that could not be read as they are.
@@ -168,7 +168,7 @@ def _crop_centre(grey: Image.Image) -> Image.Image:
     return grey.crop((x, y, min(x + _SAMPLE_SIDE, grey.width), min(y + _SAMPLE_SIDE, grey.height)))
 
 
-def detect_skew(grey: Image.Image) -> float:
+def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
     """Degrees clockwise, -12..12, by which the lines of print are tilted; 0 where that is little or cannot be seen.
 
     ``grey`` is mode L and may stand turned by quarter turns: lines that run upwards show their tilt as well.

@@ -24,7 +24,7 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.documentai_response import KnownPage, MalformedResponseError, build_response_pages
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.page_content import VerifiedGlyphs
-from evalkit.documents.pdf import create_failed_page, get_local_reader_version, load_page_content
+from evalkit.documents.pdf import create_failed_page, get_local_reader_version, try_load_page_content
 from evalkit.errors import DocumentError, UsageError
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
@@ -150,7 +150,7 @@ class DocumentAiReader:
         for start in range(1, opened_pdf.total_pages + 1, MAX_CHUNK_PAGES):
             page_numbers = range(start, min(start + MAX_CHUNK_PAGES, opened_pdf.total_pages + 1))
             contents = {
-                page_num: load_page_content(opened_pdf.document, page_num - 1, verified_glyphs)
+                page_num: try_load_page_content(opened_pdf.document, page_num - 1, verified_glyphs)
                 for page_num in page_numbers
             }
             pages_by_number = {page_num: create_failed_page(page_num) for page_num in page_numbers}

@@ -131,11 +131,12 @@ def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
 def collect_margin_keys(page: PageContent) -> set[tuple[str, str]]:
     """What stands in the page's margins, digits masked: the same key on another page makes it furniture."""
     return {
-        (zone, mask_digits(_join_row_text(row))) for zone, row in _find_margin_rows(_select_upright_lines(page), page)
+        (zone, fold_case_and_mask_digits(_join_row_text(row)))
+        for zone, row in _find_margin_rows(_select_upright_lines(page), page)
     }
 
 
-def mask_digits(text: str) -> str:
+def fold_case_and_mask_digits(text: str) -> str:
     """The text with digits as ``#`` and without case, so that running numbers and dates compare equal."""
     return re.sub(r"\d+", "#", text).casefold()
 
@@ -219,7 +220,7 @@ def _find_margin_rows(
 
 
 def _is_furniture(zone: str, text: str, repeated_margin_keys: set[tuple[str, str]]) -> bool:
-    if (zone, mask_digits(text)) in repeated_margin_keys or _PAGE_NUMBER.fullmatch(text):
+    if (zone, fold_case_and_mask_digits(text)) in repeated_margin_keys or _PAGE_NUMBER.fullmatch(text):
         return True
     is_fax_stamp = _CLOCK_TIME.search(text) and (_FAX_WORD.search(text) or _PAGE_OF_TOTAL.search(text))
     return bool(is_fax_stamp or (_PAGE_OF_TOTAL.search(text) and len(text.split()) <= 14))

@@ -34,7 +34,7 @@ from evalkit.documents.deskew import (
     DeskewedImage,
     denoise_image,
     deskew_image,
-    flatten_background,
+    flatten_background_if_uneven,
     is_blank_image,
 )
 from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, compute_mean_confidence
@@ -75,7 +75,7 @@ class OcrEngine(Protocol):
         DocumentError OCR-TIMEOUT after ``seconds``, OCR-FAILED where the engine breaks down.
         """
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         """By how many quarter turns clockwise, 0..3, the picture stands turned; None where that is not sure.
 
         Errors as ``recognise``.
@@ -134,7 +134,9 @@ def recognise_image(
         return None
     deskewed = deskew_image(grey)
     words = engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
-    if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (flat_image := flatten_background(grey)):
+    if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (
+        flat_image := flatten_background_if_uneven(grey)
+    ):
         flat_image = denoise_image(flat_image)
         flat_deskewed = deskew_image(flat_image)
         flat_words: list[OcrWord] = []
@@ -155,7 +157,7 @@ def _find_best_rotation(
 ) -> tuple[DeskewedImage, list[OcrWord]]:
     """The page and its words as they are read best; as given, if no turn is better."""
     with suppress(DocumentError):  # what was read at first is something; its quality tells what it is worth
-        detected_turns = engine.detect_quarter_turns(deskewed.image, dpi=dpi, seconds=seconds)
+        detected_turns = engine.detect_clockwise_quarter_turns(deskewed.image, dpi=dpi, seconds=seconds)
         candidate_turns = _ROTATIONS_TO_TRY if detected_turns is None else (detected_turns,) if detected_turns else ()
         for quarter_turns in candidate_turns:
             rotated = deskew_image(grey, quarter_turns, deskewed.skew_angle)
@@ -209,7 +211,7 @@ class Tesseract:
         tsv = self._run_tesseract(image, dpi, seconds, "--psm", "3", "-l", "eng", "tsv")
         return list(_parse_tsv_words(tsv))
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         """See ``OcrEngine``; None also where its data for this (``osd``) is missing or a page has too few words."""
         try:
             output = self._run_tesseract(image, dpi, seconds, "--psm", "0", "-l", "osd")
@@ -340,9 +342,8 @@ class RapidOcr:
         lines = zip(ocr_output.txts, ocr_output.scores, ocr_output.boxes, word_results, strict=True)
         return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:  # noqa: ARG002
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> None:
         """See ``OcrEngine``; always None: it cannot tell."""
-        return None
 
 
 @lru_cache(maxsize=1)

@@ -223,7 +223,7 @@ def _find_visible_tokens(
     is_surely_visible = styled_line.is_inked and styled_line.is_dark_print and has_verified_glyphs
     occluders = inspector.occluders
     is_possibly_obscured = bool(occluders) and any(
-        occluder.may_obscure(box, styled_line.block_number) for occluder in occluders
+        occluder.may_obscure_dark_words(box, styled_line.block_number) for occluder in occluders
     )
     is_struck_through = inspector.is_struck_through(box, styled_line.block_number)
     if is_surely_visible and not is_possibly_obscured and not is_struck_through:

@@ -100,7 +100,7 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | 
     verified_glyphs: VerifiedGlyphs = {}
     pages_needing_ocr: set[int] = set()
     for page_num in range(1, total_pages + 1):
-        content = load_page_content(document, page_num - 1, verified_glyphs)
+        content = try_load_page_content(document, page_num - 1, verified_glyphs)
         if content is None:
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
@@ -141,7 +141,7 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | 
     )
 
 
-def load_page_content(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
+def try_load_page_content(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
     """What is drawn on the page; None where it is broken."""
     pymupdf = load_pymupdf()
     try:

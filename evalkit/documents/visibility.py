@@ -64,7 +64,7 @@ class Occluder(NamedTuple):
     is_light: bool = False
     """Whether it hides no dark word that is painted upon it."""
 
-    def may_obscure(self, box: Rect, block_number: int) -> bool:
+    def may_obscure_dark_words(self, box: Rect, block_number: int) -> bool:
         """Whether dark words of text block ``block_number`` that stand in ``box`` may be hard to see because of it."""
         x0, y0, x1, y1 = self.area
         return (

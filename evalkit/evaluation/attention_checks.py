@@ -125,7 +125,7 @@ class AttentionCheckDraw:
     """The case_ids of attention checks, earlier ones too, that wait although everybody in the roster knows the document."""
 
 
-def draw_attention_checks(
+def draw_and_publish_attention_checks(
     output_folder: OutputFolder, case_count: int, *, seed: str, drawn_at: str
 ) -> AttentionCheckDraw:
     """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.
@@ -136,7 +136,7 @@ def draw_attention_checks(
     """
     if case_count < 1:
         raise UsageError(f"{case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
-    with output_folder.run_lock():
+    with output_folder.hold_run_lock():
         vouched_documents = [record for record in read_folder_study(output_folder).documents if _is_vouched(record)]
         candidates = [
             record for record in vouched_documents if record.truth and not record.truth.is_simulated

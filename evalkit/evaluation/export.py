@@ -256,7 +256,7 @@ def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth
     row_by_doc_id: dict[str, dict[str, Any]] = {}
     reviewers = set(folder_truth.reviewers)
     try:
-        reviewers.update(Roster(output_folder).list_names())
+        reviewers.update(Roster(output_folder).list_reviewers())
         if has_database(output_folder):
             with OutputIndex(output_folder) as index:
                 row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
@@ -345,10 +345,10 @@ def _write_file(
             _write_parquet(temporary_path, column_names, records)
             _verify_rows(_read_parquet(temporary_path), records, target.name)
         elif file_format == "csv":
-            write_private_file(temporary_path, _format_csv(column_names, records))
+            create_private_file(temporary_path, _format_csv(column_names, records))
             _verify_rows(_read_csv(temporary_path), [_format_cells(column_names, row) for row in records], target.name)
         else:
-            write_private_file(temporary_path, _format_jsonl(records))
+            create_private_file(temporary_path, _format_jsonl(records))
             _verify_rows(_read_jsonl(temporary_path), records, target.name)
     return len(records)
 
@@ -381,14 +381,14 @@ def save_table(frame: pd.DataFrame, to: Path | str) -> None:
             "records"
         )  # what is missing is empty, not the word nan
         named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
-        write_private_file(temporary_path, _format_csv(list(map(str, frame.columns)), named_records))
+        create_private_file(temporary_path, _format_csv(list(map(str, frame.columns)), named_records))
 
 
 def save_json(value: Any, to: Path | str) -> None:
     """A JSON value as a file that only its owner can read. UsageError: not writable."""
     target = Path(to)
     with _report_unwritable_file(target), replace_atomically(target) as temporary_path:
-        write_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        create_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 @contextmanager
@@ -459,7 +459,7 @@ def _verify_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRo
             )
 
 
-def write_private_file(path: Path, text: str) -> None:
+def create_private_file(path: Path, text: str) -> None:
     """Write a new file that only its owner can read (0600), and sync it. OSError where it is there or cannot be made."""
     with os.fdopen(_open_private_file(path), "w", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -523,9 +523,9 @@ def _write_folder(
         (temporary_folder / "data").mkdir(mode=0o700)
         for name, part_rows in rows_by_part.items():
             path = temporary_folder / "data" / f"{name}.jsonl"
-            write_private_file(path, _format_jsonl(part_rows))
+            create_private_file(path, _format_jsonl(part_rows))
             _verify_rows(_read_jsonl(path), part_rows, path.name)
-        write_private_file(temporary_folder / "README.md", card)
+        create_private_file(temporary_folder / "README.md", card)
         _replace_folder(temporary_folder, target)
     finally:
         shutil.rmtree(temporary_folder, ignore_errors=True)

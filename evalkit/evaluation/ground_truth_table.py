@@ -206,7 +206,7 @@ def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping
 
 def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -> Iterator[tuple[str, str, str]]:
     """Case, reviewer and outcome of every review in the folder but those of attention checks."""
-    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         try:
             file_names = [review_file_name(case_id, revision) for revision in list_revisions(output_folder, case_id)]
         except StoreError:

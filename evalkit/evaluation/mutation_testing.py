@@ -344,14 +344,14 @@ def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], lis
     return folder_paths, other_paths
 
 
-def iterate_accepted_answers(folder_path: Path | str, problems: list[str]) -> Iterator[CleanAnswer]:
+def iterate_accepted_answers(folder_path: Path | str, collected_problems: list[str]) -> Iterator[CleanAnswer]:
     """An output folder's documents that were accepted, or whose answer an expert validated as it was.
 
     Those that an expert corrected are left out, accepted or not: their answer was wrong.
     """
     output_folder = open_output_folder(folder_path)
     ground_truth = read_folder_ground_truth(folder_path)
-    problems += ground_truth.problems
+    collected_problems += ground_truth.problems
     source_by_doc_id = {
         document.record.doc_id: document.record.ground_truth_source for document in ground_truth.documents
     }
@@ -373,7 +373,7 @@ def iterate_accepted_answers(folder_path: Path | str, problems: list[str]) -> It
             if isinstance(classification, ClassificationOutput) and classification.segments:
                 yield CleanAnswer(read_bundle(output_folder, doc_id), classification)
         except StoreError as error:
-            problems.append(f"{doc_id}: {error}")
+            collected_problems.append(f"{doc_id}: {error}")
 
 
 async def _classify_pdfs(

@@ -66,16 +66,16 @@ class PairedDocument(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OverallAccuracy:
+class OverallAccuracyComparison:
     """Both answers over all documents that they are about."""
 
     population_size: int
     """How many documents these are."""
     observed_count: int
     """Those that the figures rest on: looked at, and told."""
-    a: Estimate
+    accuracy_a: Estimate
     """Accuracy of A, 0..1."""
-    b: Estimate
+    accuracy_b: Estimate
     """Accuracy of B, 0..1."""
     difference: Estimate
     """Accuracy of B − accuracy of A, -1..1."""
@@ -140,7 +140,7 @@ def _estimate_accuracy_difference(
     )
 
 
-def estimate_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> OverallAccuracy:
+def compare_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> OverallAccuracyComparison:
     """Both accuracies and their difference over all documents, with 95 % intervals.
 
     The accuracies are :func:`~evalkit.evaluation.intervals.estimate_weighted_mean` means. The difference needs no look where both
@@ -153,11 +153,11 @@ def estimate_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> Ove
 
     >>> met = [PairedDocument((False, True), False, 1.0, True)] * 4 + [PairedDocument((True, True), True, 0.2, True)] * 20
     >>> unseen = [PairedDocument(None, True, 0.2, False)] * 76
-    >>> estimate_overall_accuracy(met + unseen).difference
+    >>> compare_overall_accuracy(met + unseen).difference
     Estimate(value=0.04, low=0.04, high=0.04, n=4, method='weighted')
     """
     accuracy_a, accuracy_b = (_estimate_side_accuracy(paired_documents, side) for side in (0, 1))
-    return OverallAccuracy(
+    return OverallAccuracyComparison(
         len(paired_documents),
         sum(document.correctness is not None for document in paired_documents if _is_observed(document)),
         accuracy_a,

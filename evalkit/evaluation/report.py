@@ -34,7 +34,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import replace_atomically, write_private_file
+from evalkit.evaluation.export import create_private_file, replace_atomically
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
@@ -127,7 +127,7 @@ class EvaluationReport:
         )
 
 
-def build(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
+def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
     """The report of a study; ``max_error_rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1."""
     sections = (
         _build_processed_section(study),
@@ -261,9 +261,7 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
         }
         for measure_estimate in segmentation_metrics.estimate_measures(study)
     ]
-    moved_pages = pd.DataFrame(
-        list(segmentation_metrics.count_pages_to_move(study).items()), columns=["doc_id", "pages"]
-    )
+    moved_pages = pd.DataFrame(segmentation_metrics.rank_documents_by_pages_to_move(study), columns=["doc_id", "pages"])
     return EvaluationSection(
         "segments",
         "Segments and pages",
@@ -618,7 +616,7 @@ def write_html(report: EvaluationReport, to: Path | str) -> None:
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
         with replace_atomically(Path(to)) as temporary_path:
-            write_private_file(temporary_path, html)  # names of files may be those of patients
+            create_private_file(temporary_path, html)  # names of files may be those of patients
     except OSError as error:
         raise UsageError(
             f"{to} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."

@@ -19,11 +19,11 @@ import pandas as pd
 from evalkit.evaluation.headline_estimates import has_certain_inclusion
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_neighbours
 from evalkit.evaluation.paired_accuracy import (
-    OverallAccuracy,
+    OverallAccuracyComparison,
     PairedAccuracy,
     PairedDocument,
+    compare_overall_accuracy,
     compare_paired_accuracy,
-    estimate_overall_accuracy,
 )
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
@@ -83,7 +83,7 @@ class RunComparison:
     """The same, neighbours of one type as one (contract, ruling 12)."""
     sampling_run: Literal["A", "B"]
     """The run by whose draws documents count for as many as they stand for: that of which more were looked at."""
-    overall_accuracies: Mapping[ErrorLevel, OverallAccuracy]
+    overall_accuracies: Mapping[ErrorLevel, OverallAccuracyComparison]
     """Over all documents of both."""
     disputed_doc_ids: tuple[str, ...]
     """Documents of which the two folders know different truths: they are left out of what is in dispute."""
@@ -163,7 +163,7 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
         merged_segment_accuracy=_compare_accuracy(rows, "segments merged"),
         sampling_run=sampling_run,
         overall_accuracies={
-            level: estimate_overall_accuracy(
+            level: compare_overall_accuracy(
                 [
                     _build_paired_document(*pair_and_row, sampling_run, level)
                     for pair_and_row in zip(document_pairs, rows, strict=True)
@@ -413,9 +413,13 @@ def _get_level_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) ->
     )
 
 
-def _convert_overall_to_json(overall_accuracy: OverallAccuracy) -> dict[str, Any]:
-    estimates = {field_name: getattr(overall_accuracy, field_name)._asdict() for field_name in ("a", "b", "difference")}
-    return {"population": overall_accuracy.population_size, "documents": overall_accuracy.observed_count, **estimates}
+def _convert_overall_to_json(accuracies: OverallAccuracyComparison) -> dict[str, Any]:
+    estimates = {"a": accuracies.accuracy_a, "b": accuracies.accuracy_b, "difference": accuracies.difference}
+    return {
+        "population": accuracies.population_size,
+        "documents": accuracies.observed_count,
+        **{key: estimate._asdict() for key, estimate in estimates.items()},
+    }
 
 
 def _convert_paired_to_json(paired_accuracy: PairedAccuracy) -> dict[str, Any]:

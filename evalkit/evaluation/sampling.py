@@ -19,7 +19,7 @@ from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
 from evalkit.pipeline.supplied_labels import read_stored_labels
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.packet import SMEPacketGenerator, publish_packet
+from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
 
 StratifyBy = Literal["production", "type", "decision"]
@@ -117,7 +117,7 @@ def _spread_evenly(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str
     return draw_sizes
 
 
-def draw_sample(
+def draw_and_publish_sample(
     output_folder: OutputFolder, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str
 ) -> Draw:
     """Draw documents and put them into the queue; what was drawn.
@@ -125,7 +125,7 @@ def draw_sample(
     The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
     the next run. UsageError as in ``plan_draw``, or where a run is writing; StoreError.
     """
-    with output_folder.run_lock():
+    with output_folder.hold_run_lock():
         draw = plan_draw(read_folder_study(output_folder), draw_size, stratify_by, seed=seed, drawn_at=drawn_at)
         if not output_folder.create_json(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")
@@ -156,4 +156,4 @@ def _publish_missing_packets(output_folder: OutputFolder, index: OutputIndex, cr
                 production=production_labels.get(doc_id),
                 created_at=created_at,
             )
-            publish_packet(output_folder, index, packet)
+            publish_packet_unless_frozen(output_folder, index, packet)

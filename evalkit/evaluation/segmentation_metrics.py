@@ -150,19 +150,17 @@ def estimate_measures(study: Study) -> list[MeasureEstimate]:
     ]
 
 
-def count_pages_to_move(study: Study) -> dict[str, int]:
-    """doc_id → how many pages a person must move, of the documents where it is any; most first."""
+def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
+    """doc_id and how many pages a person must move, of the documents where it is any; most first."""
     page_count_by_doc_id = {
         document.doc_id: compute_drag_and_drop_distance(
             document.true_spans, document.predicted_spans, document.page_count
         )
         for document in list_segmented_documents(study)
     }
-    return dict(
-        sorted(
-            ((doc_id, page_count) for doc_id, page_count in page_count_by_doc_id.items() if page_count),
-            key=lambda pair: (-pair[1], pair[0]),
-        )
+    return sorted(
+        ((doc_id, page_count) for doc_id, page_count in page_count_by_doc_id.items() if page_count),
+        key=lambda pair: (-pair[1], pair[0]),
     )
 
 

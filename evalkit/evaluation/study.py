@@ -415,7 +415,7 @@ class _StudyReader:
         self._filename_counts = Counter(Path(path).name for path in paths if path)
         self._packet_names = set(output_folder.list_json_files(PACKETS_FOLDER))
         self._ground_truth_names = set(output_folder.list_json_files(GROUND_TRUTH_FOLDER))
-        self._reviewed_case_ids = set(output_folder.list_subfolders(REVIEWS_FOLDER))
+        self._reviewed_case_ids = set(output_folder.list_subfolder_names(REVIEWS_FOLDER))
         self._draw_probabilities = read_draw_probabilities(output_folder)
         self._strata_by_doc_id = _read_strata(output_folder)
         self._supplied_labels: dict[str, SuppliedLabels] = {}

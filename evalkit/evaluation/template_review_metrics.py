@@ -42,7 +42,7 @@ def read_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
     """All cycles of an output folder, by template and number. StoreError naming a file that cannot be read."""
     numbered_names = [
         (template_id, int(number[1]), name)
-        for template_id in output_folder.list_subfolders(TEMPLATE_REVIEWS_FOLDER)
+        for template_id in output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER)
         for name in output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}")
         if (number := re.fullmatch(r"cycle_(\d+)", PurePath(name).stem))
     ]

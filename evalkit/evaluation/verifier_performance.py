@@ -136,7 +136,7 @@ def _build_rule_row(
         "open": needed_flags.count(None),
         "minutes": sum(record for record in durations if record is not None) / 60,
         "untimed": durations.count(None),
-        "verdict": judge_rule_worth(needed_flags.count(True), needed_flags.count(False), payoff_share)
+        "verdict": describe_rule_worth(needed_flags.count(True), needed_flags.count(False), payoff_share)
         if sole_documents
         else "escalates nothing alone",
         "simulated": sum(_is_simulated(record) for record, _ in raised_issues),
@@ -169,19 +169,19 @@ def _is_simulated(document: DocumentRecord) -> bool:
     )
 
 
-def judge_rule_worth(corrected: int, validated: int, payoff_share: float = PAYOFF_SHARE) -> str:
+def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share: float = PAYOFF_SHARE) -> str:
     """Whether a rule gives more than it costs, in words.
 
     ``payoff_share`` is the share 0..1 of needed escalations from which it does. Where the interval does not tell, how many
     more cases would, if they went on like those that are judged; with none judged, if all were needless.
 
-    >>> judge_rule_worth(0, 40), judge_rule_worth(8, 2), judge_rule_worth(1, 9)
+    >>> describe_rule_worth(0, 40), describe_rule_worth(8, 2), describe_rule_worth(1, 9)
     ('costs more than it gives', 'gives more than it costs', 'as good as even: no number of cases would tell')
-    >>> judge_rule_worth(0, 3), judge_rule_worth(0, 0)
+    >>> describe_rule_worth(0, 3), describe_rule_worth(0, 0)
     ('too few judged: 33 more', 'too few judged: 36 more')
     """
-    judged = corrected + validated
-    corrected_share = corrected / judged if judged else 0.0
+    judged = corrected_count + validated_count
+    corrected_share = corrected_count / judged if judged else 0.0
 
     def is_conclusive(case_count: int) -> bool:
         estimate = estimate_proportion(corrected_share * case_count, case_count)
@@ -215,7 +215,7 @@ class _AnsweredDocument(NamedTuple):
     """A document with an answer."""
 
     document: DocumentRecord
-    is_wrong: bool | None
+    is_answer_wrong: bool | None
     """None: nobody has told."""
     escalators: frozenset[tuple[str, str]]
     """Agents and codes."""
@@ -236,14 +236,20 @@ class _AnsweredPopulation(NamedTuple):
     @classmethod
     def from_documents(cls, documents: Sequence[_AnsweredDocument]) -> _AnsweredPopulation:
         drawable_documents = [
-            (record.document, record.is_wrong) for record in documents if not has_certain_inclusion(record.document)
+            (record.document, record.is_answer_wrong)
+            for record in documents
+            if not has_certain_inclusion(record.document)
         ]
         return cls(
-            [record for record in documents if record.is_wrong],
-            [record for record in documents if has_certain_inclusion(record.document) and record.is_wrong is not False],
+            [record for record in documents if record.is_answer_wrong],
             [
-                DrawnDocument(is_wrong, is_hit=False, inclusion_probability=record.review_probability)
-                for record, is_wrong in drawable_documents
+                record
+                for record in documents
+                if has_certain_inclusion(record.document) and record.is_answer_wrong is not False
+            ],
+            [
+                DrawnDocument(is_answer_wrong, is_hit=False, inclusion_probability=record.review_probability)
+                for record, is_answer_wrong in drawable_documents
                 if record.review_probability and record.has_expert_action
             ],
             len(drawable_documents),
@@ -278,7 +284,7 @@ def tabulate_stopped_errors(study: Study) -> pd.DataFrame:
     for level in ERROR_LEVELS:
         population = _AnsweredPopulation.from_documents(
             [
-                _AnsweredDocument(document, is_wrong(document, level), escalators)
+                _AnsweredDocument(document, is_answer_wrong(document, level), escalators)
                 for document, escalators in zip(study.documents, escalators_by_document, strict=True)
                 if _has_answer(document.agent_labels, level)
             ]
@@ -287,7 +293,7 @@ def tabulate_stopped_errors(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(STOPPED_COLUMNS))
 
 
-def is_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
+def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
     """Whether the agent's answer is an error; None: nobody stands for that part, or there is no answer."""
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None or agent_labels is None or not _has_answer(agent_labels, level):
@@ -368,7 +374,8 @@ def _build_stopped_row(stopper: _Stopper, population: _AnsweredPopulation) -> di
 
 def _estimate_stopped_share(stopper: _Stopper, population: _AnsweredPopulation) -> Estimate:
     certain_outcomes = Counter(
-        (document.is_wrong, bool(stopper.matches(document.escalators))) for document in population.certain_documents
+        (document.is_answer_wrong, bool(stopper.matches(document.escalators)))
+        for document in population.certain_documents
     )
     return estimate_domain_share(
         CertainCounts(

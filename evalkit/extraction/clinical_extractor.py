@@ -20,8 +20,8 @@ from evalkit.extraction.clinical_rules import get_base_field_name
 from evalkit.extraction.evaluator import (
     ClinicalAttempt,
     EvaluationFeedback,
-    ReportFacts,
-    collect_report_facts,
+    FieldMentions,
+    find_mentioned_fields,
     split_pages_by_size,
 )
 from evalkit.extraction.extraction_schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
@@ -221,11 +221,11 @@ class ClinicalExtractor:
         template: FieldTemplate,
         retry: RetryContext | None = None,
         report: ClinicalReport | None = None,
-        report_facts: ReportFacts | None = None,
+        field_mentions: FieldMentions | None = None,
     ) -> ClinicalAttempt:
         """One attempt; its ``failure`` is set where the model gave no usable answer.
 
-        ``report`` and ``report_facts`` are the pages as they were read and looked at for an earlier attempt.
+        ``report`` and ``field_mentions`` are the pages as they were read and looked at for an earlier attempt.
         """
         report = report or ClinicalReport([bundle.page(number) for number in page_numbers])
         windows = split_pages_by_size(bundle, page_numbers, self._window_characters)
@@ -243,7 +243,7 @@ class ClinicalExtractor:
             page_numbers=tuple(page_numbers),
             template=template,
             report=report,
-            report_facts=report_facts or collect_report_facts(template, report),
+            field_mentions=field_mentions or find_mentioned_fields(template, report),
             fields=fields,
             grounding_issues=grounding_issues,
             reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),

@@ -121,7 +121,7 @@ def read_field(field: TemplateField, report: ClinicalReport, *, is_second_look: 
 
     ``is_second_look``: another look, where the first one is known not to have been enough.
     """
-    readings = list(islice(_drop_duplicates(read_first_look(field, report)), MAX_VALUES_PER_FIELD))
+    readings = list(islice(_drop_duplicates(list_first_look_occurrences(field, report)), MAX_VALUES_PER_FIELD))
     if is_second_look:
         further_readings = islice(_drop_duplicates(_choose_reader(field)(field, report, True)), MAX_VALUES_PER_FIELD)
         readings += [reading for reading in further_readings if not _is_known_reading(reading, readings)]
@@ -130,8 +130,8 @@ def read_field(field: TemplateField, report: ClinicalReport, *, is_second_look: 
     return readings
 
 
-def read_first_look(field: TemplateField, report: ClinicalReport) -> tuple[ClinicalReading, ...]:
-    """All places of a first look: a value that stands twice, or two values of one name, come as often."""
+def list_first_look_occurrences(field: TemplateField, report: ClinicalReport) -> tuple[ClinicalReading, ...]:
+    """List all places of a first look, not capped: a value that appears twice, or two values of one name, come as often."""
     # Each attempt asks for them, and the judge once more for every value: looked for once.
     readings: tuple[ClinicalReading, ...] | None = report.reading_cache.get(field)
     if readings is None:
@@ -168,7 +168,7 @@ def find_mention(field: TemplateField, report: ClinicalReport) -> ReportLine | N
     pattern, unreported_pattern = re.compile(field.mentions), _compile_lexicon_pattern("untold", "words")
     if field.reader == "section":
         section_names = {*field.labels, *field.more_labels}
-        return next((line for line in report.lines if line.section in section_names), None)
+        return next((line for line in report.body_lines if line.section in section_names), None)
     for line in report.finding_lines:
         text = f"{line.text}\n"
         if (mention := pattern.search(text)) and not unreported_pattern.search(
@@ -200,7 +200,7 @@ def _find_labelled_text(
     labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
     if not labels:
         return
-    lines = report.lines if is_second_look else report.finding_lines
+    lines = report.body_lines if is_second_look else report.finding_lines
     for line_number, line in enumerate(lines):
         if line.group == "history":
             continue
@@ -342,7 +342,7 @@ def _make_wording_reader(
     def read_wording(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
         yield from _read_labelled_values(field, report, is_second_look)
         for wording in (first_wording, *other_wordings) if is_second_look else (first_wording,):
-            for line in report.lines if is_second_look else report.finding_lines:
+            for line in report.body_lines if is_second_look else report.finding_lines:
                 if line.group == "history":
                     continue
                 for start, end in wording.find_spans(line.text):
@@ -363,7 +363,7 @@ def _read_histology(field: TemplateField, report: ClinicalReport, is_second_look
     """A tumor's name: beside its label, then in the diagnosis, at another look anywhere; none that is denied."""
     for line, start, end in _find_labelled_text(field, report, is_second_look):
         yield from _sort_by_word_count(_find_tumors(line, start, end, SURE_CONFIDENCE))
-    diagnosis_lines = [line for line in report.lines if "diagnosis" in line.section and line.group == "other"]
+    diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
     lines = list(report.finding_lines) if is_second_look else diagnosis_lines
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     readings = [
@@ -404,7 +404,7 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
 
 def _read_markers(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
     """One result for each stain that the report names: in the row of a table, or behind the name."""
-    for line in report.lines if is_second_look else report.finding_lines:
+    for line in report.body_lines if is_second_look else report.finding_lines:
         if line.kind == "row":
             yield from _read_marker_row(line)
             continue
@@ -493,7 +493,7 @@ def _read_all_sizes(field: TemplateField, report: ClinicalReport, is_second_look
     """Every size with its unit that the findings tell, but for those of earlier examinations."""
     number = 0
     seen_keys: set[tuple[str, str]] = set()
-    for line in report.lines if is_second_look else report.finding_lines:
+    for line in report.body_lines if is_second_look else report.finding_lines:
         if line.group in ("history", "method"):
             continue
         spans = [
@@ -686,7 +686,7 @@ def _read_institution(field: TemplateField, report: ClinicalReport, is_second_lo
             position = line.page.text.index(words, start)
             yield ClinicalReading(line.page, position, position + len(words), SURE_CONFIDENCE)
     institution_pattern = _compile_lexicon_pattern("institution", "words")
-    for line in report.lines if is_second_look else report.lines[:4]:
+    for line in report.body_lines if is_second_look else report.body_lines[:4]:
         text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
         if (
             line.kind != "row"

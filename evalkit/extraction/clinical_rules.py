@@ -62,7 +62,7 @@ class AccuracyRule:
     """What is wrong, in a sentence, or None. Words that stand twice in the passage are wrong if both places are."""
     broken_score: float
 
-    def check_value(self, field_name: str, value: FieldValue) -> str | None:
+    def find_value_problem(self, field_name: str, value: FieldValue) -> str | None:
         """What is wrong with the value, if anything is."""
         if get_base_field_name(field_name) not in self.field_names:
             return None

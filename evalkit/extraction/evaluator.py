@@ -25,8 +25,8 @@ from evalkit.extraction.clinical_reader import (
     SURE_CONFIDENCE,
     ClinicalReading,
     find_mention,
+    list_first_look_occurrences,
     read_field,
-    read_first_look,
 )
 from evalkit.extraction.clinical_rules import (
     ACCURACY_RULES,
@@ -135,12 +135,12 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class ReportFacts:
+class FieldMentions:
     """What a look at the report itself shows, whatever an extractor says."""
 
-    mentioned_fields: frozenset[str]
+    mentioned_names: frozenset[str]
     """The fields that it speaks of, or that can be read in it: where no value of them was found, one is missing."""
-    readings_by_field: Mapping[str, tuple[ClinicalReading, ...]]
+    readings_by_multi_value_field: Mapping[str, tuple[ClinicalReading, ...]]
     """The values of each field of many values, as far as the embedded model can read them."""
 
 
@@ -153,7 +153,7 @@ class ClinicalAttempt:
     """The readable ones that it was read from."""
     template: FieldTemplate
     report: ClinicalReport
-    report_facts: ReportFacts
+    field_mentions: FieldMentions
     fields: dict[str, FieldValue]
     grounding_issues: tuple[Issue, ...] = ()
     """Values that were claimed and are not on the page."""
@@ -165,18 +165,18 @@ class ClinicalAttempt:
 # ------------------------------------------------------------------------------------------------- what is there
 
 
-def collect_report_facts(template: FieldTemplate, report: ClinicalReport) -> ReportFacts:
+def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:
     """Look at a report once, for all attempts at it: at what it speaks of, and at what the embedded model reads in it."""
-    mentioned_fields: set[str] = set()
-    readings_by_field: dict[str, tuple[ClinicalReading, ...]] = {}
+    mentioned_names: set[str] = set()
+    readings_by_multi_value_field: dict[str, tuple[ClinicalReading, ...]] = {}
     for field in template.scored_fields:
         # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
         readings = tuple(read_field(field, report, is_second_look=field.format in _NAMED_FORMATS))
         if readings or find_mention(field, report) is not None:
-            mentioned_fields.add(field.name)
+            mentioned_names.add(field.name)
         if readings and field.many:
-            readings_by_field[field.name] = readings
-    return ReportFacts(frozenset(mentioned_fields), readings_by_field)
+            readings_by_multi_value_field[field.name] = readings
+    return FieldMentions(frozenset(mentioned_names), readings_by_multi_value_field)
 
 
 #: Formats of fields whose values have names.
@@ -201,9 +201,9 @@ def list_missing_items(
     return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
 
 
-def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_fields: Iterable[str]) -> frozenset[str]:
+def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]) -> frozenset[str]:
     """The fields that the document does not have: no value, no doubt, no word of them (specification 002, 7.3)."""
-    mentioned = frozenset(mentioned_fields)
+    mentioned = frozenset(mentioned_names)
     return frozenset(
         field.name
         for field in template.scored_fields
@@ -222,15 +222,15 @@ def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_f
 def score_completeness(
     template: FieldTemplate,
     fields: FieldValues,
-    mentioned_fields: Iterable[str],
-    readings_by_field: Mapping[str, Sequence[ClinicalReading]] | None = None,
+    mentioned_names: Iterable[str],
+    readings_by_multi_value_field: Mapping[str, Sequence[ClinicalReading]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The weighted share of the fields that are there, of those that the document has; 0 where it has none.
 
     Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator. A field of
-    many values counts by the share of them that was found, as far as ``readings_by_field`` tells how many there are.
+    many values counts by the share of them that was found, as far as ``readings_by_multi_value_field`` tells how many there are.
     """
-    absent_fields = find_absent_fields(template, fields, mentioned_fields)
+    absent_fields = find_absent_fields(template, fields, mentioned_names)
     total = earned = 0.0
     scores = []
     for field in template.scored_fields:
@@ -238,7 +238,9 @@ def score_completeness(
             continue
         held_count = len(get_found_values(fields, field.name))
         missing_items = (
-            list_missing_items(field, fields, (readings_by_field or {}).get(field.name, ())) if held_count else ()
+            list_missing_items(field, fields, (readings_by_multi_value_field or {}).get(field.name, ()))
+            if held_count
+            else ()
         )
         share = held_count / (held_count + len(missing_items)) if held_count else 0.0
         issues = (
@@ -326,7 +328,9 @@ def score_accuracy(
 
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
-    violations = [(rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.check_value(name, value))]
+    violations = [
+        (rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.find_value_problem(name, value))
+    ]
     violations.sort(key=lambda pair: pair[0])
     return FieldScore(name, True, violations[0][0] if violations else 1.0, tuple(error for _, error in violations))
 
@@ -509,7 +513,7 @@ def _find_contradicting_value(
     # Texts explain at length what the microsatellite status may be; the report's own stands beside its label.
     min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     item = field_name.partition(".")[2].lower()
-    for reading in islice(read_first_look(field, report), MAX_VALUES_PER_FIELD):
+    for reading in islice(list_first_look_occurrences(field, report), MAX_VALUES_PER_FIELD):
         normal_value = field.normalise(reading.text)
         is_same_item = reading.item.lower() == item
         if (
@@ -592,9 +596,9 @@ class ExtractionEvaluator:
             )
             for start in range(0, len(judgements), question_count or 1)
         ]
-        facts = attempt.report_facts
+        mentions = attempt.field_mentions
         completeness, completeness_scores = score_completeness(
-            attempt.template, attempt.fields, facts.mentioned_fields, facts.readings_by_field
+            attempt.template, attempt.fields, mentions.mentioned_names, mentions.readings_by_multi_value_field
         )
         accuracy, accuracy_scores = score_accuracy(
             attempt.template,
@@ -604,7 +608,7 @@ class ExtractionEvaluator:
             find_contradictions(attempt),
         )
         consistency, consistency_issues = score_consistency(
-            attempt.fields, find_absent_fields(attempt.template, attempt.fields, facts.mentioned_fields)
+            attempt.fields, find_absent_fields(attempt.template, attempt.fields, mentions.mentioned_names)
         )
         validity, validity_issues = score_clinical_validity(attempt.fields)
         dimension_scores = {

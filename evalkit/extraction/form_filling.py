@@ -30,7 +30,7 @@ from evalkit.extraction.grader import (
     FormGrade,
     FormIssue,
     GraderQuestion,
-    grade_form,
+    grade_form_attempt,
     lower_grade,
 )
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
@@ -143,7 +143,7 @@ class FormFiller:
             attempt, grounding_issues = _ground_answer(
                 answer.value, attempt_number, bundle, locator, part, self._template_name
             )
-            form_grade = _fail_ungrounded_form(grade_form(attempt, self._tax_year), grounding_issues)
+            form_grade = _fail_ungrounded_form(grade_form_attempt(attempt, self._tax_year), grounding_issues)
             graded_attempts.append(_GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning))
             if form_grade.passed:
                 grader_answer = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))

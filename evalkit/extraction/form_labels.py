@@ -33,8 +33,8 @@ _MAX_BRANCHES = 400
 
 
 @dataclass(frozen=True)
-class FormBox:
-    """One box of the form: the fields that share its label."""
+class TemplateBox:
+    """One box of a form: the fields of its template that share its number and labels."""
 
     fields: tuple[TemplateField, ...]
     number: str
@@ -45,7 +45,7 @@ class FormBox:
 class FormLabel:
     """A label that was found."""
 
-    box: FormBox | None
+    box: TemplateBox | None
     """None: printed words that belong to no box."""
     words: tuple[FormWord, ...]
     match_score: float
@@ -72,13 +72,13 @@ class FormLabel:
 
 
 @cache
-def list_form_boxes(template: FieldTemplate) -> tuple[FormBox, ...]:
+def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
     """The boxes of a form that have a label or a number."""
     fields_by_box: dict[tuple[str, tuple[str, ...]], list[TemplateField]] = {}
     for template_field in template.fields:
         if template_field.labels or template_field.box:
             fields_by_box.setdefault((template_field.box, template_field.labels), []).append(template_field)
-    return tuple(FormBox(tuple(fields), box, labels) for (box, labels), fields in fields_by_box.items())
+    return tuple(TemplateBox(tuple(fields), box, labels) for (box, labels), fields in fields_by_box.items())
 
 
 def find_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) -> tuple[FormLabel, ...]:
@@ -97,7 +97,7 @@ def find_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) ->
 def _match_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) -> tuple[FormLabel, ...]:
     min_score = 0.72 if is_loose else 0.84
     labels: list[FormLabel] = []
-    for form_box in list_form_boxes(template):
+    for form_box in group_fields_by_box(template):
         for rank, text in enumerate(form_box.label_texts):
             matches = _find_text_matches(sheet, text, form_box, is_loose=is_loose)
             # Of labels of one length the template's first one goes before.
@@ -125,7 +125,7 @@ def _match_boxes_by_number(
     taken_indices = collect_word_indices(labels)
     matched_boxes = {label.box for label in labels}
     number_edges = [label.x0 for label in labels if label.has_box_number]
-    for form_box in list_form_boxes(template):
+    for form_box in group_fields_by_box(template):
         if form_box in matched_boxes or not form_box.number[:1].isdigit():
             continue
         for word in sheet.words:
@@ -162,7 +162,9 @@ def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
     return disjoint_labels
 
 
-def _find_text_matches(sheet: FormSheet, text: str, form_box: FormBox | None, *, is_loose: bool) -> Iterator[FormLabel]:
+def _find_text_matches(
+    sheet: FormSheet, text: str, form_box: TemplateBox | None, *, is_loose: bool
+) -> Iterator[FormLabel]:
     text_key = make_match_key(text)
     if not text_key:
         return
@@ -323,7 +325,7 @@ def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[
         yield word, number
 
 
-def _match_bare_numbers(sheet: FormSheet, form_box: FormBox) -> Iterator[FormLabel]:
+def _match_bare_numbers(sheet: FormSheet, form_box: TemplateBox) -> Iterator[FormLabel]:
     """Boxes that print nothing but their number."""
     for word in sheet.words:
         if word.match_key == form_box.number and len(form_box.number) > 1:
@@ -333,7 +335,7 @@ def _match_bare_numbers(sheet: FormSheet, form_box: FormBox) -> Iterator[FormLab
 @cache
 def collect_printed_words(template: FieldTemplate) -> frozenset[str]:
     """The words of three letters and more in the template's labels and other print."""
-    texts = [*template.printed, *(text for form_box in list_form_boxes(template) for text in form_box.label_texts)]
+    texts = [*template.printed, *(text for form_box in group_fields_by_box(template) for text in form_box.label_texts)]
     return frozenset(key for text in texts for word in text.split() if len(key := make_match_key(word)) > 2)
 
 
@@ -353,7 +355,7 @@ def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
     return {word.index for label in labels for word in label.words}
 
 
-def find_text(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
+def find_first_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
     """The words of the first place where the text stands on the sheet; none where it does not."""
     best = max(_find_text_matches(sheet, text, None, is_loose=False), key=lambda label: label.match_score, default=None)
     return best.words if best and best.match_score > 0.84 else ()

@@ -21,9 +21,9 @@ from evalkit.extraction.form_labels import (
     FormLabel,
     collect_printed_words,
     collect_word_indices,
+    find_first_text_occurrence,
     find_labels,
-    find_text,
-    list_form_boxes,
+    group_fields_by_box,
 )
 from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key
 from evalkit.extraction.formats import FieldFormat, normalise_value
@@ -248,7 +248,7 @@ def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
     min_hits = (
         2
         if sheet.is_recognised
-        else 0.1 * max((len(list_form_boxes(template)) for template in likely_templates), default=0)
+        else 0.1 * max((len(group_fields_by_box(template)) for template in likely_templates), default=0)
     )
     likely_templates = [
         template for template in likely_templates if _count_matching_boxes(sheet_key, template) >= min_hits
@@ -260,7 +260,7 @@ def _count_matching_boxes(sheet_key: str, template: FieldTemplate) -> int:
     """The boxes of which a label is in the page's letters: told quickly, and enough to leave out what is no form."""
     return sum(
         any(key in sheet_key for key in map(make_match_key, box.label_texts) if len(key) > 7)
-        for box in list_form_boxes(template)
+        for box in group_fields_by_box(template)
     )
 
 
@@ -277,7 +277,9 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
     """Title words and labels of the template that are on the sheet, as a share; 0 where there are hardly any labels."""
     # Labels of marks and shares are short and not on every form of the type.
     boxes = [
-        box for box in list_form_boxes(template) if box.label_texts and box.label_texts[0] and not box.fields[0].stands
+        box
+        for box in group_fields_by_box(template)
+        if box.label_texts and box.label_texts[0] and not box.fields[0].stands
     ]
     labels = find_labels(sheet, template, is_loose=False)
     found_names = {
@@ -286,7 +288,7 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
     label_share = sum(box.fields[0].name in found_names for box in boxes) / len(boxes)
     if label_share < _MIN_LABEL_SHARE:
         return 0.0
-    sign_hits = [bool(find_text(sheet, sign)) for sign in template.signs]
+    sign_hits = [bool(find_first_text_occurrence(sheet, sign)) for sign in template.signs]
     if not sign_hits[0] and (label_share < _MIN_UNTITLED_LABEL_SHARE or _has_other_form_number(sheet, template)):
         return 0.0
     title_score = 0.6 * sign_hits[0] + 0.4 * sum(sign_hits[1:]) / max(len(sign_hits) - 1, 1)
@@ -453,7 +455,7 @@ def _read_tax_year(
     sheet: FormSheet, template: FieldTemplate, taken_indices: set[int], *, is_loose: bool
 ) -> FormReading | None:
     """The year of the form: large, beside its title, and no part of a date or of "Rev. January 2022"."""
-    title_words = [word for sign in template.signs[:2] for word in find_text(sheet, sign)]
+    title_words = [word for sign in template.signs[:2] for word in find_first_text_occurrence(sheet, sign)]
     best: tuple[float, FormEntry, float] | None = None
     for row in sheet.rows:
         if _is_prose_row(row):

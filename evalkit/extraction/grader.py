@@ -135,14 +135,14 @@ class FormGrade:
     """The four parts of the score, as shares of 1."""
 
 
-def grade_form(attempt: FormAttempt, expected_year: int | None = None) -> FormGrade:
+def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = None) -> FormGrade:
     """The grade by rules alone."""
     template, fields = attempt.template, attempt.fields
     problems = dict(_iter_field_problems(template, fields))
     failure_reasons = list(_iter_failure_reasons(attempt, problems))
     is_blank_form = is_blank(fields)
     issues = [
-        *_iter_year_issues(fields, expected_year),
+        *_iter_year_issues(fields, expected_tax_year),
         *_iter_draft_issues(attempt.page_text, fields),
         *_iter_doubt_issues(attempt, problems),
     ]
@@ -262,20 +262,20 @@ def _iter_draft_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[
         )
 
 
-def _iter_year_issues(fields: Mapping[str, FieldValue], expected_year: int | None) -> Iterator[FormIssue]:
-    if expected_year is None:
+def _iter_year_issues(fields: Mapping[str, FieldValue], expected_tax_year: int | None) -> Iterator[FormIssue]:
+    if expected_tax_year is None:
         return
     year_value = fields.get("tax_year")
     if year_value is None or year_value.value is None:
         yield FormIssue(
             "WARNING", "missing_field", "Could not determine tax year from document", "tax_year", field="tax_year"
         )
-    elif year_value.value != str(expected_year):
+    elif year_value.value != str(expected_tax_year):
         yield FormIssue(
             "ERROR",
             "wrong_year",
-            f"Document is for tax year {year_value.value}, but we need {expected_year}",
-            str(expected_year),
+            f"Document is for tax year {year_value.value}, but we need {expected_tax_year}",
+            str(expected_tax_year),
             year_value.value,
             field="tax_year",
         )

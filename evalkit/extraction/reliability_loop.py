@@ -25,7 +25,7 @@ from evalkit.extraction.evaluator import (
     EvaluationScore,
     EvaluationSeverity,
     ExtractionEvaluator,
-    collect_report_facts,
+    find_mentioned_fields,
 )
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate
@@ -157,7 +157,7 @@ class ReliabilityLoop:
         started_at = time.monotonic()
         deadline = asyncio.get_running_loop().time() + self.config.timeout_seconds
         report = ClinicalReport([bundle.page(iteration_number) for iteration_number in page_numbers])
-        report_facts = collect_report_facts(template, report)
+        field_mentions = find_mentioned_fields(template, report)
         history: list[LoopIteration] = []
         failure: Issue | None = None
         retry: RetryContext | None = None
@@ -165,7 +165,7 @@ class ReliabilityLoop:
             iteration_number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
             attempt = await _await_until(
-                deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, report_facts)
+                deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, field_mentions)
             )
             if attempt is not None and attempt.failure:
                 reason, failure = NOT_EXTRACTED, _build_agent_failure("extractor", attempt.failure)
@@ -342,9 +342,9 @@ def _complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dic
     if best is None:  # nobody knows what the document has
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
     field_order = [field.name for field in template.fields]
-    mentioned_fields = best.attempt.report_facts.mentioned_fields
+    mentioned_names = best.attempt.field_mentions.mentioned_names
     return {
-        name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in mentioned_fields else value
+        name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in mentioned_names else value
         for name, value in sorted(
             best.attempt.fields.items(), key=lambda pair: field_order.index(get_base_field_name(pair[0]))
         )

@@ -86,7 +86,7 @@ class ClinicalReport:
         self.pages = tuple(pages)
 
     @cached_property
-    def lines(self) -> tuple[ReportLine, ...]:
+    def body_lines(self) -> tuple[ReportLine, ...]:
         """In reading order, without headers and footers of pages."""
         return tuple(_iter_lines(self.pages))
 
@@ -94,7 +94,7 @@ class ClinicalReport:
     def sections(self) -> tuple[ReportSection, ...]:
         """In reading order; one that is continued on the next page is one part."""
         sections: list[ReportSection] = []
-        for line in self.lines:
+        for line in self.body_lines:
             if not line.section or line.kind == "heading":
                 continue
             is_continued = bool(sections) and sections[-1].name == line.section
@@ -112,7 +112,7 @@ class ClinicalReport:
     @cached_property
     def finding_lines(self) -> tuple[ReportLine, ...]:
         """The lines that may tell a finding: not the history, not the method."""
-        return tuple(line for line in self.lines if line.group not in ("history", "method"))
+        return tuple(line for line in self.body_lines if line.group not in ("history", "method"))
 
 
 @cache

@@ -146,7 +146,7 @@ class LanguageModel:
                 remedy="Run the same command again later: what was answered is kept.",
                 usage=Usage(),
             )
-        acquired_at = await self._limiter.acquire()
+        acquired_at = await self._limiter.acquire_slot_and_get_time()
         call_task = asyncio.ensure_future(self._send_and_release(pending_question, acquired_at))
         self._calls_in_flight.add(call_task)
         call_task.add_done_callback(self._calls_in_flight.discard)
@@ -167,7 +167,7 @@ class LanguageModel:
                 self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
             raise
         finally:
-            self._limiter.release()
+            self._limiter.release_slot()
         self._limiter.record_success()
         return parsed_answer
 

@@ -33,8 +33,8 @@ class AimdLimiter:
         """So many at once, now."""
         return max(int(self._limit), 1)
 
-    async def acquire(self) -> float:
-        """Wait for a place; when it was had, for ``record_throttling``."""
+    async def acquire_slot_and_get_time(self) -> float:
+        """Wait for a place and return the clock's time then, for ``record_throttling``."""
         if self._waiters or not self._has_free_slot():
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -43,13 +43,13 @@ class AimdLimiter:
                 await waiter
             except asyncio.CancelledError:
                 if waiter.done() and not waiter.cancelled():  # the place was given, and is not wanted any more
-                    self.release()
+                    self.release_slot()
                 raise
         else:
             self._in_flight += 1
         return self._clock()
 
-    def release(self) -> None:
+    def release_slot(self) -> None:
         """Give the place back."""
         self._in_flight -= 1
         self._wake_waiters()

@@ -98,7 +98,7 @@ def _list_machine_decisions(output_folder: OutputFolder, problems: list[str]) ->
 
 
 def _list_expert_reviews(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
-    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         try:
             packet = read_packet(output_folder, case_id)
             for revision, review in read_numbered_reviews(output_folder, case_id):

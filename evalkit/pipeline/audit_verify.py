@@ -117,17 +117,17 @@ class IntegrityReport:
         return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
-def verify_integrity(output_folder: OutputFolder, *, export_path: Path | None = None) -> IntegrityReport:
-    """Look at every file; experts may work meanwhile. ``export_path`` is an earlier ``audit export`` as JSON.
+def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
+    """Look at every file; experts may work meanwhile. ``earlier_export_path`` is an earlier ``audit export`` as JSON.
 
     UsageError where that cannot be read.
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
         case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
-        if export_path is not None:
-            faults += _check_against_export(output_folder, index, export_path)
-    chain_ids = output_folder.list_subfolders(REVIEWS_FOLDER)
+        if earlier_export_path is not None:
+            faults += _check_against_export(output_folder, index, earlier_export_path)
+    chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
         "cases": len(list_case_ids(output_folder)),
@@ -187,7 +187,7 @@ def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[Integ
 
 
 def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         with hold_write_lock(output_folder, case_id):
             yield from list(
                 _list_faults(f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id))
@@ -235,7 +235,7 @@ def _check_reviewed_packet(
 
 
 def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolders(REVIEWS_FOLDER)}
+    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolder_names(REVIEWS_FOLDER)}
     truth_ids = {
         PurePath(name).name.removeprefix("gt_").removesuffix(".json")
         for name in output_folder.list_json_files(GROUND_TRUTH_FOLDER)
@@ -352,7 +352,7 @@ def _check_registries(output_folder: OutputFolder, _index: OutputIndex) -> Itera
     yield from _list_faults(
         PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_labels, output_folder))
     )
-    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_names))
+    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_reviewers))
 
 
 def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:
@@ -423,7 +423,7 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterato
 
 
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolders(REVIEWS_FOLDER))
+    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER))
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
         for name in list_foreign_names(output_folder, subfolder):
             yield IntegrityFault(
@@ -462,14 +462,14 @@ _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 
 
 def _check_against_export(
-    output_folder: OutputFolder, index: OutputIndex, export_path: Path
+    output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
 ) -> Iterator[IntegrityFault]:
     """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
     try:
-        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(export_path))["events"])
+        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"{export_path} is no export of decisions ({type(error).__name__})",
+            f"{earlier_export_path} is no export of decisions ({type(error).__name__})",
             code="AUDIT-AGAINST",
             remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
         ) from None

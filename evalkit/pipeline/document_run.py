@@ -28,7 +28,7 @@ from evalkit.pipeline.document_reading import (
 )
 from evalkit.pipeline.executor.protocol import Executor, ReaderConfig
 from evalkit.pipeline.executor.selection import open_executor
-from evalkit.pipeline.field_extraction import FieldExtractionPipeline, extract_or_load
+from evalkit.pipeline.field_extraction import FieldExtractionPipeline, extract_and_publish_or_load
 from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.run_setup import create_orchestrator
@@ -47,8 +47,8 @@ from evalkit.review.packet import (
     EXTRACTION_SUFFIX,
     SMEPacketGenerator,
     is_packet_frozen,
-    publish_packet,
-    withdraw_packet,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
 )
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.settings import Settings
@@ -123,7 +123,9 @@ class DocumentRun:
         self._sampled_probabilities = read_sampled_probabilities(output_folder)
         self._started_at = current_timestamp()
         self.timings = RunTimings()
-        self._completed_audits = sum(row["review_reason"] == "audit" for row in index.list_cases("completed"))
+        self._completed_audits = sum(
+            row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
+        )
 
     async def process_sources(
         self, sources: tuple[SourceDocument, ...], on_progress: RunProgressCallback | None
@@ -165,7 +167,7 @@ class DocumentRun:
             if self._field_extraction and summary.error is None:
                 bundle = read_bundle(self._output_folder, source.doc_id)
                 times = Times(run_started_at=self._started_at, started_at=current_timestamp())
-                extractions, is_resumed = await extract_or_load(
+                extractions, is_resumed = await extract_and_publish_or_load(
                     self._output_folder, self._index, self._field_extraction, bundle, executor, times, fresh=self._fresh
                 )
                 if not is_resumed:
@@ -273,19 +275,19 @@ class DocumentRun:
                 else earlier_probability
             )
             if self._audit_plan.is_drawn(result.sha256, audit_probability):
-                publish_packet(
+                publish_packet_unless_frozen(
                     self._output_folder,
                     self._index,
                     create_packet(review_reason="audit", inclusion_probability=audit_probability),
                 )
             elif sample_probability := self._sampled_probabilities.get(result.doc_id):
-                publish_packet(
+                publish_packet_unless_frozen(
                     self._output_folder,
                     self._index,
                     create_packet(review_reason="sample", inclusion_probability=sample_probability),
                 )
             else:
-                withdraw_packet(self._output_folder, self._index, result.doc_id)
+                withdraw_packet_unless_frozen(self._output_folder, self._index, result.doc_id)
             write_silver_ground_truth(
                 self._output_folder,
                 result,
@@ -294,7 +296,7 @@ class DocumentRun:
             )
         else:
             withdraw_silver_ground_truth(self._output_folder, result.doc_id)
-            publish_packet(
+            publish_packet_unless_frozen(
                 self._output_folder, self._index, create_packet(review_reason="escalated", inclusion_probability=1.0)
             )
         with hold_write_lock(self._output_folder, result.doc_id):
@@ -335,7 +337,7 @@ class DocumentRun:
                 self._output_folder.remove_file(bundle_file_name(source.doc_id))
             for case_id in case_ids:
                 withdraw_silver_ground_truth(self._output_folder, case_id)
-                withdraw_packet(self._output_folder, self._index, case_id)
+                withdraw_packet_unless_frozen(self._output_folder, self._index, case_id)
             self._index_document(source, result_fingerprint, None, error.code)
         except StoreError as store_error:
             return summarise_failure(source, store_error)
@@ -344,7 +346,7 @@ class DocumentRun:
     def _index_document(
         self, source: SourceDocument, result_fingerprint: str | None, decision: str | None, error_code: str | None
     ) -> None:
-        self._index.upsert_document(
+        self._index.upsert_document_and_mark_replaced(
             {
                 "doc_id": source.doc_id,
                 "sha256": source.sha256,

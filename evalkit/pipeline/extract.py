@@ -20,7 +20,12 @@ from evalkit.pipeline.document_reading import create_unexpected_error, load_curr
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.executor.selection import open_executor
-from evalkit.pipeline.field_extraction import AUTO_TEMPLATE, FieldExtractionPipeline, extract_or_load, parse_tax_year
+from evalkit.pipeline.field_extraction import (
+    AUTO_TEMPLATE,
+    FieldExtractionPipeline,
+    extract_and_publish_or_load,
+    parse_tax_year,
+)
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.purge import exclude_purged
@@ -154,7 +159,7 @@ async def _extract_documents(
 ) -> ExtractSummary:
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         doc_id_by_sha256 = _map_known_doc_ids(output_folder, index)
         discovered = discover_documents(paths, doc_id_by_sha256)
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
@@ -223,7 +228,7 @@ async def _extract_document(
             bundle, times["seconds"] = await read_and_save_document(
                 output_folder, source, executor, times["started_at"]
             )
-        document_extractions, resumed = await extract_or_load(
+        document_extractions, resumed = await extract_and_publish_or_load(
             output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
         )
     except ExecutorError:

@@ -37,8 +37,8 @@ from evalkit.review.packet import (
     EXTRACTION_SUFFIX,
     SMEPacketGenerator,
     is_review_required,
-    publish_packet,
-    withdraw_packet,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
 )
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder, OutputIndex, extraction_file_name, hash_canonical_json, packet_file_name
@@ -237,7 +237,7 @@ def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerpr
     return stored_extractions if stored_extractions.fingerprint == fingerprint and not has_failed_agent else None
 
 
-def load_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
+def load_earlier_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> ClassificationOutput | None:
     """The classification that an earlier run made of the same bytes."""
     try:
         result = read_result(output_folder, bundle.doc_id)
@@ -247,7 +247,7 @@ def load_classification(output_folder: OutputFolder, bundle: DocumentBundle) -> 
     return result.classification if is_same and isinstance(result, DocumentResult) else None
 
 
-async def extract_or_load(
+async def extract_and_publish_or_load(
     output_folder: OutputFolder,
     index: OutputIndex,
     pipeline: FieldExtractionPipeline,
@@ -260,7 +260,7 @@ async def extract_or_load(
     """The document's fields, written, with the case or ground truth that follows; and whether an earlier run had
     extracted them. ``times`` as of ``FieldExtractionPipeline.extract``.
     """
-    classification = load_classification(output_folder, bundle)
+    classification = load_earlier_classification(output_folder, bundle)
     earlier = (
         None
         if fresh
@@ -301,13 +301,13 @@ def publish_or_accept_fields(
     )
     if any(map(is_review_required, document_extractions.extractions)):
         withdraw_silver_ground_truth(output_folder, case_id)
-        publish_packet(
+        publish_packet_unless_frozen(
             output_folder,
             index,
             SMEPacketGenerator().fields_packet(document_extractions, bundle, created_at=started_at),
         )
         return
-    withdraw_packet(output_folder, index, case_id)
+    withdraw_packet_unless_frozen(output_folder, index, case_id)
     # A case that somebody has open stays, and what they are asked about is not true meanwhile.
     has_open_case = output_folder.has_file(packet_file_name(case_id))
     if (

@@ -207,7 +207,7 @@ def purge(
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
     """
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
         purged_documents = [*_finish_interrupted_purge(contents)]
         requested_ids = [
@@ -216,7 +216,7 @@ def purge(
             if candidate_id not in {purged.doc_id for purged in purged_documents}
         ]
         for doc_id in requested_ids:  # a slip of the pen is told before anything is gone
-            contents.require_document(doc_id)
+            contents.require_document_case_ids(doc_id)
         limit_by_doc_id: dict[str, datetime | None] = dict.fromkeys(requested_ids)
         limit_by_doc_id |= {
             candidate_id: expired_before
@@ -284,7 +284,7 @@ def list_removable_files(output_folder: OutputFolder, doc_ids: Iterable[str]) ->
 
 
 def _list_present_files(contents: _FolderContents, doc_id: str) -> Iterator[str]:
-    case_ids = contents.require_document(doc_id)
+    case_ids = contents.require_document_case_ids(doc_id)
     return filter(
         contents.output_folder.has_file,
         (*contents.list_document_files(doc_id, contents.find_sha256(doc_id), case_ids), MOVED_SQLITE_FILE),
@@ -413,7 +413,7 @@ class _FolderContents:
     @classmethod
     def read(cls, output_folder: OutputFolder, index: OutputIndex) -> _FolderContents:
         cases_by_stem, template_cases_by_document = defaultdict(list), defaultdict(list)
-        for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+        for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
             cases_by_stem[case_id.partition(".")[0]].append(case_id)
         for subfolder, prefix in ((PACKETS_FOLDER, "sme_packet_"), (GROUND_TRUTH_FOLDER, "gt_")):
             for name in output_folder.list_json_files(subfolder):
@@ -436,7 +436,7 @@ class _FolderContents:
     def reviews_by_statement(self) -> Mapping[str, list[str]]:
         """The reviews of templates, by the SHA-256 of the statement that the template was tried on."""
         names_by_sha256 = defaultdict(list)
-        for template_id in self.output_folder.list_subfolders(TEMPLATE_REVIEWS_FOLDER):
+        for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
             for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
                 sha256 = _read_if_readable(self.output_folder, name).get("statement_sha256")
                 if isinstance(sha256, str):
@@ -552,7 +552,7 @@ class _FolderContents:
             )
         )
 
-    def require_document(self, doc_id: str) -> tuple[str, ...]:
+    def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """The document's cases. NotFound where there is nothing of it."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
             case_ids = self.find_case_ids(doc_id)

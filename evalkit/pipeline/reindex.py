@@ -18,11 +18,11 @@ from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
 from evalkit.review.attention_check_queue import sync_attention_checks
 from evalkit.review.attention_checks import map_attention_checks_by_document
-from evalkit.review.claiming import update_case_status
+from evalkit.review.claiming import recompute_case_status
 from evalkit.review.loaders import read_document_path, read_result
 from evalkit.review.opinions import rebuild_case_files
 from evalkit.review.packet import get_base_case_id
-from evalkit.review.queue import list_case_ids, rebuild_closing_rows, rebuild_review_heads
+from evalkit.review.queue import derive_closing_rows, derive_review_heads, list_case_ids
 from evalkit.review.write_lock import get_write_lock_key, hold_write_lock
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
 
@@ -42,7 +42,7 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     What follows from reviews (ground truth, a packet's status) is made again too, which heals a crash in between.
     StoreError naming a file that cannot be read.
     """
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         return rebuild_index(output_folder, index)
 
 
@@ -51,7 +51,7 @@ def move_database(output_folder: OutputFolder, database: str) -> dict[str, int]:
 
     UsageError, StoreError: everything is as it was then.
     """
-    with output_folder.run_lock(), hold_write_lock(output_folder):
+    with output_folder.hold_run_lock(), hold_write_lock(output_folder):
         return migrate_sqlite_to_postgresql(output_folder, database)
 
 
@@ -69,13 +69,13 @@ def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int,
                 )
             ) as case_rows,
         ):
-            index.rebuild(document_rows, case_rows, rebuild_closing_rows(output_folder))
-        index.review_heads.backfill_heads(rebuild_review_heads(output_folder))
+            index.rebuild(document_rows, case_rows, derive_closing_rows(output_folder))
+        index.review_heads.backfill_heads(derive_review_heads(output_folder))
         sync_attention_checks(
             output_folder, index, format_timestamp(utc_now())
         )  # by the ground truth as it is only now
         for case_id in index.deferrals.list_deferrals():
-            update_case_status(output_folder, index, case_id, format_timestamp(utc_now()))
+            recompute_case_status(output_folder, index, case_id, format_timestamp(utc_now()))
     return len(result_names), sum(index.case_list.count_by_status().values())
 
 

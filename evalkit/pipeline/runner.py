@@ -27,10 +27,10 @@ from evalkit.pipeline.reindex import rebuild_index
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator, resolve_settings
 from evalkit.pipeline.run_summary import RunProgressCallback, RunSummary
 from evalkit.pipeline.supplied_labels import (
-    check_supplied_classification,
+    list_unused_label_problems,
+    make_storable_classification,
     read_classifications,
     read_production_labels,
-    report_unused_labels,
     store_production_labels,
 )
 from evalkit.review.attention_checks import iterate_attention_checks
@@ -122,7 +122,7 @@ async def arun(
     )
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     reader_config = build_reader_config(resolved_settings)
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         if not index.list_documents() and output_folder.list_json_files(
             RESULTS_FOLDER
         ):  # it only indexes: lost, it is made again
@@ -139,7 +139,7 @@ async def arun(
             label_by_doc_id = supplied_labels.select_labels(discovered.sources)
             store_production_labels(output_folder, label_by_doc_id)
             path_by_earlier_id = {row["doc_id"]: row["file_path"] for row in index.list_documents()}
-            label_problems = report_unused_labels(supplied_labels, discovered.sources, path_by_earlier_id)
+            label_problems = list_unused_label_problems(supplied_labels, discovered.sources, path_by_earlier_id)
         supplied_by_doc_id, classification_problems = (
             read_classifications(Path(classifications), discovered.sources) if classifications is not None else ({}, [])
         )
@@ -206,7 +206,7 @@ async def aevaluate(
     reader_config = build_reader_config(resolved_settings)
     with ReaderPool(1, reader_config) as reader_pool:
         bundle = (await reader_pool.read(absolute_path, doc_id=sanitise_file_stem(path), timestamp=started_at)).bundle
-    supplied_classification = None if classification is None else check_supplied_classification(classification)
+    supplied_classification = None if classification is None else make_storable_classification(classification)
     async with ModelSession(resolved_settings) as model_session:
         outcome = await create_orchestrator(resolved_settings, model_session).evaluate(bundle, supplied_classification)
     result_fingerprint = compute_fingerprint(

@@ -23,7 +23,12 @@ from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
-from evalkit.review.packet import SMEPacketGenerator, is_packet_frozen, publish_packet, withdraw_packet
+from evalkit.review.packet import (
+    SMEPacketGenerator,
+    is_packet_frozen,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
+)
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
@@ -74,10 +79,10 @@ class TemplateReviewSummary:
     """What language models were asked and paid."""
 
 
-def review_template(
+def review_and_publish_template(
     template_text: str,
     file_name: str,
-    pdf: Path,
+    statement_pdf: Path,
     *,
     output: Path | str | None = None,
     model: str | None = None,
@@ -91,7 +96,7 @@ def review_template(
     Args:
         template_text: the template as TOML.
         file_name: of its file, for errors.
-        pdf: the statement.
+        statement_pdf: the statement.
         output: the folder to write to.
         model: who reviews, arbitrates and builds, where ``[vllm_review.reviewers]`` names nobody else.
         even_purged: take the statement in again if it was purged.
@@ -104,9 +109,9 @@ def review_template(
     resolved_settings = resolve_settings(settings, output=output, model=model)
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
-        _review_template(
+        _review_and_publish_template(
             parse_template_toml(template_text, file_name),
-            pdf,
+            statement_pdf,
             output_folder,
             resolved_settings,
             even_purged=even_purged,
@@ -114,21 +119,26 @@ def review_template(
     )
 
 
-async def _review_template(
-    template: StatementTemplate, pdf: Path, output_folder: OutputFolder, settings: Settings, *, even_purged: bool
+async def _review_and_publish_template(
+    template: StatementTemplate,
+    statement_pdf: Path,
+    output_folder: OutputFolder,
+    settings: Settings,
+    *,
+    even_purged: bool,
 ) -> TemplateReviewSummary:
     reader_config = build_reader_config(settings)
-    with output_folder.run_lock(), OutputIndex(output_folder) as index:
-        source = _find_statement(output_folder, index, pdf, even_purged=even_purged)
+    with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
+        source = _find_statement(output_folder, index, statement_pdf, even_purged=even_purged)
         bundle = load_current_bundle(output_folder, source, reader_config.reader_version)
         if bundle is None:
             with ReaderPool(1, reader_config) as reader_pool:
                 bundle = (await read_and_save_document(output_folder, source, reader_pool, current_timestamp())).bundle
         _require_same_bank(template, bundle)
         async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
-            pictures = render_pictures(source.path, bundle) if model_session.has_language_models else ()
+            pictures = render_page_images(source.path, bundle) if model_session.has_language_models else ()
             review_loop = TemplateReviewLoop(
-                model_session.model.get_model, create_review_rules(settings), clock=current_timestamp
+                model_session.model.get_model, build_review_loop_config(settings), clock=current_timestamp
             )
             first_number = _find_next_cycle_number(output_folder, template.template_id)
             cycle_paths: list[str] = []
@@ -152,23 +162,23 @@ async def _review_template(
     )
 
 
-def build_template(bundle: DocumentBundle, pdf: Path, *, model: str | None = None) -> ProposalResult:
-    """The template of a statement that was read from ``pdf``; ``model`` may propose a better one than the measured.
+def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | None = None) -> ProposalResult:
+    """The template of a statement that was read from ``statement_pdf``; ``model`` may propose a better one than the measured.
 
     DocumentError STATEMENT-NO-TABLE where no dates and amounts stand below one another; UsageError for the model.
     """
     resolved_settings = resolve_settings(model=model)
-    return run_sync(_build_template(bundle, pdf, resolved_settings))
+    return run_sync(_build_template(bundle, statement_pdf, resolved_settings))
 
 
-async def _build_template(bundle: DocumentBundle, pdf: Path, settings: Settings) -> ProposalResult:
+async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings: Settings) -> ProposalResult:
     async with ModelSession(settings, for_template_review=True) as model_session:
         builder = model_session.model.get_model("builder")
-        pictures = render_pictures(pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
+        pictures = render_page_images(statement_pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
         return await build_best_template(builder, bundle, page_images=pictures)
 
 
-def create_review_rules(settings: Settings) -> ReviewLoopConfig:
+def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
     """``[vllm_review]`` as the loop has it."""
     review_settings = settings.vllm_review
     retries: dict[RetryScenario, int] = {
@@ -204,12 +214,13 @@ def create_review_rules(settings: Settings) -> ReviewLoopConfig:
     )
 
 
-def render_pictures(pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
+def render_page_images(statement_pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
     """The pages as a model is shown them. DocumentError where one cannot be drawn."""
     pages = range(1, bundle.total_pages + 1)
     shown_pages = pages if len(pages) <= _MAX_PICTURES else (*pages[: _MAX_PICTURES - 1], pages[-1])
     return tuple(
-        PageImage(page, png) for page, png in zip(shown_pages, render_page_pngs(pdf, shown_pages), strict=True)
+        PageImage(page, png)
+        for page, png in zip(shown_pages, render_page_pngs(statement_pdf, shown_pages), strict=True)
     )
 
 
@@ -244,10 +255,10 @@ def _publish_or_approve(
         if not is_case_frozen:
             save_template(output_folder, loop_outcome.template)
     if loop_outcome.case is None:
-        withdraw_packet(output_folder, index, case_id)
+        withdraw_packet_unless_frozen(output_folder, index, case_id)
         return None, is_case_frozen
     created_at = str(loop_outcome.cycles[-1].times["ended_at"])
-    publish_packet(
+    publish_packet_unless_frozen(
         output_folder, index, SMEPacketGenerator().template_packet(loop_outcome.case, bundle, created_at=created_at)
     )
     return case_id, is_case_frozen

@@ -273,7 +273,7 @@ def store_production_labels(output_folder: OutputFolder, label_by_doc_id: Mappin
         )
 
 
-def report_unused_labels(
+def list_unused_label_problems(
     labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_id: Mapping[str, str | None]
 ) -> list[UsageError]:
     """A problem for production's rows that label nothing, or could label several documents.
@@ -336,7 +336,7 @@ def read_classifications(folder: Path, sources: Iterable[SourceDocument]) -> tup
             )
             continue
         try:
-            classification_by_doc_id[path.stem] = check_supplied_classification(
+            classification_by_doc_id[path.stem] = make_storable_classification(
                 json.loads(read_regular_file(path).decode("utf-8-sig"), object_pairs_hook=reject_duplicate_keys)
             )
         except (OSError, ValueError, RecursionError) as error:
@@ -346,7 +346,7 @@ def read_classifications(folder: Path, sources: Iterable[SourceDocument]) -> tup
     return classification_by_doc_id, problems
 
 
-def check_supplied_classification(classification: Any) -> Any:
+def make_storable_classification(classification: Any) -> Any:
     """A supplied classification that can be hashed and written down, or ``Unparseable``."""
     if classification is None:  # it would read as "nothing was supplied", and another model would be asked instead
         return UnparseableClassification("it is null")

@@ -25,17 +25,17 @@ from evalkit.review.packet import (
     SMEPacketGenerator,
     compute_packet_digest,
     issue_text,
-    publish_packet,
-    withdraw_packet,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
 )
 from evalkit.review.queue import (
     QueuePage,
     QueueQuery,
     QueueRow,
     ReviewProgress,
-    list_pending_cases,
+    derive_closing_rows,
+    list_pending_cases_worst_first,
     read_review_status,
-    rebuild_closing_rows,
 )
 from evalkit.review.review_helper import SMEReviewHelper
 from evalkit.review.session import ReviewSession, SubmissionReceipt
@@ -76,14 +76,14 @@ __all__ = [
     "ViewingRequirements",
     "build_issue_context",
     "compute_packet_digest",
+    "derive_closing_rows",
     "issue_text",
-    "list_pending_cases",
-    "publish_packet",
+    "list_pending_cases_worst_first",
+    "publish_packet_unless_frozen",
     "read_review_status",
     "rebuild_case_files",
-    "rebuild_closing_rows",
     "view",
-    "withdraw_packet",
+    "withdraw_packet_unless_frozen",
     "withdraw_silver_ground_truth",
     "write_silver_ground_truth",
 ]

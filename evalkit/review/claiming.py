@@ -48,7 +48,7 @@ class ClaimHolder:
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 
 
-def update_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
+def recompute_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
     """Write where the case stands at ``now`` (ISO 8601, UTC) into index and packet; the caller holds the lock."""
     status: ReviewStatus = read_review_status(output_folder, case_id)
     if status == "pending" and index.claims.list_live_claims(now, case_id):
@@ -71,4 +71,4 @@ def reconcile_claims(output_folder: OutputFolder, index: OutputIndex, now: str) 
     for case_id in index.case_list.find_status_conflicts(now):
         # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
         with suppress(StoreError), hold_write_lock(output_folder, case_id):
-            update_case_status(output_folder, index, case_id, now)
+            recompute_case_status(output_folder, index, case_id, now)

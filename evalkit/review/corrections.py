@@ -86,7 +86,7 @@ class _MixtureInput(_CorrectionInput):
     confidence: float | None = None
 
 
-def validate_classification(
+def repair_validated_classification(
     classification: ClassificationOutput | None,
     issues: Iterable[Issue],
     bundle: DocumentBundle,

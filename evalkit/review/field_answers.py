@@ -90,7 +90,7 @@ def split_field_key(key: str) -> tuple[int, str]:
     return int(form_number) - 1, field_name
 
 
-def find_template_field(form: FormFields | Extraction, name: str) -> TemplateField:
+def get_template_field_or_plain_text(form: FormFields | Extraction, name: str) -> TemplateField:
     """What the form's template says about a field; of one that it does not know any more, a plain text."""
     field_template = find_form_template(form)
     field = field_template.get_field(get_base_field_name(name)) if field_template else None
@@ -108,7 +108,7 @@ def find_form_template(form: FormFields | Extraction | IterationRecord) -> Field
 def format_field_label(form: FormFields | Extraction, name: str) -> str:
     """What a person calls the field: ``Wages, tips, other compensation``; of one of many its own name behind it."""
     instance_name = name.partition(".")[2]
-    description = find_template_field(form, name).description
+    description = get_template_field_or_plain_text(form, name).description
     return f"{description}: {instance_name}" if instance_name else description
 
 
@@ -184,7 +184,9 @@ def parse_field_answers(packet: SMEPacket, raw_answers: Mapping[str, object]) ->
     for name, raw_answer in raw_answers.items():
         key = resolve_field_key(packet, name)
         form_index, field_name = split_field_key(key)
-        answers_by_key[key] = parse_field_answer(find_template_field(agent_forms[form_index], field_name), raw_answer)
+        answers_by_key[key] = parse_field_answer(
+            get_template_field_or_plain_text(agent_forms[form_index], field_name), raw_answer
+        )
     return answers_by_key
 
 
@@ -220,7 +222,7 @@ def _locate_answer(
     if answer.value == agent_value.value:  # where the agent read it
         return agent_value.model_copy(update={"status": answer.status, "confidence": 1.0})
     field, page_numbers = (
-        find_template_field(form, name),
+        get_template_field_or_plain_text(form, name),
         range(max(form.start_page, 1), min(form.end_page, bundle.total_pages) + 1),
     )
     claim = FieldClaim(answer.value, page=agent_value.page, is_ambiguous=answer.status is FieldStatus.AMBIGUOUS)

@@ -24,9 +24,9 @@ from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
     FieldAnswer,
     FormFields,
-    find_template_field,
     format_field_label,
     format_field_value,
+    get_template_field_or_plain_text,
     index_fields_by_key,
     is_same_as_agent,
     list_forms,
@@ -137,7 +137,9 @@ class FieldReviewCase(ReviewCase):
         # What the agent read may not be written as such a value is, and can be agreed with all the same.
         if raw_answer == {"status": agent_value.status, "value": agent_value.value}:
             return draft.set_field_answer(key, None)
-        expert_answer = parse_field_answer(find_template_field(self.agent_forms[form_index], field_name), raw_answer)
+        expert_answer = parse_field_answer(
+            get_template_field_or_plain_text(self.agent_forms[form_index], field_name), raw_answer
+        )
         return draft.set_field_answer(key, None if is_same_as_agent(expert_answer, agent_value) else expert_answer)
 
     def get_current_value(self, draft: Draft, key: str) -> FieldAnswer | FieldValue:

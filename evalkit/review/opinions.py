@@ -45,7 +45,7 @@ from evalkit.review.packet import (
     serialise_packet,
     write_packet_status,
 )
-from evalkit.review.template_editing import extract_edited_template, is_same_template, read_packet_template
+from evalkit.review.template_editing import extract_template_if_edited, is_same_template, read_packet_template
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
 from evalkit.store import (
     OutputFolder,
@@ -194,7 +194,7 @@ class CaseOpinions:
             else ""
         )
 
-    def list_opinions_to_adjudicate(self, case_id: str) -> tuple[Opinion, ...]:
+    def list_opinions_shown_to_adjudicator(self, case_id: str) -> tuple[Opinion, ...]:
         """The two answers, if the case is their adjudication. Their order tells nothing of who came first."""
         if case_id != self._build_case_id(ADJUDICATION_SUFFIX) or not (
             self.second_opinion_request and self._second_review
@@ -365,7 +365,7 @@ class CaseOpinions:
             return Draft.from_packet(self.base_packet).model_copy(update=draft_fields | {"fields": changed_fields})
         if self.base_packet.kind == "statement_template":
             template_fields = draft_fields | {
-                "template": extract_edited_template(self.base_packet, review.after),
+                "template": extract_template_if_edited(self.base_packet, review.after),
                 "unmet_sums": review.unmet_sums,
             }
             return Draft.from_packet(self.base_packet).model_copy(update=template_fields)

@@ -498,7 +498,7 @@ def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: s
     )
 
 
-def publish_packet(
+def publish_packet_unless_frozen(
     output_folder: OutputFolder, index: OutputIndex, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
     """Put a case into the queue; whether its file was written.
@@ -530,7 +530,7 @@ def publish_packet(
         return is_different
 
 
-def withdraw_packet(
+def withdraw_packet_unless_frozen(
     output_folder: OutputFolder, index: OutputIndex, case_id: str, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
     """Take a case, which a new run no longer escalates, out of the queue; whether there was one and it could go."""

@@ -26,7 +26,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
     OutputIndex,
-    QueueMoments,
+    QueueTimes,
     ReviewHead,
     packet_file_name,
 )
@@ -183,9 +183,9 @@ class ReviewProgress:
     """Active seconds that a case takes this reviewer: today, else ever; None where it was never measured."""
 
 
-def list_pending_cases(index: OutputIndex) -> list[dict[str, Any]]:
+def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
     """The rows (``store.CASE_COLUMNS``) of the cases that wait, strictly worst first."""
-    return index.list_cases(*OPEN_STATUSES)
+    return index.list_cases_worst_first(*OPEN_STATUSES)
 
 
 def list_case_ids(output_folder: OutputFolder) -> list[str]:
@@ -201,9 +201,9 @@ def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatu
     return derive_review_status(_read_newest_review(output_folder, case_id))
 
 
-def rebuild_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
+def derive_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
     """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
-    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         review = (
             _read_newest_review(output_folder, case_id) if output_folder.has_file(packet_file_name(case_id)) else None
         )
@@ -216,9 +216,9 @@ def rebuild_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]
             }
 
 
-def rebuild_review_heads(output_folder: OutputFolder) -> Iterator[ReviewHead]:
+def derive_review_heads(output_folder: OutputFolder) -> Iterator[ReviewHead]:
     """What vouches for the newest review of each case, by the files alone; sorted by case_id."""
-    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+    for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         if revision := find_newest_revision(output_folder, case_id):
             yield ReviewHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 
@@ -230,12 +230,12 @@ def select_queue_rows(
 
     ``reviewer`` is the reviewer who looks: finished cases that they must not read yet are left out.
     """
-    age_limits = QueueMoments(
+    queue_times = QueueTimes(
         format_timestamp(now), format_timestamp(now - timedelta(days=1)), format_timestamp(now - timedelta(days=7))
     )
     excluded_reader = reviewer if query.show_finished and index.case_list.has_withheld_cases(reviewer) else None
-    groups = index.case_list.count_by_facets(
-        age_limits, is_finished_shown=query.show_finished, search=query.search, reviewer=excluded_reader
+    groups = index.case_list.count_cases_by_facets(
+        queue_times, include_finished=query.show_finished, search=query.search, hide_unreadable_for=excluded_reader
     )
     column_filters = {
         _get_filter_column(name): value for name in FILTER_VALUES if (value := getattr(query, name)) is not None
@@ -244,10 +244,10 @@ def select_queue_rows(
     page = min(query.page, max(matching - 1, 0) // query.rows)
     rows = (
         index.case_list.list_queue_page(
-            age_limits,
-            is_finished_shown=query.show_finished,
+            queue_times,
+            include_finished=query.show_finished,
             search=query.search,
-            reviewer=excluded_reader,
+            hide_unreadable_for=excluded_reader,
             facet_values=column_filters,
             order=query.sort,
             limit=query.rows,

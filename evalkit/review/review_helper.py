@@ -18,7 +18,7 @@ from evalkit.review.ground_truth import IssueVerdict, Review, Shown, find_newest
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
-from evalkit.review.queue import list_pending_cases
+from evalkit.review.queue import list_pending_cases_worst_first
 from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.statements.statement_template import StatementTemplate
@@ -63,7 +63,7 @@ class SMEReviewHelper:
         import pandas as pd
 
         reconcile_claims(self._output_folder, self._index, format_timestamp(self._clock()))
-        return pd.DataFrame(list_pending_cases(self._index), columns=list(CASE_COLUMNS))
+        return pd.DataFrame(list_pending_cases_worst_first(self._index), columns=list(CASE_COLUMNS))
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""

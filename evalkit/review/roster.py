@@ -46,7 +46,7 @@ class Roster:
     def __init__(self, output_folder: OutputFolder) -> None:
         self._output_folder = output_folder
 
-    def list_names(self) -> list[str]:
+    def list_reviewers(self) -> list[str]:
         """The reviewers there are, sorted."""
         return sorted(self._read_roster().reviewers)
 

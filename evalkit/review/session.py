@@ -24,9 +24,9 @@ from evalkit.review.case import ReviewCase, is_blind_review
 from evalkit.review.claiming import (
     CLAIM_DURATION,
     ClaimHolder,
+    recompute_case_status,
     reconcile_claims,
     try_write_packet_status,
-    update_case_status,
 )
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import FieldReviewCase
@@ -193,7 +193,7 @@ class ReviewSession:
             median_seconds=median(durations) if durations else None,
         )
 
-    def choose_next_case(self) -> str | None:
+    def choose_next_case_id(self) -> str | None:
         """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
 
         Never one that was put off, or that this reviewer may not do; none for one who may only look.
@@ -202,8 +202,8 @@ class ReviewSession:
         permissions = self._permissions
         if permissions.is_read_only:
             return None
-        find_worst_case = partial(
-            self._index.case_list.find_worst_case,
+        find_worst_case_id = partial(
+            self._index.case_list.find_worst_case_id,
             reviewer=self._holder.reviewer,
             reserved_suffix=ADJUDICATION_SUFFIX,
             reserved_for=permissions.responsible_adjudicators,
@@ -211,7 +211,7 @@ class ReviewSession:
         is_sample_due = (
             self._index.count_closings(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
         )
-        return (find_worst_case(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case()
+        return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
     def open_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
         """The case, claimed for this tab for 15 minutes, with the draft that was saved.
@@ -259,7 +259,7 @@ class ReviewSession:
             saved_at,
             is_completed,
             opinions.list_readable_reviews(case_id, self._holder.reviewer),
-            opinions.list_opinions_to_adjudicate(case_id),
+            opinions.list_opinions_shown_to_adjudicator(case_id),
             opinions.get_second_opinion_reason(case_id),
             self._index.deferrals.find_deferral(case_id),
             tell_feedback(self._output_folder, packet, opinions.reviews_by_case[case_id][-1][1])
@@ -294,7 +294,7 @@ class ReviewSession:
             )
             claim = self._holder.take_claim(self._index, case_id, now)
             self._opened_cases[case_id] = replace(opened_case, claim=claim)
-            update_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
+            recompute_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
 
     def save_draft(self, case_id: str, draft: Draft) -> str:
         """Save what was said so far; when (ISO 8601, UTC). It is on disk then. No claim is needed.
@@ -387,7 +387,7 @@ class ReviewSession:
                 Deferral(case_id, self._holder.reviewer, reason.strip(), format_timestamp(now))
             )
             self._index.claims.remove_claim(case_id)
-            update_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
+            recompute_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
         del self._opened_cases[case_id]
         return format_timestamp(now)
 
@@ -463,7 +463,7 @@ class ReviewSession:
         if opened_case is not None and opened_case.claim is not None:
             with hold_write_lock(self._output_folder, case_id):
                 if self._index.claims.release_claim(opened_case.claim):
-                    update_case_status(self._output_folder, self._index, case_id, format_timestamp(self._clock()))
+                    recompute_case_status(self._output_folder, self._index, case_id, format_timestamp(self._clock()))
         self._opened_cases.pop(case_id, None)
 
     @property

@@ -24,7 +24,7 @@ from evalkit.review.corrections import (
     ClassificationPart,
     correct_classification,
     list_corrected_parts,
-    validate_classification,
+    repair_validated_classification,
 )
 from evalkit.review.draft import FLAG_KINDS, FlagKind, list_segments_if_gapless
 from evalkit.review.field_answers import (
@@ -51,7 +51,7 @@ from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import read_review_status
 from evalkit.review.roster import Roster
 from evalkit.review.template_editing import (
-    approve_template,
+    build_approved_template,
     describe_unmet_sums,
     parse_corrected_template,
     read_packet_template,
@@ -367,7 +367,7 @@ def _decide_classification(
 ) -> tuple[ClassificationOutput | None, list[Repair]]:
     """The classification that the review leaves, and the repairs in it."""
     if outcome == "validated":
-        return validate_classification(packet.classification, packet.open_issues, bundle, vouched_parts)
+        return repair_validated_classification(packet.classification, packet.open_issues, bundle, vouched_parts)
     if outcome == "undeterminable":
         return None, []
     correction = correct_classification(
@@ -420,7 +420,7 @@ def _decide_template(
         )
     if not unmet_sentence and submission.unmet_sums.strip():
         raise build_incomplete_review_error("all sums are met", "Leave unmet_sums out.")
-    return approve_template(agent_template, final_template)
+    return build_approved_template(agent_template, final_template)
 
 
 def _choose_vouched_fields(packet: SMEPacket, submission: Submission, outcome: ReviewOutcome) -> tuple[str, ...]:

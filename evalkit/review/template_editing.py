@@ -273,13 +273,13 @@ def parse_corrected_template(packet: SMEPacket, raw_template: object) -> Stateme
     return expert_template.model_copy(update={"version": agent_template.version, "status": agent_template.status})
 
 
-def approve_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
+def build_approved_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
     """The template as it is relied on from now on: stable, and a new version where it was changed."""
     version = agent_template.version + (expert_template != agent_template)
     return expert_template.model_copy(update={"status": Status.STABLE, "version": version})
 
 
-def extract_edited_template(packet: SMEPacket, reviewed_answer: object) -> StatementTemplate | None:
+def extract_template_if_edited(packet: SMEPacket, reviewed_answer: object) -> StatementTemplate | None:
     """What a review left, as the draft that it was made of; None where it changed nothing, or left no template."""
     agent_template = read_packet_template(packet)
     if not isinstance(reviewed_answer, StatementTemplate):

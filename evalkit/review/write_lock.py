@@ -24,7 +24,7 @@ def hold_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> 
     Of the document, or statement template, that the case is about; all that belongs to any case, where none is named.
     Not reentrant: do not nest. StoreError where the output folder cannot be written.
     """
-    return output_folder.write_lock(None if case_id is None else get_write_lock_key(case_id))
+    return output_folder.hold_write_lock(None if case_id is None else get_write_lock_key(case_id))
 
 
 def get_write_lock_key(case_id: str) -> str:

@@ -19,7 +19,7 @@ from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.pipeline.supplied_labels import parse_spans, read_production_labels
 from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
-from evalkit.review.queue import list_pending_cases
+from evalkit.review.queue import list_pending_cases_worst_first
 from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, open_output_folder
@@ -73,7 +73,7 @@ def simulate_reviews(
             (None, UNEXPOSED_REVIEWER),
         ):
             submitter = ReviewSubmitter(output_folder, index, reviewer, utc_now)
-            for case in list_pending_cases(index):
+            for case in list_pending_cases_worst_first(index):
                 case_id = case["case_id"]
                 if case["kind"] != "classification":  # only types and segments are known
                     continue

@@ -61,7 +61,7 @@ def exec_review_server(
     resolve_database_url(output_folder)
     if public_url is not None:
         _require_proxy_url(public_url)
-    if not Roster(output_folder).list_names():
+    if not Roster(output_folder).list_reviewers():
         raise UsageError(
             "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
         )

@@ -76,7 +76,7 @@ class ArbitrationReport(LazyStrictRecord):
         return self.model_dump(mode="json")
 
 
-class SaidResolution(BaseModel, frozen=True):
+class ModelResolution(BaseModel, frozen=True):
     """What a model that arbitrates says of one disagreement."""
 
     issue_id: str
@@ -90,7 +90,7 @@ class ArbitratorAnswer(BaseModel, frozen=True):
     """What a model that arbitrates says; the reasoning comes first."""
 
     reasoning: str = ""
-    resolutions: tuple[SaidResolution, ...] = Field(max_length=200)
+    resolutions: tuple[ModelResolution, ...] = Field(max_length=200)
     final_decision: Literal["approve", "reject"]
     recommendation: str = ""
 

@@ -15,7 +15,7 @@ from evalkit.statements.layout_survey import find_period_labels, survey_layout
 from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import LeftoverReason
 from evalkit.statements.statement_template import ColumnName, StatementTemplate
-from evalkit.statements.statement_template import Reconciliation as Printed
+from evalkit.statements.statement_template import Reconciliation as PrintedSumLabels
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.template_builder import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
@@ -93,7 +93,7 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
 def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Sums that are printed and not used: what the template reads is held against them all the same."""
     own_checks, layout = applied_template.sum_checks, survey_layout(applied_template.lines_by_page)
-    sum_labels = derive_sum_labels(layout) if layout else Printed()
+    sum_labels = derive_sum_labels(layout) if layout else PrintedSumLabels()
     applied_with_all_sums = applied_template.apply_other_template(
         applied_template.template.model_copy(update={"reconciliation": sum_labels})
     )

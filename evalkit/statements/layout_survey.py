@@ -100,7 +100,7 @@ class LayoutSurvey:
         """Whether the line has a labelled sum."""
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
 
-    def find_row_positions(self, lines: Sequence[TextLine]) -> list[int]:
+    def find_row_start_positions(self, lines: Sequence[TextLine]) -> list[int]:
         """The places of the lines that begin a row."""
         return [position for position, line in enumerate(lines) if self.is_row_start(line)]
 

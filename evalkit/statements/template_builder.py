@@ -46,7 +46,7 @@ from evalkit.statements.statement_template import (
     Total,
     parse_template_toml,
 )
-from evalkit.statements.statement_template import Reconciliation as Printed
+from evalkit.statements.statement_template import Reconciliation as PrintedSumLabels
 from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 
@@ -361,7 +361,7 @@ def _generate_date_hypotheses(
 def _has_undated_rows(layout: LayoutSurvey) -> bool:
     """Whether amounts stand in lines between rows that have no date of their own."""
     for lines in layout.lines_by_page:
-        row_positions = layout.find_row_positions(lines)
+        row_positions = layout.find_row_start_positions(lines)
         for line in lines[row_positions[0] : row_positions[-1]] if row_positions else ():
             right_edge = line.words[-1].box[2]
             ends_below_amounts = any(
@@ -529,7 +529,7 @@ def _read_column_title(layout: LayoutSurvey, x0: float, x1: float) -> str:
     return " ".join(dict.fromkeys(words))
 
 
-def derive_sum_labels(layout: LayoutSurvey) -> Printed:
+def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
     """The labels of sums, as the statement prints them."""
     labels_by_kind: dict[str, dict[str, bool]] = {}
     table_line_ids = {id(line) for lines in layout.lines_by_page for line in _select_table_lines(layout, lines)}
@@ -576,7 +576,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> Printed:
             for label in chosen_labels
         ]
     totals.sort(key=lambda total: -len(total.label))  # "Total deposits" is how "Total deposits and credits" begins
-    return Printed(
+    return PrintedSumLabels(
         opening=tuple(labels_by_kind.get("opening", ())),
         closing=tuple(labels_by_kind.get("closing", ())),
         total=tuple(totals),
@@ -616,7 +616,7 @@ def _make_label_pattern(kind: str, text: str) -> str:
 
 def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
     """The lines from the page's first row to the one below its last; none where it has no rows."""
-    row_positions = layout.find_row_positions(lines)
+    row_positions = layout.find_row_start_positions(lines)
     return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 
 
@@ -627,7 +627,7 @@ def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
         (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
     )  # fmt: skip
     for lines in layout.lines_by_page:
-        row_positions = layout.find_row_positions(lines)
+        row_positions = layout.find_row_start_positions(lines)
         for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
             if layout.is_header(line) or layout.is_sum(line) or layout.is_row_start(line) or len(line.cells) > 1:
                 continue
@@ -673,7 +673,7 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
     """
     box_by_page: dict[int, Box] = {}
     for page_number, lines in enumerate(layout.lines_by_page, 1):
-        row_positions = layout.find_row_positions(lines)
+        row_positions = layout.find_row_start_positions(lines)
         if not row_positions:
             continue
         first_row_position = row_positions[0]
@@ -707,7 +707,7 @@ def _find_table_ends(layout: LayoutSurvey) -> tuple[str, ...]:
     end_patterns: dict[str, None] = {}
     has_begun = False
     for lines in layout.lines_by_page:
-        row_positions = layout.find_row_positions(lines)
+        row_positions = layout.find_row_start_positions(lines)
         if not row_positions and has_begun and lines:
             end_patterns[make_literal_pattern(lines[0].text)] = None
         has_begun = has_begun or bool(row_positions)

@@ -47,7 +47,7 @@ class PageImage(NamedTuple):
     png: bytes
 
 
-class SaidIssue(BaseModel, frozen=True):
+class ModelReportedIssue(BaseModel, frozen=True):
     """An issue in a model's words."""
 
     message: str
@@ -65,7 +65,7 @@ class ReviewerAnswer(BaseModel, frozen=True):
     """What a model says about a template; the reasoning comes first. Whether it passes, the pass criteria say."""
 
     reasoning: str = ""
-    issues: tuple[SaidIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
+    issues: tuple[ModelReportedIssue, ...] = Field(max_length=_MAX_MODEL_ISSUES)
     strengths: tuple[str, ...] = Field((), max_length=_MAX_MODEL_ISSUES)
     weaknesses: tuple[str, ...] = Field((), max_length=_MAX_MODEL_ISSUES)
     overall_quality_score: float = Field(1.0, ge=0, le=1)
@@ -91,7 +91,7 @@ class QuestionContext:
     """Of the attempt before, as far as they are shown."""
 
     @property
-    def image_captions(self) -> str:
+    def shown_pages_text(self) -> str:
         """Which picture is which page."""
         return ", ".join(f"page {page_image.page_number}" for page_image in self.page_images) or "none"
 
@@ -166,7 +166,7 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
                 sample_extraction=self.context.build_extraction_sample(),
                 prior_issues=[input_part.to_json() for input_part in self.context.prior_issues],
             ),
-            pictures=self.context.image_captions,
+            pictures=self.context.shown_pages_text,
         )
 
     def offline(self) -> ReviewerAnswer:
@@ -200,7 +200,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
                     self._describe_disagreement(issue, reviewer) for issue, reviewer in self.disputed_issues
                 ],
             ),
-            pictures=self.context.image_captions,
+            pictures=self.context.shown_pages_text,
         )
 
     def _describe_disagreement(self, issue: TemplateIssue, reviewer: WinningReviewer) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
         return fill_prompt_template(
             "Template_Builder",
             inputs=fence_json(inputs, "builder-inputs", self.context.document_sha256),
-            pictures=self.context.image_captions,
+            pictures=self.context.shown_pages_text,
         )
 
     def offline(self) -> BuilderAnswer:
@@ -297,7 +297,7 @@ def select_model_issues(report: ReviewerReport) -> list[TemplateIssue]:
     return [issue for issue in report.issues if issue.issue_id.startswith(f"{report.reviewer_role}_said_")]
 
 
-def collect_measured_ids(*reports: ReviewerReport) -> frozenset[str]:
+def collect_measured_issue_ids(*reports: ReviewerReport) -> frozenset[str]:
     """The ids of those that are not."""
     model_issue_ids = {issue.issue_id for report in reports for issue in select_model_issues(report)}
     return frozenset(issue.issue_id for report in reports for issue in report.issues) - model_issue_ids
@@ -315,7 +315,7 @@ def _build_unseen_pages_issue(unseen_pages: Sequence[int]) -> Iterator[TemplateI
         yield TemplateIssue(issue_id="said", severity="low", category="other", message=message)
 
 
-def _convert_model_issue(model_issue: SaidIssue, total_pages: int) -> TemplateIssue:
+def _convert_model_issue(model_issue: ModelReportedIssue, total_pages: int) -> TemplateIssue:
     return TemplateIssue(
         issue_id="said",
         severity=model_issue.severity,

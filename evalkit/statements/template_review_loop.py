@@ -70,7 +70,7 @@ from evalkit.statements.template_questions import (
     QuestionContext,
     ReviewerQuestion,
     add_model_opinion,
-    collect_measured_ids,
+    collect_measured_issue_ids,
     select_model_issues,
 )
 from evalkit.statements.worker_thread import run_in_thread
@@ -297,7 +297,7 @@ class TemplateReviewLoop:
             return
         times = attempt.times["arbitrator"] = {"began_at": self._clock()}
         arbitration_id = f"arb_{hash_canonical_json([history.review_cycle_id, attempt.number])[:12]}"
-        measured_ids = collect_measured_ids(layout_report, semantic_report)
+        measured_ids = collect_measured_issue_ids(layout_report, semantic_report)
         report_by_rules = arbitrate_reports(
             layout_report,
             semantic_report,

@@ -15,8 +15,8 @@ from evalkit.store.canonical_json import (
     validate_stored,
 )
 from evalkit.store.case_claims import CaseClaim
-from evalkit.store.case_list import QueueMoments
-from evalkit.store.database import describe_database, has_database, resolve_database_url
+from evalkit.store.case_list import QueueTimes
+from evalkit.store.database import check_and_describe_database, has_database, resolve_database_url
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.file_names import (
@@ -85,11 +85,11 @@ __all__ = [
     "ModelCall",
     "OutputFolder",
     "OutputIndex",
-    "QueueMoments",
+    "QueueTimes",
     "ReviewHead",
     "StoredDraft",
     "bundle_file_name",
-    "describe_database",
+    "check_and_describe_database",
     "encode_canonical_json",
     "extraction_file_name",
     "ground_truth_file_name",

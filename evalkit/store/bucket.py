@@ -36,8 +36,8 @@ class FolderLocks(Protocol):
     def hold_run_lock(self, output_folder: OutputFolder) -> AbstractContextManager[None]:
         """Hold the folder for one run. UsageError if another run holds it."""
 
-    def hold_write_lock(self, output_folder: OutputFolder, key: str | None) -> AbstractContextManager[None]:
-        """Hold the write lock for one key, or for the whole folder."""
+    def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> AbstractContextManager[None]:
+        """Hold the write lock for one document, or for the whole folder if no key is given."""
 
 
 class BucketOutputFolder(JsonFiles):
@@ -77,11 +77,11 @@ class BucketOutputFolder(JsonFiles):
         child_kinds = self._list_children(None)
         return bool(child_kinds) if subfolder is None else child_kinds.get(subfolder) == "directory"
 
-    def list_names(self, subfolder: str | None = None) -> list[str]:
-        """List the bare names in the output folder, or in a folder of it, unsorted."""
+    def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
+        """List the bare names of all that lies in the output folder, or in a folder of it."""
         # Who makes a "folder" at a bucket's console makes an object of its name at the root, and of no name in a folder.
         console_name = self.root.rpartition("/")[2] if subfolder is None else ""
-        return [name for name in self._list_children(subfolder) if name != console_name]
+        return {name for name in self._list_children(subfolder) if name != console_name}
 
     def has_file(self, name: str) -> bool:
         """Tell whether there is such an object."""
@@ -101,7 +101,7 @@ class BucketOutputFolder(JsonFiles):
         )
         return sorted(f"{subfolder}/{name}" for name in json_names)
 
-    def list_subfolders(self, subfolder: str) -> list[str]:
+    def list_subfolder_names(self, subfolder: str) -> list[str]:
         """List the folders in a folder by their bare names, sorted."""
         children = self._list_children(subfolder).items()
         return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
@@ -147,7 +147,7 @@ class BucketOutputFolder(JsonFiles):
         return modified_at.timestamp()
 
     @contextmanager
-    def run_lock(self) -> Iterator[None]:
+    def hold_run_lock(self) -> Iterator[None]:
         """Hold the folder for one run.
 
         UsageError if another run holds it, or if the store lets two create one object.
@@ -156,9 +156,9 @@ class BucketOutputFolder(JsonFiles):
             self._require_exclusive_create()
             yield
 
-    def write_lock(self, key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one key, or for the whole folder. Not reentrant."""
-        return self._locks.hold_write_lock(self, key)
+    def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
+        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant."""
+        return self._locks.hold_write_lock(self, document_key)
 
     def _write_atomically(self, name: str, content: bytes) -> None:
         try:

@@ -62,7 +62,7 @@ def _compile_text_position(element: _TextPosition, compiler: Any, **options: Any
 
 
 @dataclass(frozen=True)
-class QueueMoments:
+class QueueTimes:
     """The present, as a queue sees it (ISO 8601, UTC)."""
 
     now: str
@@ -91,8 +91,13 @@ class CaseList:
         with self._database.single_statement() as connection:
             return connection.execute(_select_withheld_documents(reviewer).limit(1)).first() is not None
 
-    def count_by_facets(
-        self, moments: QueueMoments, *, is_finished_shown: bool, search: str = "", reviewer: str | None = None
+    def count_cases_by_facets(
+        self,
+        queue_times: QueueTimes,
+        *,
+        include_finished: bool,
+        search: str = "",
+        hide_unreadable_for: str | None = None,
     ) -> list[dict[str, Any]]:
         """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
         ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
@@ -100,12 +105,12 @@ class CaseList:
         where some of its cases wait and others do not.
 
         ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
-        ``reviewer``, if one is named, must not read yet is left out: see ``has_withheld_cases``.
+        the reviewer ``hide_unreadable_for``, if one is named, must not read yet is left out: see ``has_withheld_cases``.
         """
-        age_conditions = _build_age_conditions(moments)
+        age_conditions = _build_age_conditions(queue_times)
         query = (
             sa.select(database_tables.cases.c.told, *(sa.func.count().filter(age) for age in age_conditions.values()))
-            .where(*_build_list_conditions(is_finished_shown, search, reviewer))
+            .where(*_build_list_conditions(include_finished, search, hide_unreadable_for))
             .group_by(database_tables.cases.c.standing, database_tables.cases.c.told)
         )
         with self._database.index_only_read() as connection:
@@ -128,11 +133,11 @@ class CaseList:
 
     def list_queue_page(
         self,
-        moments: QueueMoments,
+        queue_times: QueueTimes,
         *,
-        is_finished_shown: bool,
+        include_finished: bool,
         search: str = "",
-        reviewer: str | None = None,
+        hide_unreadable_for: str | None = None,
         facet_values: Mapping[str, str],
         order: str,
         limit: int,
@@ -142,7 +147,7 @@ class CaseList:
         """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
         and with who put it off (``deferred_by``) and why (``deferred_because``).
 
-        ``facet_values`` are values by the names of ``count_by_facets``; of ``agents`` it names one. ``order`` is ``find_worst_case``,
+        ``facet_values`` are values by the names of ``count_cases_by_facets``; of ``agents`` it names one. ``order`` is ``worst``,
         ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
         and completed ones last. Where it is told how many are ``matching_count``, pages of the second half are counted off
         from the end, which takes half as long at most.
@@ -150,12 +155,12 @@ class CaseList:
         claim = database_tables.claims.c
         # Whose they are is looked up for those of the page alone.
         page_ids = sa.select(database_tables.cases.c.case_id).where(
-            *_build_list_conditions(is_finished_shown, search, reviewer),
-            *(_build_facet_condition(*facet, moments) for facet in facet_values.items()),
+            *_build_list_conditions(include_finished, search, hide_unreadable_for),
+            *(_build_facet_condition(*facet, queue_times) for facet in facet_values.items()),
         )
         forward_order, backward_order = _SORT_ORDERS[order]
         sort_columns = (database_tables.cases.c.standing, *forward_order)
-        if order == "worst" and not (search or facet_values or is_finished_shown):
+        if order == "worst" and not (search or facet_values or include_finished):
             page_ids = page_ids.where(database_tables.UNFINISHED_CONDITION)
         if matching_count is not None and offset > matching_count // 2:
             remaining = max(matching_count - offset, 0)
@@ -176,7 +181,7 @@ class CaseList:
             )
             .outerjoin(
                 database_tables.claims,
-                sa.and_(claim.case_id == database_tables.cases.c.case_id, claim.expires_at > moments.now),
+                sa.and_(claim.case_id == database_tables.cases.c.case_id, claim.expires_at > queue_times.now),
             )
             .outerjoin(
                 database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
@@ -192,7 +197,7 @@ class CaseList:
         ):
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def find_worst_case(
+    def find_worst_case_id(
         self,
         *,
         reviewer: str,
@@ -235,13 +240,13 @@ class CaseList:
 
 
 def _build_list_conditions(
-    is_finished_shown: bool, search: str, reviewer: str | None
+    include_finished: bool, search: str, hide_unreadable_for: str | None
 ) -> Iterator[sa.ColumnElement[bool]]:
-    yield database_tables.cases.c.standing <= (_FINISHED_STANDING if is_finished_shown else _FINISHED_STANDING - 1)
-    if reviewer is not None and is_finished_shown:
+    yield database_tables.cases.c.standing <= (_FINISHED_STANDING if include_finished else _FINISHED_STANDING - 1)
+    if hide_unreadable_for is not None and include_finished:
         yield sa.or_(
             database_tables.cases.c.standing != _FINISHED_STANDING,
-            database_tables.cases.c.doc_id.not_in(_select_withheld_documents(reviewer)),
+            database_tables.cases.c.doc_id.not_in(_select_withheld_documents(hide_unreadable_for)),
         )
     if search:
         folded_search = fold_for_search(search)
@@ -263,20 +268,20 @@ def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
     )
 
 
-def _build_age_conditions(moments: QueueMoments) -> dict[str, sa.ColumnElement[bool]]:
+def _build_age_conditions(queue_times: QueueTimes) -> dict[str, sa.ColumnElement[bool]]:
     """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
     created_at = database_tables.cases.c.created_at
     return {
         "": created_at.is_(None),
-        "day": created_at >= moments.day_ago,
-        "week": sa.and_(created_at >= moments.week_ago, created_at < moments.day_ago),
-        "older": created_at < moments.week_ago,
+        "day": created_at >= queue_times.day_ago,
+        "week": sa.and_(created_at >= queue_times.week_ago, created_at < queue_times.day_ago),
+        "older": created_at < queue_times.week_ago,
     }
 
 
-def _build_facet_condition(facet: str, value: str, moments: QueueMoments) -> sa.ColumnElement[bool]:
+def _build_facet_condition(facet: str, value: str, queue_times: QueueTimes) -> sa.ColumnElement[bool]:
     if facet == "age":
-        return _build_age_conditions(moments)[value]
+        return _build_age_conditions(queue_times)[value]
     column = database_tables.cases.c[database_tables.FACET_COLUMNS[facet]]
     return _contains_name(column, value) if facet == "agents" else column == value
 

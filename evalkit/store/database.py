@@ -207,8 +207,8 @@ def resolve_database_url(output_folder: OutputFolder) -> str | None:
     return database_url
 
 
-def describe_database(output_folder: OutputFolder) -> str:
-    """Describe a folder's database once it was reached; nothing is made. UsageError, StoreError."""
+def check_and_describe_database(output_folder: OutputFolder) -> str:
+    """Check that a folder's database can be used, and describe it; nothing is made. UsageError, StoreError."""
     database_url, root = resolve_database_url(output_folder), output_folder.root
     if database_url is None:
         if not (Path(root) / SQLITE_FILE).exists():
@@ -220,7 +220,7 @@ def describe_database(output_folder: OutputFolder) -> str:
         return f"{SQLITE_FILE} in the output folder"
     schema = postgresql.read_schema_name(output_folder)
     try:
-        server_version = postgresql.check_server(database_url, schema)
+        server_version = postgresql.check_server_and_get_version(database_url, schema)
     except sa.exc.SQLAlchemyError as error:
         raise build_connection_error(database_url, error) from None
     schema_text = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"

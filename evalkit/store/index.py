@@ -68,12 +68,12 @@ class OutputIndex:
         """All documents, sorted by doc_id."""
         return self._fetch_rows(sa.select(database_tables.documents).order_by(database_tables.documents.c.doc_id))
 
-    def list_cases(self, *statuses: str) -> list[dict[str, Any]]:
+    def list_cases_worst_first(self, *statuses: str) -> list[dict[str, Any]]:
         """The cases of these review statuses (all, where none is named), strictly worst first: ``CASE_COLUMNS``."""
         query = sa.select(*(database_tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
         return self._fetch_rows(query.where(database_tables.cases.c.review_status.in_(statuses)) if statuses else query)
 
-    def upsert_document(self, row: dict[str, Any]) -> None:
+    def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
         """Insert or replace a document's row; an older document from the same path is marked replaced."""
         with self._database.transaction() as connection:
             connection.execute(

@@ -25,7 +25,7 @@ from evalkit.store.output_folder import (
     build_busy_error,
     split_file_name,
 )
-from evalkit.store.temp_files import generate_temp_name, is_orphaned
+from evalkit.store.temp_files import generate_process_temp_name, is_orphaned
 
 _MAX_FILE_BYTES = 2 * 1024**3
 """Bytes of a file; a bundle of 20,000 pages has fewer."""
@@ -62,24 +62,24 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(name, error) from error
 
-    def list_names(self, subfolder: str | None = None) -> list[str]:
-        """List the bare names in the output folder, or in a folder of it, unsorted."""
+    def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
+        """List the bare names of all that lies in the output folder, or in a folder of it."""
         try:
-            return os.listdir(self.root if subfolder is None else self._local_path_text(subfolder))  # noqa: PTH208 - names alone
+            return set(os.listdir(self.root if subfolder is None else self._local_path_text(subfolder)))  # noqa: PTH208 - names alone
         except OSError as error:
             if subfolder is not None and isinstance(error, FileNotFoundError):
-                return []
+                return set()
             raise _build_store_error(subfolder or str(self.root), error) from error
 
     def list_json_files(self, subfolder: str) -> list[str]:
         """List the JSON files of a folder, sorted, as names for ``read_json``."""
         return sorted(
             f"{subfolder}/{name}"
-            for name in self.list_names(subfolder)
+            for name in self.list_file_and_folder_names(subfolder)
             if name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
         )
 
-    def list_subfolders(self, subfolder: str) -> list[str]:
+    def list_subfolder_names(self, subfolder: str) -> list[str]:
         """List the folders in a folder by their bare names, sorted."""
         try:
             children = self.local_path(subfolder).iterdir()
@@ -174,7 +174,7 @@ class LocalOutputFolder(JsonFiles):
                     temp_file.unlink()
 
     @contextmanager
-    def run_lock(self) -> Iterator[None]:
+    def hold_run_lock(self) -> Iterator[None]:
         """Hold the folder for one run and sweep what killed runs left.
 
         UsageError if another run holds it.
@@ -198,8 +198,8 @@ class LocalOutputFolder(JsonFiles):
             os.close(lock_fd)
 
     @contextmanager
-    def write_lock(self, key: str | None = None) -> Iterator[None]:
-        """Hold the write lock for one key, or for the whole folder. Not reentrant."""
+    def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
+        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant."""
         with ExitStack() as exit_stack:
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
@@ -208,7 +208,9 @@ class LocalOutputFolder(JsonFiles):
                 exit_stack.callback(_unlock_file, lock_fd)
                 # In order, so that two who want them all do not wait for each other; one by one, since who asked for
                 # all at once would wait for a moment in which nobody has any.
-                for slot in range(_LOCK_SLOTS) if key is None else [zlib.crc32(key.encode()) % _LOCK_SLOTS]:
+                for slot in (
+                    range(_LOCK_SLOTS) if document_key is None else [zlib.crc32(document_key.encode()) % _LOCK_SLOTS]
+                ):
                     _lock_byte(lock_fd, slot)
             except OSError as error:
                 raise StoreError(
@@ -245,7 +247,7 @@ class LocalOutputFolder(JsonFiles):
         whoever exchanges a folder meanwhile.
         """
         *parent_names, file_name = split_file_name(name)
-        temp_name = generate_temp_name()
+        temp_name = generate_process_temp_name()
         try:
             with (
                 _open_folder(self.root, [TEMP_FOLDER], create_missing=True) as temp_folder_fd,

@@ -41,13 +41,13 @@ class OutputFolder(Protocol):
     def has_file(self, name: str) -> bool:
         """Tell whether there is such a file."""
 
-    def list_names(self, subfolder: str | None = None) -> list[str]:
-        """List the bare names in the output folder, or in a folder of it, unsorted."""
+    def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
+        """List the bare names of all that lies in the output folder, or in a folder of it."""
 
     def list_json_files(self, subfolder: str) -> list[str]:
         """List the JSON files of a folder, sorted, as names for ``read_json``."""
 
-    def list_subfolders(self, subfolder: str) -> list[str]:
+    def list_subfolder_names(self, subfolder: str) -> list[str]:
         """List the folders in a folder by their bare names, sorted."""
 
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
@@ -87,11 +87,11 @@ class OutputFolder(Protocol):
     def remove_folder(self, name: str) -> list[str]:
         """Remove a folder with all that is in it and list the files that were there."""
 
-    def run_lock(self) -> AbstractContextManager[None]:
+    def hold_run_lock(self) -> AbstractContextManager[None]:
         """Hold the folder for one run. UsageError if another run holds it."""
 
-    def write_lock(self, key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one key, or for the whole folder. Not reentrant.
+    def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
+        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant.
 
         See :func:`evalkit.review.write_lock.hold_write_lock`.
         """
@@ -145,7 +145,7 @@ def require_output_folder(output_folder: OutputFolder) -> None:
     remedy = "Name the output folder of a run, or make one with `evalkit run`."
     if not output_folder.has_folder():
         raise UsageError(f"there is no output folder {output_folder.root}", code="OUTPUT-FOLDER", remedy=remedy)
-    names_in_root = set(output_folder.list_names())
+    names_in_root = output_folder.list_file_and_folder_names()
     foreign_names = [
         name for name in names_in_root - NEUTRAL_NAMES if not name.startswith(".nfs")
     ]  # .nfs…: removed, but open elsewhere
@@ -155,7 +155,9 @@ def require_output_folder(output_folder: OutputFolder) -> None:
 
 def list_foreign_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
     """List what lies in a folder under names that evalkit passes over, sorted."""
-    return sorted(name for name in output_folder.list_names(subfolder) if not NAME_PART_PATTERN.fullmatch(name))
+    return sorted(
+        name for name in output_folder.list_file_and_folder_names(subfolder) if not NAME_PART_PATTERN.fullmatch(name)
+    )
 
 
 def list_sequence_files(

@@ -18,7 +18,7 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE
 from evalkit.store.output_folder import OutputFolder
-from evalkit.store.schema_version import prepare_schema
+from evalkit.store.schema_version import create_or_verify_schema
 
 _LOCK_TIMEOUT_SECONDS = 30
 """Another's lock, and a free connection, are waited for so long."""
@@ -57,7 +57,7 @@ def ensure_schema(output_folder: OutputFolder, url: str) -> str:
             schema, url, create_missing=True
         )  # before the folder says that it belongs there
         try:
-            if not claim_schema(output_folder, schema):  # another process was a moment earlier
+            if not try_claim_schema(output_folder, schema):  # another process was a moment earlier
                 drop_schema(new_engine, schema)
                 schema = str(read_schema_name(output_folder))
         finally:
@@ -86,7 +86,7 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
     # expects a third of the rows where a search finds most of them.
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")
-    prepare_schema(
+    create_or_verify_schema(
         engine, lambda connection: _lock_and_require_schema(connection, schema, create_missing=create_missing)
     )
     return engine
@@ -97,12 +97,12 @@ def generate_schema_name() -> str:
     return f"evalkit_{secrets.token_hex(8)}"
 
 
-def claim_schema(output_folder: OutputFolder, schema: str) -> bool:
+def try_claim_schema(output_folder: OutputFolder, schema: str) -> bool:
     """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
     return output_folder.create_json(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
-def check_server(url: str, schema: str | None) -> str:
+def check_server_and_get_version(url: str, schema: str | None) -> str:
     """The server's version, where it can be reached, and has the schema of that name, or lets one be made.
 
     UsageError, StoreError, SQLAlchemyError.
@@ -124,18 +124,18 @@ def check_server(url: str, schema: str | None) -> str:
         engine.dispose()
 
 
-def acquire_write_lock(schema: str, url: str, *, key: str | None) -> sa.Connection:
+def acquire_write_lock(schema: str, url: str, *, document_key: str | None) -> sa.Connection:
     """A connection that has the turn of whoever works with that schema, or with one thing in it, once it is free.
 
     It ends with the connection's transaction, or with its process. SQLAlchemyError.
     """
     connection = _get_lock_engine(url).connect()
     try:
-        if key is None:
+        if document_key is None:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, "turn"))))
         else:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(_hash_lock_id(schema, "turn"))))
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, f"turn {key}"))))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, f"turn {document_key}"))))
     except BaseException:
         connection.close()
         raise

@@ -39,9 +39,11 @@ class PostgreSQLLocks:
             _release_lock(lock_connection, "during the run: see that no other run wrote to the output folder meanwhile")
 
     @contextmanager
-    def hold_write_lock(self, output_folder: OutputFolder, key: str | None) -> Iterator[None]:
-        """Hold the write lock for one key, or for the whole folder."""
-        lock_connection = self._acquire_lock(output_folder, partial(postgresql.acquire_write_lock, key=key))
+    def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> Iterator[None]:
+        """Hold the write lock for one document, or for the whole folder if no key is given."""
+        lock_connection = self._acquire_lock(
+            output_folder, partial(postgresql.acquire_write_lock, document_key=document_key)
+        )
         try:
             yield
         finally:

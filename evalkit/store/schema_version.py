@@ -13,24 +13,24 @@ SCHEMA_NUMBER = 1
 """Nothing was released with another one; a later evalkit that changes a table counts on, and brings older ones along."""
 
 
-def prepare_schema(engine: sa.Engine, begin_exclusive: Callable[[sa.Connection], object]) -> None:
+def create_or_verify_schema(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
     """Make the tables where there are none; a database that has them is only asked for its number.
 
-    ``begin_exclusive`` begins what only one process at a time may do, in the connection's transaction. StoreError where
+    ``acquire_lock`` waits, in the connection's transaction, until no other process makes the tables. StoreError where
     the database is another evalkit's; SQLAlchemyError.
     """
     with engine.connect() as connection:
         if _read_schema_number(connection) == SCHEMA_NUMBER:
             return
     with engine.begin() as connection:
-        begin_exclusive(connection)
-        if require_known_schema(connection) is None:
+        acquire_lock(connection)
+        if require_known_or_empty_schema(connection) is None:
             database_tables.metadata.create_all(connection)
             database_tables.schema_number.create(connection)
             connection.execute(sa.insert(database_tables.schema_number).values(number=SCHEMA_NUMBER))
 
 
-def require_known_schema(connection: sa.Connection) -> int | None:
+def require_known_or_empty_schema(connection: sa.Connection) -> int | None:
     """The schema's number, None of an empty database. StoreError where another evalkit has made it; SQLAlchemyError."""
     number = _read_schema_number(connection)
     if number not in (SCHEMA_NUMBER, None):

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
 from evalkit.store.local_folder import make_private_folder, sync_folder
-from evalkit.store.schema_version import prepare_schema, require_known_schema
-from evalkit.store.temp_files import generate_temp_name
+from evalkit.store.schema_version import create_or_verify_schema, require_known_or_empty_schema
+from evalkit.store.temp_files import generate_process_temp_name
 
 
 def open_engine(root: Path) -> sa.Engine:
@@ -37,7 +37,7 @@ def verify_database(root: Path) -> None:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
                 raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
-            require_known_schema(connection)
+            require_known_or_empty_schema(connection)
     finally:
         engine.dispose()
 
@@ -60,7 +60,7 @@ def _create_database_file(path: Path) -> None:
     It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
     file that others have open already would take their locks away.
     """
-    temp_path = path.parent / TEMP_FOLDER / generate_temp_name()
+    temp_path = path.parent / TEMP_FOLDER / generate_process_temp_name()
     make_private_folder(temp_path.parent, path.parent)
     os.close(os.open(temp_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:
@@ -77,4 +77,4 @@ def _create_database_file(path: Path) -> None:
 def _prepare_in_wal_mode(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-    prepare_schema(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    create_or_verify_schema(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -54,7 +54,7 @@ def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: s
                 for table in database_tables.AUTONUMBERED_TABLES:
                     _continue_numbering(target_connection, table)
                 target_connection.exec_driver_sql(f"ANALYZE {', '.join(row_counts)}")
-            postgresql.claim_schema(output_folder, schema)
+            postgresql.try_claim_schema(output_folder, schema)
         except BaseException:
             postgresql.drop_schema(target_engine, schema)
             raise

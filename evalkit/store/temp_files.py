@@ -16,7 +16,7 @@ _ORPHAN_AGE_SECONDS = 86_400
 """Seconds after which nobody writes a file any more that has no name yet."""
 
 
-def generate_temp_name() -> str:
+def generate_process_temp_name() -> str:
     """A name that nobody else takes, of this process on this machine."""
     return f"{_identify_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
 

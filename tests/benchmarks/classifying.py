@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification import page_segmentation, training
-from evalkit.classification.model_weights import WEIGHTS_FILE, ModelWeights, parse_embedded_weights
+from evalkit.classification.model_weights import WEIGHTS_FILE, EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import ClassificationOutput, DocumentType
@@ -153,9 +153,9 @@ class Judged:
             temperatures.append(believed.temperature)
         return Chances(found, least, (min(temperatures), max(temperatures)))
 
-    def known(self, fold: int, joins: Mapping[str, float]) -> ModelWeights:
+    def known(self, fold: int, joins: Mapping[str, float]) -> EmbeddedModelWeights:
         believed = self.believed_without(self.of_fold, frozenset({fold}))
-        return parse_embedded_weights(training.build_weights_json(self.fits[fold], believed, joins))
+        return parse_weights_json(training.build_weights_json(self.fits[fold], believed, joins))
 
 
 def judged(some: Sequence[LabelledText]) -> Judged:
@@ -386,7 +386,7 @@ def cut_of(packet: Packet, answer: ClassificationOutput) -> Cut:
     return Cut(packet.truth, spans(answer), packet.bundle.total_pages)
 
 
-def packet_rows(drawn_: Drawn, known: Mapping[int, ModelWeights]) -> dict[str, list[Cut]]:
+def packet_rows(drawn_: Drawn, known: Mapping[int, EmbeddedModelWeights]) -> dict[str, list[Cut]]:
     """All packets; and those in which the drawing inserted no title, which says of itself what follows."""
     cuts: dict[str, list[Cut]] = {"drawn, texts and packets not seen": [], "  of these without an inserted title": []}
     everything, untitled = cuts.values()
@@ -431,7 +431,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
             judged_.some, np.flatnonzero(training.find_independent_rows(of_group, held_out) & allowed)
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
-        known = parse_embedded_weights(
+        known = parse_weights_json(
             training.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
         )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
@@ -484,7 +484,7 @@ def as_bundle(text: str, name: str) -> DocumentBundle:
     )  # fmt: skip
 
 
-def decisions(judged_: Judged, known: Mapping[int, ModelWeights]) -> dict[str, list[Decided]]:
+def decisions(judged_: Judged, known: Mapping[int, EmbeddedModelWeights]) -> dict[str, list[Decided]]:
     """Whole, misread and quoting texts, classified by models that had not seen their group, verified and decided."""
     made: dict[str, list[Decided]] = {}
     for variant in judged_.some.variants:

@@ -139,12 +139,12 @@ def ours(output: Path) -> OurTimes:
             desk.load_queue_page,
             lambda: desk.load_queue_page(filters),
             lambda: desk.load_queue_page(QueueQuery(search="fax_012", sort="name")),
-            desk.choose_next_case,
+            desk.choose_next_case_id,
         )
     ]
     took = []
     for _ in range(SAVED):
-        case_id = desk.choose_next_case()
+        case_id = desk.choose_next_case_id()
         assert case_id
         draft = desk.open_case(case_id).draft.set_segment_type(0, DocumentType.OTHER).set_notes("looked at")
         for one in draft.segments:

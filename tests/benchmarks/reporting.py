@@ -13,7 +13,7 @@ from places import open_folder
 from rich.table import Table
 
 import evalkit
-from evalkit.evaluation.sampling import draw_sample
+from evalkit.evaluation.sampling import draw_and_publish_sample
 from evalkit.samples import draw_demo_folder
 from evalkit.samples.simulated_experts import simulate_reviews
 from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
@@ -21,12 +21,12 @@ from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, R
 RECORDS = 10_000
 _REPORT = """
 import resource, time
-from evalkit.evaluation.report import build, write_html
+from evalkit.evaluation.report import build_report, write_html
 from evalkit.evaluation.study import read_study
 began = time.perf_counter()
 study = read_study({output!r})
 read = time.perf_counter()
-write_html(build(study, made_at="2026-01-01T00:00:00Z"), {to!r})
+write_html(build_report(study, made_at="2026-01-01T00:00:00Z"), {to!r})
 print(len(study.documents), len(study.reviewed_documents), read - began, time.perf_counter() - began,
       resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
@@ -57,7 +57,7 @@ def _reviewed(folder: Path) -> Path:
         classifications=folder / "demo" / "classifications",
         production=folder / "demo" / "production.csv",
     )
-    draw_sample(open_folder(output), 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
+    draw_and_publish_sample(open_folder(output), 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
     simulate_reviews(open_folder(output), folder / "demo" / "truth.csv")
     return output
 

@@ -52,7 +52,7 @@ def measured(pdfs: Path, output: Path | str, server: S3Server | None) -> dict[st
     for name in ("run of 20 documents", "the same run again"):
         put(name, lambda: evalkit.run([pdfs], output=output, workers=1))
     index = open_index(output)
-    cases = [row["case_id"] for row in index.list_cases("pending")]
+    cases = [row["case_id"] for row in index.list_cases_worst_first("pending")]
     index.close()
     assert len(cases) == DOCUMENTS, cases
     helper = SMEReviewHelper(output, "dr_lee")

@@ -10,7 +10,7 @@ from builders import document, page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.explanation import explain_classification, format_explanation
+from evalkit.classification.explanation import explain_by_embedded_model, format_embedded_model_explanation
 from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.page_segmentation import (
@@ -219,11 +219,11 @@ def test_where_what_cannot_be_read_begins_and_ends_is_told() -> None:
     assert found.readability_changes == (2, 3)
     assert [start for start, _ in found.document_ranges] == [0, 1, 2]
     answer = classify(bundle)
-    assert explain_classification(bundle, answer).turns == (2, 3)
-    assert explain_classification(bundle, answer).to_json()["turns"] == (2, 3)
-    said = [line for line in format_explanation(bundle, answer) if "cannot meet" in line]
+    assert explain_by_embedded_model(bundle, answer.segments).turns == (2, 3)
+    assert explain_by_embedded_model(bundle, answer.segments).to_json()["turns"] == (2, 3)
+    said = [line for line in format_embedded_model_explanation(bundle, answer.segments) if "cannot meet" in line]
     assert [line.split(" begins")[0] for line in said] == ["page 2", "page 3"]
-    assert explain_classification(document(MRI, SKIN), classify(document(MRI, SKIN))).turns == ()
+    assert explain_by_embedded_model(document(MRI, SKIN), classify(document(MRI, SKIN)).segments).turns == ()
 
 
 def test_term_cue_counts_for_its_strongest_type_only() -> None:

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.explanation import explain_classification, format_explanation
-from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, load_embedded_weights, parse_embedded_weights
+from evalkit.classification.explanation import explain_by_embedded_model, format_embedded_model_explanation
+from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, load_embedded_weights, parse_weights_json
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import (
@@ -106,16 +106,16 @@ def test_what_is_wrong_with_the_file_is_named(data: dict[str, Any], path: list[s
         inner = inner[key]
     inner[path[-1]] = value
     with pytest.raises(UsageError) as error:
-        parse_embedded_weights(data)
+        parse_weights_json(data)
     assert said in error.value.message
 
 
 def test_what_is_missing_is_named(data: dict[str, Any]) -> None:
     del data["joins"], data["bias"]
     with pytest.raises(UsageError, match="bias: Field required"):
-        parse_embedded_weights(data)
+        parse_weights_json(data)
     with pytest.raises(UsageError, match="Input should be a valid dictionary"):
-        parse_embedded_weights([])  # type: ignore[arg-type]
+        parse_weights_json([])  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------- judging
@@ -153,7 +153,7 @@ def test_probabilities_are_the_sum_of_the_parts() -> None:
 
 
 def test_a_higher_temperature_is_less_sure(data: dict[str, Any]) -> None:
-    cool, warm = parse_embedded_weights(data), parse_embedded_weights(data | {"temperature": 4 * data["temperature"]})
+    cool, warm = parse_weights_json(data), parse_weights_json(data | {"temperature": 4 * data["temperature"]})
     sure, unsure = (
         combine_pages([score_page(page, model_weights=known) for page in split_into_pages(NOTE_TEXT)])
         for known in (cool, warm)
@@ -163,15 +163,15 @@ def test_a_higher_temperature_is_less_sure(data: dict[str, Any]) -> None:
 
 def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> None:
     bundle = bundle_of(NOTE_TEXT)
-    assert classify(bundle, model_weights=parse_embedded_weights(data | {"least": 0.5})).dominant_type_overall is NOTE
-    told = classify(bundle, model_weights=parse_embedded_weights(data | {"least": 1.0}))
+    assert classify(bundle, model_weights=parse_weights_json(data | {"least": 0.5})).dominant_type_overall is NOTE
+    told = classify(bundle, model_weights=parse_weights_json(data | {"least": 1.0}))
     assert told.dominant_type_overall is None
     assert told.segments[0].dominant_type is None
 
 
 def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, Any]) -> None:
     data["terms"] = {"zebra": [6.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 6.0, 0.0, 0.0, 0.0]}
-    known = parse_embedded_weights(data | {"least": 0.2})
+    known = parse_weights_json(data | {"least": 0.2})
     (segment,) = classify(bundle_of("a zebra stood here\nzebra and zebra again"), model_weights=known).segments
     assert segment.dominant_type is NOTE
     row = next(one for one in segment.segment_composition if one.document_type is NOTE)
@@ -184,7 +184,7 @@ def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, 
 
 def test_the_reasons_add_up_and_say_where() -> None:
     bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
-    told = explain_classification(bundle, classify(bundle))
+    told = explain_by_embedded_model(bundle, classify(bundle).segments)
     (segment,) = told.segments
     assert segment.types[0].document_type is NOTE
     judgement = combine_pages([score_page(page) for page in bundle.pages])
@@ -207,7 +207,7 @@ def test_the_reasons_add_up_and_say_where() -> None:
 
 def test_the_reasons_as_lines() -> None:
     bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
-    shown = "\n".join(format_explanation(bundle, classify(bundle)))
+    shown = "\n".join(format_embedded_model_explanation(bundle, classify(bundle).segments))
     assert "page 1: Clinical Note 9" in shown
     assert "Clinical Note, lexicon: 'office visit' (title) +6.00 (page 1)" in shown
     assert "Clinical Note, for: lexicon, " in shown
@@ -235,7 +235,7 @@ def made_up(count: int = 8) -> list[LabelledText]:
 def test_learning_finds_the_words_of_each_type_and_no_names() -> None:
     some = made_up()
     data, sums, found = train_model(some, {"types": 0.5})
-    known = parse_embedded_weights(json.loads(json.dumps(data)))
+    known = parse_weights_json(json.loads(json.dumps(data)))
     for at, word in enumerate(("walks", "tissue", "codon", "shadow", "tariff")):
         assert max(range(5), key=known.weights_by_term[word].__getitem__) == at
     assert not any("zorblatt" in term for term in known.weights_by_term)
@@ -396,7 +396,7 @@ def test_the_command_learns_from_a_folder_by_types(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "evalkit.classification.training", str(tmp_path / "records"), "--to"]
     done = subprocess.run([*command, str(tmp_path / "w.json")], capture_output=True, text=True, check=True)
     assert "Of 25 texts, judged without their groups" in done.stdout
-    assert "tariff" in parse_embedded_weights(json.loads((tmp_path / "w.json").read_text())).weights_by_term
+    assert "tariff" in parse_weights_json(json.loads((tmp_path / "w.json").read_text())).weights_by_term
 
 
 def test_the_invented_documents_are_of_all_types() -> None:
@@ -419,7 +419,7 @@ def test_a_patient_with_records_of_several_types_is_one_group() -> None:
     data, sums, _ = train_model(some, {"types": 1.0})
     assert data["learned_from"] == {kind.value: 6 for kind in DocumentType}
     assert np.isfinite(sums).all()
-    parse_embedded_weights(data)
+    parse_weights_json(data)
 
 
 def _rows(group: str) -> str:

@@ -33,7 +33,7 @@ from builders import (
     segment,
 )
 
-from evalkit.classification.bounded_regex import check_pattern_speed
+from evalkit.classification.bounded_regex import stress_test_pattern
 from evalkit.classification.findings import Findings
 from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
 from evalkit.classification.traps import PromptInjection, Trap, Traps, load_shipped_traps, load_traps, parse_traps
@@ -411,7 +411,7 @@ def test_a_pattern_that_a_document_keeps_busy_escalates_it() -> None:
 @pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_shipped_patterns_are_quick_on_any_text(row: Trap) -> None:
     for pattern in row.patterns:
-        check_pattern_speed(pattern, [one.page for one in row.fires], timeout_seconds=0.5)
+        stress_test_pattern(pattern, [one.page for one in row.fires], timeout_seconds=0.5)
 
 
 @pytest.mark.parametrize("row", load_shipped_traps().addressed_to_model, ids=lambda row: row.id)
@@ -426,7 +426,7 @@ def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjection) -> N
 
 @pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_every_row_does_what_its_examples_say(row: Trap) -> None:
-    assert find_failing_examples(load_shipped_traps().select_trap(row)) == []
+    assert find_failing_examples(load_shipped_traps().restrict_to_trap(row)) == []
 
 
 @pytest.mark.parametrize(

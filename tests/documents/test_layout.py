@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.layout import Typography, lay_out_blocks, mask_digits, measure_typography
+from evalkit.documents.layout import Typography, fold_case_and_mask_digits, lay_out_blocks, measure_typography
 from evalkit.documents.page_content import PageContent, PageLine, PageToken
 from evalkit.documents.ruled_tables import RulingLine, find_grids
 
@@ -133,7 +133,7 @@ def test_a_page_in_capitals_has_no_headings_by_capitals() -> None:
 
 
 def test_masking_makes_running_numbers_equal() -> None:
-    assert mask_digits("Page 1 of 12, MRN 0042") == mask_digits("PAGE 3 of 9, mrn 7")
+    assert fold_case_and_mask_digits("Page 1 of 12, MRN 0042") == fold_case_and_mask_digits("PAGE 3 of 9, mrn 7")
 
 
 @pytest.mark.parametrize(

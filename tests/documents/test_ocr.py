@@ -17,7 +17,7 @@ from patience import SECONDS, eventually
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from evalkit.core.install_hint import format_install_hint
-from evalkit.documents.deskew import denoise_image, deskew_image, detect_skew, is_blank_image
+from evalkit.documents.deskew import denoise_image, deskew_image, detect_clockwise_skew_degrees, is_blank_image
 from evalkit.documents.ocr import OcrEngine, OcrReading, RapidOcr, find_ocr_engine, recognise_image
 from evalkit.documents.quality import OcrWord
 from evalkit.errors import DocumentError, UsageError
@@ -118,7 +118,7 @@ class Faked:
             raise answer
         return answer
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         return self.known_turn
 
 
@@ -204,14 +204,14 @@ def test_a_tesseract_that_does_not_run_is_none(monkeypatch, tmp_path):
 @pytest.mark.parametrize("turn", [0, 1])
 def test_the_tilt_is_found_however_the_page_is_turned(sheet, degrees, turn):
     image = noisy(tilted(sheet.image, degrees), 15).rotate(-90 * turn, expand=True)
-    assert detect_skew(image) == pytest.approx(degrees, abs=0.12)
+    assert detect_clockwise_skew_degrees(image) == pytest.approx(degrees, abs=0.12)
 
 
 def test_a_picture_without_print_has_no_tilt():
     noise = np.random.default_rng(3).integers(0, 255, (700, 500), dtype=np.uint8)
     blobs = Image.fromarray(noise).filter(ImageFilter.GaussianBlur(12)).point(lambda v: 255 * (v > 127))
-    assert detect_skew(blobs) == 0
-    assert detect_skew(Image.new("L", (500, 700), 255)) == 0
+    assert detect_clockwise_skew_degrees(blobs) == 0
+    assert detect_clockwise_skew_degrees(Image.new("L", (500, 700), 255)) == 0
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 3])
@@ -444,7 +444,7 @@ def test_low_contrast_is_read(tesseract):
 @pytest.mark.parametrize("size", [(1, 1), (2, 9), (9, 2), (40, 40), (8, 3000)])
 def test_tesseract_bears_tiny_pictures(tesseract, size):
     assert tesseract.recognise(Image.new("L", size, 128), dpi=200, seconds=30) == []
-    assert tesseract.detect_quarter_turns(Image.new("L", size, 128), dpi=200, seconds=30) is None
+    assert tesseract.detect_clockwise_quarter_turns(Image.new("L", size, 128), dpi=200, seconds=30) is None
 
 
 # The program that is started

@@ -368,7 +368,7 @@ class Told:
         row = image.height // len(words)
         return [OcrWord(word, 0, n * row, image.width, (n + 1) * row, 95, n) for n, word in enumerate(words)]
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         return None
 
 

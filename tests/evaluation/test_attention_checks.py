@@ -11,7 +11,7 @@ from scipy.stats import beta
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_fault_detection
 from evalkit.evaluation.attention_outcomes import AttentionCheck
-from evalkit.evaluation.report import build
+from evalkit.evaluation.report import build_report
 from evalkit.review.attention_checks import Fault, describe_fault, format_feedback, is_fault_corrected
 from evalkit.review.ground_truth import Review
 
@@ -73,10 +73,12 @@ def test_pending_and_void_checks_are_listed_but_not_counted() -> None:
 
 def test_the_report_names_the_documents() -> None:
     made = study(document("a", truth=truth()))
-    section = build(type(made)(made.output, made.documents, (), attention_checks=CASES), made_at="now")["experts"]
+    section = build_report(type(made)(made.output, made.documents, (), attention_checks=CASES), made_at="now")[
+        "experts"
+    ]
     (table,) = [one for one in section.tables if "planted on purpose" in one.caption]
     assert set(table.frame["documents"].explode()) == set("abcdefg")
-    without = build(study(document("a", truth=truth())), made_at="now")
+    without = build_report(study(document("a", truth=truth())), made_at="now")
     assert "experts" not in {one.key for one in without.sections}
 
 

@@ -17,7 +17,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.review.attention_checks.planting import plant_answer_fault
-from evalkit.review.corrections import CLASSIFICATION_PARTS, correct_classification, validate_classification
+from evalkit.review.corrections import CLASSIFICATION_PARTS, correct_classification, repair_validated_classification
 
 TYPES = [kind.value for kind in DocumentType]
 READING = Build.issue("reader-0001", "MAJOR", code="READER-PICTURE", page=1)
@@ -78,7 +78,7 @@ def test_there_is_one_fault_and_nothing_but_a_person_can_see_it(drawn: tuple[Dra
         assert starts - known == ({fault.shown_start} if fault.kind == "boundary" else set())
         assert {kind for *_, kind in shown} <= {kind for *_, kind in segments}
     # An expert who overlooks it can validate it, V5 sends it to a person, and no check has more to say than before.
-    after, repairs = validate_classification(answer, issues, bundle, CLASSIFICATION_PARTS)
+    after, repairs = repair_validated_classification(answer, issues, bundle, CLASSIFICATION_PARTS)
     assert (after, repairs) == (answer, [])
     checks = (V1SchemaValidator(), V2ConsistencyChecker(), V3TrapDetector())
     before = [

@@ -227,7 +227,9 @@ def test_names_outside_the_export_are_hidden_too(output: Output, tmp_path: Path,
     ):
         output.files.write_json(result_file_name(doc_id), {"schema_version": 1})
         index = open_index(output.root)
-        index.upsert_document({"doc_id": doc_id, "sha256": output.sha256(doc_id), "file_path": file_path})
+        index.upsert_document_and_mark_replaced(
+            {"doc_id": doc_id, "sha256": output.sha256(doc_id), "file_path": file_path}
+        )
         index.close()
     output.files.write_json(
         result_file_name("brandt_eva"), {"schema_version": 1, "sha256": output.sha256("brandt_eva")}

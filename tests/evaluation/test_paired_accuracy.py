@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import multinomial
 
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.evaluation.paired_accuracy import PairedDocument, compare_paired_accuracy, estimate_overall_accuracy
+from evalkit.evaluation.paired_accuracy import PairedDocument, compare_overall_accuracy, compare_paired_accuracy
 from evalkit.evaluation.run_comparison import compare_studies
 
 
@@ -37,26 +37,26 @@ def test_documents_stand_for_as_many_as_they_were_drawn_from() -> None:
     cases += [met(False, True, 0.25)] * 4 + [met(True, False, 0.25)] * 3
     cases += [met(True, True, 0.25)] * 2 + [met(False, False, 0.25, same=False)]
     cases += [unseen(0.25, same=True)] * 6 + [unseen(0.25)] * 24
-    found = estimate_overall_accuracy(cases)
+    found = compare_overall_accuracy(cases)
     assert (found.population_size, found.observed_count) == (50, 20)
-    assert found.a.value == pytest.approx((10 + 40 * 5 / 10) / 50, abs=1e-9)
-    assert found.b.value == pytest.approx((6 + 40 * 6 / 10) / 50, abs=1e-9)
+    assert found.accuracy_a.value == pytest.approx((10 + 40 * 5 / 10) / 50, abs=1e-9)
+    assert found.accuracy_b.value == pytest.approx((6 + 40 * 6 / 10) / 50, abs=1e-9)
     # Where both say the same, nothing has to be estimated: 32 of the 40 differ, and one of the eight that were drawn is won.
     assert found.difference[:3] == pytest.approx([(-4 + 32 * one) / 50 for one in ends(3, 4, 8)], abs=1e-9)
 
 
 def test_unequal_weights_count_as_few_as_the_heaviest() -> None:
     cases = [met(False, True, 0.5)] * 4 + [met(True, False, 0.1)] + [unseen()] * 13
-    found = estimate_overall_accuracy(cases).difference
+    found = compare_overall_accuracy(cases).difference
     assert found[:3] == pytest.approx(ends(1, 0.8, 1.8), abs=1e-9)
 
 
 def test_what_is_certain_and_missing_may_be_for_either() -> None:
     known = [met(False, True)] * 3
     pending = PairedDocument(None, is_same_answer=False, review_probability=1.0, has_expert_action=False)
-    found = estimate_overall_accuracy([*known, pending, pending._replace(is_same_answer=True)])
+    found = compare_overall_accuracy([*known, pending, pending._replace(is_same_answer=True)])
     assert found.difference[:3] == pytest.approx((3 / 5, 2 / 5, 4 / 5))
-    assert (found.a.low, found.a.high) == pytest.approx((0, 2 / 5))
+    assert (found.accuracy_a.low, found.accuracy_a.high) == pytest.approx((0, 2 / 5))
     assert found.observed_count == 3
 
 
@@ -64,8 +64,8 @@ def test_what_was_drawn_and_cannot_be_told_may_be_for_either() -> None:
     known = [met(False, True, 0.5), met(True, False, 0.5)] * 10
     lost = PairedDocument(None, is_same_answer=False, review_probability=0.5, has_expert_action=True)
     without, found = (
-        estimate_overall_accuracy([*known, *[unseen()] * 4]).difference,
-        estimate_overall_accuracy([*known, *[lost] * 4]).difference,
+        compare_overall_accuracy([*known, *[unseen()] * 4]).difference,
+        compare_overall_accuracy([*known, *[lost] * 4]).difference,
     )
     assert found.value == without.value == 0
     assert found.low == pytest.approx(ends(14, 10, 24)[1])
@@ -84,7 +84,7 @@ def test_what_was_drawn_and_cannot_be_told_may_be_for_either() -> None:
     ],
 )
 def test_nothing_is_said_of_what_nobody_looked_at(cases: list[PairedDocument], difference: tuple) -> None:
-    found = estimate_overall_accuracy(cases).difference
+    found = compare_overall_accuracy(cases).difference
     assert found.value == difference[0]
     if difference[1] is not None:
         assert found[1:3] == difference[1:]
@@ -103,14 +103,14 @@ case = st.builds(
 @given(st.lists(case, max_size=30))
 def test_exchanging_the_runs_mirrors_the_estimates(cases: list[PairedDocument]) -> None:
     one, other = (
-        estimate_overall_accuracy(cases),
-        estimate_overall_accuracy(
+        compare_overall_accuracy(cases),
+        compare_overall_accuracy(
             [each._replace(correctness=each.correctness and each.correctness[::-1]) for each in cases]
         ),
     )
-    assert (one.a, one.b, one.population_size, one.observed_count) == (
-        other.b,
-        other.a,
+    assert (one.accuracy_a, one.accuracy_b, one.population_size, one.observed_count) == (
+        other.accuracy_b,
+        other.accuracy_a,
         other.population_size,
         other.observed_count,
     )
@@ -130,7 +130,7 @@ def test_the_interval_of_few_drawn_documents_covers_the_truth(n: int, shares: tu
     for a in range(n + 1):
         for b in range(n + 1 - a):
             fates = [(True, False)] * a + [(False, True)] * b + [(False, False)] * (n - a - b)
-            found = estimate_overall_accuracy([met(*one, 0.5, same=False) for one in fates]).difference
+            found = compare_overall_accuracy([met(*one, 0.5, same=False) for one in fates]).difference
             if found.low - 1e-12 <= truly <= found.high + 1e-12:
                 covered += multinomial.pmf([a, b, n - a - b], n, [*shares, max(1 - sum(shares), 0.0)])
     assert covered >= 0.95
@@ -151,7 +151,7 @@ def test_paired_interval_covers_truth_despite_biased_review(won: float, lost: fl
             met(*rights[what], 1.0 if hard else 0.2) if hard or seen else unseen(same=what == 0)
             for what, hard, seen in zip(fate, escalates, drawn, strict=True)
         ]
-        found = estimate_overall_accuracy(cases).difference
+        found = compare_overall_accuracy(cases).difference
         weighted += found.low - 1e-12 <= true <= found.high + 1e-12
         alone = compare_paired_accuracy([one.correctness for one in cases if one.correctness]).difference
         plain += alone.low <= true <= alone.high
@@ -180,7 +180,9 @@ def test_two_runs_are_compared_over_all_their_documents() -> None:
     )
     found = made.overall_accuracies["type"]
     assert (made.sampling_run, found.population_size, found.observed_count) == ("A", 5, 2)
-    assert (found.a.value, found.b.value, found.difference.value) == pytest.approx((1 / 5, 4 / 5, 3 / 5))
+    assert (found.accuracy_a.value, found.accuracy_b.value, found.difference.value) == pytest.approx(
+        (1 / 5, 4 / 5, 3 / 5)
+    )
     mirrored = compare_studies(b, a)
     assert mirrored.sampling_run == "B"
     assert mirrored.overall_accuracies["type"].difference.value == pytest.approx(-3 / 5)
@@ -201,7 +203,7 @@ def test_equal_answers_need_no_look() -> None:
     found = compare_studies(some, some)
     for one in found.overall_accuracies.values():
         assert one.difference[:3] == (0.0, 0.0, 0.0)
-        assert one.a.value is None
+        assert one.accuracy_a.value is None
 
 
 def test_both_readings_of_segments() -> None:

@@ -11,7 +11,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.presence_metrics import PresenceMetrics, TypePresenceScores, measure_presence
-from evalkit.evaluation.report import build, convert_to_json
+from evalkit.evaluation.report import build_report, convert_to_json
 from evalkit.evaluation.study import DocumentRecord
 
 EVERYTHING = frozenset({"dominant_type", "segments", "mixture"})
@@ -112,7 +112,7 @@ def test_documents_without_a_type_make_nobody_surer_of_it() -> None:
 
 def test_report_separates_estimates_from_reviewed_only() -> None:
     both = {NOTE: "PRIMARY", GENOMIC: "PRIMARY"}
-    made = build(study(mixed("a", both, ONLY_NOTE), mixed("b", RAW, RAW, drawn=0.25)), made_at="")
+    made = build_report(study(mixed("a", both, ONLY_NOTE), mixed("b", RAW, RAW, drawn=0.25)), made_at="")
     _, mixture, by_type, plain = made["evidence"].tables
     ((_, estimate, alone),) = mixture.frame.itertuples(index=False, name=None)
     assert (estimate.value, alone) == pytest.approx((0.5 / 5, 0.5 / 2))
@@ -120,6 +120,6 @@ def test_report_separates_estimates_from_reviewed_only() -> None:
     assert "reviewed only" in plain.caption
     assert by_type.frame["recall"].iloc[2].value == pytest.approx(4 / 5)
     assert plain.frame["recall"].iloc[2] == pytest.approx(1 / 2)
-    assert len(build(study(escalated_document("x", truth=truth())), made_at="")["evidence"].tables) == 1
+    assert len(build_report(study(escalated_document("x", truth=truth())), made_at="")["evidence"].tables) == 1
     told = next(one for one in convert_to_json(made)["sections"] if one["title"].startswith("Evidence"))
     assert told["tables"][1]["rows"][0]["estimate"]["method"] == "bootstrap"

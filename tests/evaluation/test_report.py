@@ -20,10 +20,10 @@ from statements.reviewing import break_template, review_without_model, statement
 from evalkit.evaluation.acceptance_threshold import measure_calibration, offer_threshold
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.evaluation.report import _describe_offer, build, convert_to_json, format_cell, write_html
+from evalkit.evaluation.report import _describe_offer, build_report, convert_to_json, format_cell, write_html
 from evalkit.evaluation.reviewer_performance import measure_agreement, tabulate_reviewers, tabulate_wrong_validations
-from evalkit.evaluation.sampling import draw_sample
-from evalkit.evaluation.segmentation_metrics import count_pages_to_move, estimate_measures
+from evalkit.evaluation.sampling import draw_and_publish_sample
+from evalkit.evaluation.segmentation_metrics import estimate_measures, rank_documents_by_pages_to_move
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.samples.simulated_experts import simulate_reviews
@@ -48,7 +48,7 @@ KEYS = [
 def reviewed(demo_run: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     output = tmp_path_factory.mktemp("reviewed") / "output"
     shutil.copytree(demo_run.output, output)
-    draw_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
+    draw_and_publish_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
     simulate_reviews(open_folder(output), samples / "truth.csv")
     return read_study(output)
 
@@ -57,7 +57,7 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     bundle = statement()
     for number, cycle in enumerate(review_without_model(break_template(bundle, wrong_dates), bundle).cycles, 1):
         open_folder(tmp_path).write_json(template_review_file_name("bank", number), cycle.model_dump(mode="json"))
-    made = build(replace(reviewed, output=tmp_path), made_at=NOW)
+    made = build_report(replace(reviewed, output=tmp_path), made_at=NOW)
     assert [one.key for one in made.sections] == [*KEYS, "templates"]
     section = made["templates"]
     assert section.about.startswith("1 reviews of templates in 2 attempts; 0 tokens in, 0 out, 0.0000 US dollars")
@@ -85,7 +85,7 @@ class Page(HTMLParser):
 
 
 def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_path: Path) -> None:
-    made = build(reviewed, made_at=NOW)
+    made = build_report(reviewed, made_at=NOW)
     assert [one.key for one in made.sections] == KEYS
     write_html(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
@@ -100,7 +100,7 @@ def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_pa
 
 
 def test_the_report_needs_nothing_from_outside(reviewed: Study, tmp_path: Path) -> None:
-    write_html(build(reviewed, made_at=NOW), tmp_path / "report.html")
+    write_html(build_report(reviewed, made_at=NOW), tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     for _, attrs in page.tags:
@@ -110,7 +110,7 @@ def test_the_report_needs_nothing_from_outside(reviewed: Study, tmp_path: Path) 
 
 def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    made = build(
+    made = build_report(
         study(
             escalated_document(
                 evil,
@@ -150,14 +150,14 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
     ],
 )
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
-    report = build(study(*made), made_at=NOW)
+    report = build_report(study(*made), made_at=NOW)
     write_html(report, tmp_path / "report.html")
     for key in ("headlines", "verifiers", "acceptance", "types", "segments", "experts", "cost"):  # a notebook's cells
         assert report[key]._repr_html_()
 
 
 def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
-    made = build(reviewed, made_at=NOW)
+    made = build_report(reviewed, made_at=NOW)
     shown = made["headlines"]._repr_html_()
     assert "Type of the document right" in shown
     assert "<script" not in shown
@@ -167,7 +167,8 @@ def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
 
 def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -> None:
     rows = {
-        row["figure"]: row for row in convert_to_json(build(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]
+        row["figure"]: row
+        for row in convert_to_json(build_report(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]
     }
     known = [one for one in reviewed.reviewed_documents if one.truth.is_vouched("dominant_type")]
     right = sum(one.agent_labels.dominant_type == one.truth.labels.dominant_type for one in known)
@@ -194,7 +195,7 @@ def test_segments_are_measured_in_both_readings() -> None:
     assert by_name["boundaries, F1"].as_given.value == pytest.approx(2 / 3)
     assert by_name["pages with the right type, all together"].as_given.value == 1.0
     assert by_name["pages that need not be moved"].as_given.value == pytest.approx(5 / 6)
-    assert count_pages_to_move(made) == {"cut": 1}
+    assert rank_documents_by_pages_to_move(made) == [("cut", 1)]
 
 
 def test_type_scores_equal_scikit_learn_and_are_weighted() -> None:
@@ -439,10 +440,10 @@ def test_a_page_that_cannot_be_written_is_one_line(reviewed: Study, tmp_path: Pa
 
 
 def test_a_section_without_any_document_says_so() -> None:
-    made = build(study(document("a")), made_at=NOW)
+    made = build_report(study(document("a")), made_at=NOW)
     assert "no expert has opened and vouched for a document's mixture yet" in made["evidence"].about
     assert not any(" 0 documents" in one.about for one in made.sections)
-    known = build(
+    known = build_report(
         study(document("a", agent_labels=labels(NOTE), truth=truth(NOTE, vouched=frozenset({"mixture"})))), made_at=NOW
     )
     assert "Presence and mixture are measured on the 1 documents" in known["evidence"].about

@@ -18,10 +18,10 @@ from evalkit.evaluation.verifier_performance import (
     MISSED_COLUMNS,
     RULE_COLUMNS,
     STOPPED_COLUMNS,
+    describe_rule_worth,
     get_rule_key,
+    is_answer_wrong,
     is_sole_escalator,
-    is_wrong,
-    judge_rule_worth,
     tabulate_missed_corrections,
     tabulate_rules,
     tabulate_stopped_errors,
@@ -159,7 +159,7 @@ def test_the_answer_of_today_is_judged_not_that_of_the_review(true, now, needed)
 
 def test_segments_in_another_order_are_no_error() -> None:
     one = escalated_document("a", page_count=6, agent_labels=labels(NOTE, *THREE[::-1]), truth=truth(NOTE, *THREE))
-    assert is_wrong(one, "segments") is False
+    assert is_answer_wrong(one, "segments") is False
 
 
 def test_a_missing_answer_that_gold_contradicts_was_needed() -> None:
@@ -194,12 +194,12 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     ],
 )
 def test_a_rule_is_judged_only_where_the_interval_tells(corrections, needless, said) -> None:
-    assert judge_rule_worth(corrections, needless) == said
+    assert describe_rule_worth(corrections, needless) == said
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.sampled_from([0.05, 0.1, 0.5]))
 def test_recommended_number_of_further_cases_is_minimal(corrections, needless, pays_from) -> None:
-    said, judged = judge_rule_worth(corrections, needless, pays_from), corrections + needless
+    said, judged = describe_rule_worth(corrections, needless, pays_from), corrections + needless
     share = corrections / judged if judged else 0.0
 
     def tells(n: int) -> bool:

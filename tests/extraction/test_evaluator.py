@@ -19,7 +19,7 @@ from evalkit.extraction.evaluator import (
     ClinicalAttempt,
     Evaluation,
     ExtractionEvaluator,
-    collect_report_facts,
+    find_mentioned_fields,
     score_accuracy,
     score_completeness,
     split_pages_by_size,
@@ -49,7 +49,7 @@ def attempted(said: Said, bundle: DocumentBundle = REPORT, name: str = "patholog
     pages = tuple(range(1, bundle.total_pages + 1))
     fields, unproven = ground_claims(claims(said).fields, bundle, pages, get_field_template(name))
     template, report = get_field_template(name), ClinicalReport(bundle.pages)
-    return ClinicalAttempt(bundle, pages, template, report, collect_report_facts(template, report), fields, unproven)
+    return ClinicalAttempt(bundle, pages, template, report, find_mentioned_fields(template, report), fields, unproven)
 
 
 def evaluated(said: Said, model: Model | None = None, **more: Any) -> Evaluation:

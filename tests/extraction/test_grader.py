@@ -14,7 +14,7 @@ from evalkit.extraction.grader import (
     FormAttempt,
     GraderAnswer,
     GraderIssue,
-    grade_form,
+    grade_form_attempt,
     list_missing_fields,
     lower_grade,
 )
@@ -48,11 +48,11 @@ def attempt(form: str = "W-2", confidence: float = 0.97, number: int = 1, **valu
 
 
 def issues(given: FormAttempt, year: int | None = None) -> list[str]:
-    return [str(issue) for issue in grade_form(given, year).issues]
+    return [str(issue) for issue in grade_form_attempt(given, year).issues]
 
 
 def test_complete_form_passes_with_specified_points() -> None:
-    given = grade_form(attempt(confidence=0.9))
+    given = grade_form_attempt(attempt(confidence=0.9))
     assert given.passed
     assert given.score == pytest.approx(40 + 30 + 18 + 10)
     assert given.scores == {"completeness": 0.4, "format": 0.3, "confidence": 0.18, "no_errors": 0.1}
@@ -60,7 +60,7 @@ def test_complete_form_passes_with_specified_points() -> None:
 
 
 def test_missing_required_field_lowers_completeness_and_format() -> None:
-    given = grade_form(attempt(employer_ein=None, confidence=1.0))
+    given = grade_form_attempt(attempt(employer_ein=None, confidence=1.0))
     # 5 of 6 required fields; 10 of the 11 fields that have a result
     assert given.score == pytest.approx(40 * 5 / 6 + 30 * 10 / 11 + 20 + 10, abs=0.01)
     assert given.failure_reasons == ("Missing Employer EIN (Box b)",)
@@ -69,7 +69,7 @@ def test_missing_required_field_lowers_completeness_and_format() -> None:
 
 
 def test_a_missing_optional_field_costs_nothing() -> None:
-    assert grade_form(attempt(ss_wages=None, ss_tax_withheld=None)).score == grade_form(attempt()).score
+    assert grade_form_attempt(attempt(ss_wages=None, ss_tax_withheld=None)).score == grade_form_attempt(attempt()).score
 
 
 @pytest.mark.parametrize(
@@ -82,18 +82,18 @@ def test_a_missing_optional_field_costs_nothing() -> None:
     ],
 )
 def test_a_value_in_the_wrong_format_is_told(field: str, value: str, told: str) -> None:
-    given = grade_form(attempt(**{field: value}))
+    given = grade_form_attempt(attempt(**{field: value}))
     assert told in (given.field_problems[field] or "")
     assert any(told in reason for reason in given.failure_reasons)
 
 
 @pytest.mark.parametrize("value", ["***-**-0876", "554-03-0876"])
 def test_a_masked_number_is_a_number(value: str) -> None:
-    assert grade_form(attempt(employee_ssn=value)).failure_reasons == ()
+    assert grade_form_attempt(attempt(employee_ssn=value)).failure_reasons == ()
 
 
 def test_a_negative_amount_is_an_amount() -> None:
-    given = grade_form(attempt("K-1", partnership_ein="12-3456789", ordinary_income="-500.00", tax_year="2021"))
+    given = grade_form_attempt(attempt("K-1", partnership_ein="12-3456789", ordinary_income="-500.00", tax_year="2021"))
     assert given.field_problems["ordinary_income"] is None
 
 
@@ -106,13 +106,13 @@ def test_a_negative_amount_is_an_amount() -> None:
     ],
 )
 def test_seven_of_ten_required_fields_are_valid_or_it_fails(missing: tuple[str, ...], passes: bool) -> None:
-    given = grade_form(attempt(**dict.fromkeys(missing)))
+    given = grade_form_attempt(attempt(**dict.fromkeys(missing)))
     assert given.passed is passes
     assert given.score >= 70 or len(missing) > 2  # so it is the share that decides
 
 
 def test_too_few_required_fields_are_told() -> None:
-    given = grade_form(attempt(**dict.fromkeys(("employer_ein", "employer_name", "wages_tips"))))
+    given = grade_form_attempt(attempt(**dict.fromkeys(("employer_ein", "employer_name", "wages_tips"))))
     assert "Only 3/4 minimum required fields found" in given.failure_reasons
     assert list_missing_fields(get_field_template("W-2"), given.field_problems) == (
         "employer_ein",
@@ -122,33 +122,33 @@ def test_too_few_required_fields_are_told() -> None:
 
 
 def test_below_the_threshold_nothing_passes() -> None:
-    given = grade_form(attempt(confidence=0.79))
+    given = grade_form_attempt(attempt(confidence=0.79))
     assert not given.passed
     assert given.confidence == 0.5
     assert "Confidence 79% below threshold 80%" in given.failure_reasons
-    assert grade_form(attempt(confidence=0.8)).passed
+    assert grade_form_attempt(attempt(confidence=0.8)).passed
 
 
 @pytest.mark.parametrize("values", [{}, {"wages_tips": "0.00", "ss_wages": "0"}])
 def test_a_blank_form_is_told_and_final(values: dict[str, str]) -> None:
     empty: dict[str, Any] = dict.fromkeys(W2) | {"tax_year": "2020"} | values
-    given = grade_form(attempt(**empty))
+    given = grade_form_attempt(attempt(**empty))
     assert (given.passed, given.is_final, given.document_type) == (False, True, "OTHER")
     assert str(given.issues[0]).startswith("[ERROR:incomplete::] Document appears to be a blank")
 
 
 def test_a_form_with_one_entry_is_not_blank() -> None:
     empty: dict[str, Any] = dict.fromkeys(W2)
-    given = grade_form(attempt(**(empty | {"wages_tips": "12.00"})))
+    given = grade_form_attempt(attempt(**(empty | {"wages_tips": "12.00"})))
     assert not given.is_final
     assert not given.passed
 
 
 def test_a_wrong_year_is_told_and_final() -> None:
-    given = grade_form(attempt(), 2021)
+    given = grade_form_attempt(attempt(), 2021)
     assert (given.passed, given.is_final) == (False, True)
     assert issues(attempt(), 2021) == ["[ERROR:wrong_year:2021:2020] Document is for tax year 2020, but we need 2021"]
-    assert given.score == pytest.approx(grade_form(attempt()).score - 10)
+    assert given.score == pytest.approx(grade_form_attempt(attempt()).score - 10)
 
 
 def test_the_right_year_and_no_expectation_say_nothing() -> None:
@@ -165,13 +165,13 @@ def test_a_year_that_cannot_be_told_is_a_warning() -> None:
     "text", ["DRAFT", "DRAFT AS OF June 4, 2024", "W-2 SAMPLE", "Draft as of 2020: not for filing"]
 )
 def test_a_draft_does_not_pass(text: str) -> None:
-    given = grade_form(replace(attempt(), page_text=text))
+    given = grade_form_attempt(replace(attempt(), page_text=text))
     assert not given.passed
     assert str(given.issues[0]).startswith("[ERROR:draft:final:")
 
 
 def test_a_word_like_draft_in_a_sentence_is_none() -> None:
-    assert grade_form(replace(attempt(), page_text="a bank draft, and a drafty sample room")).passed
+    assert grade_form_attempt(replace(attempt(), page_text="a bank draft, and a drafty sample room")).passed
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_word_like_draft_in_a_sentence_is_none() -> None:
     ],
 )
 def test_values_that_cannot_be_true_together_are_a_warning(values: dict[str, str], told: str) -> None:
-    given = grade_form(attempt(**values))
+    given = grade_form_attempt(attempt(**values))
     assert given.passed  # a warning does not veto …
     assert [one.severity for one in given.issues] == ["WARNING"]
     assert str(given.issues[0]).startswith("[WARNING:inconsistent::] " + told)
@@ -252,7 +252,9 @@ def test_what_the_form_prints_is_no_entry(field: str, raw: str, told: str | None
     value = FieldValue(status=FieldStatus.FOUND, value=raw, raw=raw, page=1, confidence=0.97)
     given = attempt(box_14="Union dues")
     found = [
-        one for one in grade_form(replace(given, fields={**given.fields, field: value})).issues if one.field == field
+        one
+        for one in grade_form_attempt(replace(given, fields={**given.fields, field: value})).issues
+        if one.field == field
     ]
     assert [one.text.partition(": ")[2] for one in found if one.type == "uncertain"] == ([told] if told else [])
 
@@ -270,14 +272,14 @@ def test_a_name_that_no_one_has_was_misread(raw: str, is_odd: bool) -> None:
     value = FieldValue(status=FieldStatus.FOUND, value=raw, raw=raw, page=1, confidence=0.97)
     given = attempt()
     given = replace(given, fields={**given.fields, "employer_name": value})
-    assert grade_form(given).issues == ()  # in a file somebody wrote it so
-    assert [one.type for one in grade_form(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+    assert grade_form_attempt(given).issues == ()  # in a file somebody wrote it so
+    assert [one.type for one in grade_form_attempt(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
 def test_first_feedback_names_types_second_critical_fields() -> None:
-    first = grade_form(attempt(confidence=0.1, employer_ein=None)).feedback
-    second = grade_form(attempt(confidence=0.1, employer_ein=None, number=2)).feedback
-    third = grade_form(attempt(confidence=0.1, employer_ein=None, number=3)).feedback
+    first = grade_form_attempt(attempt(confidence=0.1, employer_ein=None)).feedback
+    second = grade_form_attempt(attempt(confidence=0.1, employer_ein=None, number=2)).feedback
+    third = grade_form_attempt(attempt(confidence=0.1, employer_ein=None, number=3)).feedback
     assert "Employer EIN: typically found in Box b; An EIN is written XX-XXXXXXX" in first
     assert "Could this be a different form type? Check: 1099-NEC, 1099-MISC" in first
     assert "different form type" not in second
@@ -287,18 +289,18 @@ def test_first_feedback_names_types_second_critical_fields() -> None:
 
 def test_stray_amounts_are_a_warning_and_in_the_feedback() -> None:
     whole = replace(attempt(), stray_amount_count=2)
-    assert [(one.severity, one.type) for one in grade_form(whole).issues] == [("WARNING", "incomplete")]
+    assert [(one.severity, one.type) for one in grade_form_attempt(whole).issues] == [("WARNING", "incomplete")]
     failing = replace(attempt(confidence=0.1), stray_amount_count=2)
-    assert "Amounts on the form that no field has: 2." in grade_form(failing).feedback
-    assert "no field has" not in grade_form(attempt(confidence=0.1)).feedback
+    assert "Amounts on the form that no field has: 2." in grade_form_attempt(failing).feedback
+    assert "no field has" not in grade_form_attempt(attempt(confidence=0.1)).feedback
 
 
 @pytest.mark.parametrize("kind", ["RECEIPT", "STATEMENT", "OTHER"])
 def test_the_generic_template_wants_one_field(kind: str) -> None:
     some = replace(attempt("OTHER", confidence=0.6, any_amounts="12.00"), document_type=kind)
-    assert grade_form(some).passed
-    assert grade_form(some).document_type == kind
-    assert not grade_form(attempt("OTHER", confidence=0.6)).passed
+    assert grade_form_attempt(some).passed
+    assert grade_form_attempt(some).document_type == kind
+    assert not grade_form_attempt(attempt("OTHER", confidence=0.6)).passed
 
 
 @pytest.mark.parametrize(("status", "severity"), [("required", "WARNING"), ("optional", "INFO")])
@@ -306,14 +308,14 @@ def test_ambiguous_entry_is_graver_if_required(status: str, severity: str) -> No
     name = "employer_ein" if status == "required" else "ss_wages"
     given = attempt()
     unclear = FieldValue(status=FieldStatus.AMBIGUOUS, raw="$-", page=1, confidence=0.9)
-    told = grade_form(replace(given, fields={**given.fields, name: unclear})).issues
+    told = grade_form_attempt(replace(given, fields={**given.fields, name: unclear})).issues
     assert [(one.severity, one.type) for one in told] == [(severity, "ambiguous")]
 
 
 def test_uncertain_or_missing_on_scan_is_an_issue() -> None:
     given = replace(attempt(employer_ein=None), is_recognised=True)
     unsure = FieldValue(status=FieldStatus.FOUND, value="1513.42", raw="1,513.42", page=1, confidence=0.6)
-    told = grade_form(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
+    told = grade_form_attempt(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
     assert {(one.type, one.field) for one in told} == {
         ("missing_field", "employer_ein"),
         ("uncertain", "ss_tax_withheld"),
@@ -325,8 +327,8 @@ def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float,
     given = attempt()
     wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
     given = replace(given, fields={**given.fields, "wages_tips": wages})
-    assert grade_form(given).issues == ()
-    assert [one.type for one in grade_form(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+    assert grade_form_attempt(given).issues == ()
+    assert [one.type for one in grade_form_attempt(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
 # A model may only lower
@@ -337,7 +339,7 @@ def said(**given: Any) -> GraderAnswer:
 
 
 def test_a_model_that_agrees_changes_nothing() -> None:
-    rules = grade_form(attempt())
+    rules = grade_form_attempt(attempt())
     assert lower_grade(rules, said(score=100.0, confidence=1.0), 0.8) == rules
 
 
@@ -351,19 +353,19 @@ def test_a_model_that_agrees_changes_nothing() -> None:
     ],
 )
 def test_a_model_may_lower(answer: GraderAnswer) -> None:
-    given = lower_grade(grade_form(attempt()), answer, 0.8)
+    given = lower_grade(grade_form_attempt(attempt()), answer, 0.8)
     assert not given.passed
     assert given.confidence <= 0.5
 
 
 def test_a_model_never_raises() -> None:
-    rules = replace(grade_form(attempt(confidence=0.85)), score=80.0)
+    rules = replace(grade_form_attempt(attempt(confidence=0.85)), score=80.0)
     given = lower_grade(rules, said(score=100.0, confidence=1.0), 0.8)
     assert (given.score, given.confidence) == (80.0, 0.85)
-    failing = grade_form(attempt(confidence=0.1))
+    failing = grade_form_attempt(attempt(confidence=0.1))
     assert not lower_grade(failing, said(confidence=1.0), 0.8).passed
 
 
 def test_model_finding_has_the_specified_format() -> None:
     answer = said(issues=(GraderIssue(severity="warning", type="Odd Name", expected="a", actual="b", text="odd"),))
-    assert str(lower_grade(grade_form(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"
+    assert str(lower_grade(grade_form_attempt(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"

@@ -32,7 +32,7 @@ from evalkit.pipeline.extract import extract
 from evalkit.pipeline.purge import exclude_purged, is_purge_unfinished, purge, read_purge_records
 from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.sample_draws import read_all_draws
-from evalkit.pipeline.statement_templates import review_template
+from evalkit.pipeline.statement_templates import review_and_publish_template
 from evalkit.pipeline.supplied_labels import (
     read_classifications,
     read_production_labels,
@@ -137,10 +137,10 @@ KINDS: dict[str, Kind] = {
     "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_review_cycles)),
     "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(open_folder(folder / "moved"))),
     "decisions of before": Kind(
-        "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), export_path=folder / "decisions.json"), is_own=True
+        "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), earlier_export_path=folder / "decisions.json"), is_own=True
     ),
     "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(open_folder(folder / "output"))),
-    "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_names(), Roster(f).find_reviewer_by_code("abcd")))),
+    "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_reviewers(), Roster(f).find_reviewer_by_code("abcd")))),
     "production": Kind("output/production.json", _f(read_stored_labels)),
     "draw": Kind("output/draws/0001.json", _f(read_all_draws)),
     "purge record": Kind("output/purged/0001.json", _f(read_purge_records)),
@@ -208,7 +208,7 @@ def prepare(made: Path, folder: Path) -> None:
     form.save(folder / "w2.pdf")
     extract([folder / "w2.pdf"], output=folder / "output", tax_year=2099)  # of which the form is none
     bank = spoil_template(folder, "bank")
-    review_template(bank.case.template, "bank.toml", folder / "bank.pdf", output=folder / "output")
+    review_and_publish_template(bank.case.template, "bank.toml", folder / "bank.pdf", output=folder / "output")
     index = open_index(folder / "output")
     publish_template_case(open_folder(folder / "output"), index, bank)  # as if no builder had found a better one
     index.close()

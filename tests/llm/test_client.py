@@ -434,13 +434,13 @@ def test_throttling_halves_the_limit_once_and_success_raises_it() -> None:
 
     async def use() -> list[int]:
         gate = AimdLimiter(8, clock)
-        entered = [await gate.acquire() for _ in range(8)]
+        entered = [await gate.acquire_slot_and_get_time() for _ in range(8)]
         for when in entered:
             gate.release()
             gate.record_throttling(when, 5.0)
         seen = [gate.current_limit]
         clock.now += 1
-        waiting = asyncio.create_task(gate.acquire())
+        waiting = asyncio.create_task(gate.acquire_slot_and_get_time())
         await asyncio.sleep(0)
         assert not waiting.done(), "the provider wanted rest"
         clock.now += 5
@@ -457,8 +457,8 @@ def test_throttling_halves_the_limit_once_and_success_raises_it() -> None:
 def test_slot_of_a_cancelled_waiter_goes_to_the_next() -> None:
     async def use() -> bool:
         gate = AimdLimiter(1)
-        await gate.acquire()
-        first, second = (asyncio.create_task(gate.acquire()) for _ in range(2))
+        await gate.acquire_slot_and_get_time()
+        first, second = (asyncio.create_task(gate.acquire_slot_and_get_time()) for _ in range(2))
         await asyncio.sleep(0)
         gate.release()
         first.cancel()

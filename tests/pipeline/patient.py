@@ -9,12 +9,12 @@ from pathlib import Path
 from places import open_folder, open_index
 
 import evalkit
-from evalkit.evaluation.attention_checks import draw_attention_checks
-from evalkit.evaluation.sampling import draw_sample
+from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.sampling import draw_and_publish_sample
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
-from evalkit.store.temp_files import generate_temp_name
+from evalkit.store.temp_files import generate_process_temp_name
 
 #: The patient's file, and what evalkit makes of its name.
 FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
@@ -37,12 +37,12 @@ def create_patient_output(samples: Path, folder: Path) -> Path:
     labels.write_text(f"doc_id,dominant_type\n{DOC},Zebulonic Report\n{OTHER},Clinical Note\n")
     evalkit.run([records], output=output, workers=1, classifications=answers, production=labels, extract=True)
     _review(output)
-    draw_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
-    draw_attention_checks(open_folder(output), 4, seed="one", drawn_at=NOW)
+    draw_and_publish_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
+    draw_and_publish_attention_checks(open_folder(output), 4, seed="one", drawn_at=NOW)
     _leave_traces(output)
     others = [records / f"{name}.pdf" for name in (OTHER, "quest_cbc", "requisition")]
     evalkit.run(others, output=folder / "control", workers=1, extract=True)
-    draw_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
+    draw_and_publish_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
     return output
 
 
@@ -95,5 +95,5 @@ def _leave_traces(output: Path) -> None:
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
     files.create_json(sample_draw_file_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
     (output / TEMP_FOLDER).mkdir(exist_ok=True)
-    killed = generate_temp_name().replace(f".{os.getpid()}-", ".999999999-")
+    killed = generate_process_temp_name().replace(f".{os.getpid()}-", ".999999999-")
     (output / TEMP_FOLDER / killed).write_text("half a page of Zebulon Quagmire")

@@ -196,14 +196,14 @@ def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path:
     export = tmp_path / "decisions.json"
     purge(open_folder(output), [DOC], purged_at=NOW)
     export.write_text(json.dumps({"events": list_audit_events(open_folder(output))[0]}))
-    assert named(output, export_path=export) == {}
+    assert named(output, earlier_export_path=export) == {}
     purge(open_folder(output), [OTHER], purged_at=NOW)
-    assert named(output, export_path=export) == {}
+    assert named(output, earlier_export_path=export) == {}
     database(output, "DELETE FROM views WHERE reviewer = 'dr_first'")
-    assert named(output, export_path=export).keys() == {"the view log"}
+    assert named(output, earlier_export_path=export).keys() == {"the view log"}
     for path in (output / "purged").iterdir():
         path.unlink()
-    assert {"the view log", "purged"} <= named(output, export_path=export).keys()
+    assert {"the view log", "purged"} <= named(output, earlier_export_path=export).keys()
 
 
 def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
@@ -244,7 +244,7 @@ def test_fully_truncated_review_chain_is_found_by_the_export(output: Path, tmp_p
     assert problems == []
     export = tmp_path / "decisions.json"
     export.write_text(json.dumps({"events": events}))
-    assert named(output, export_path=export) == {}
+    assert named(output, earlier_export_path=export) == {}
     (output / "reviews/requisition/0001.json").unlink()
     reindex(open_folder(output))
     result = open_folder(output).read_json("results/requisition.json")
@@ -254,9 +254,9 @@ def test_fully_truncated_review_chain_is_found_by_the_export(output: Path, tmp_p
     open_folder(output).write_json("ground_truth/gt_requisition.json", silver)
     database(output, "DELETE FROM heads WHERE case_id = 'requisition'")
     assert named(output) == {}  # whoever may write in the folder can do that …
-    assert "reviews/requisition" in named(output, export_path=export)  # … but not to what lies elsewhere
+    assert "reviews/requisition" in named(output, earlier_export_path=export)  # … but not to what lies elsewhere
     purge(open_folder(output), [DOC], purged_at=NOW)
-    assert set(named(output, export_path=export)) == {"reviews/requisition"}
+    assert set(named(output, earlier_export_path=export)) == {"reviews/requisition"}
 
 
 def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"events": 3}', '{"events": [{"event": "reviewed"}]}', f'{{"events": [{row}]}}'):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(UsageError, match=r"x\.json"):
-            verify_integrity(open_folder(output), export_path=tmp_path / "x.json")
+            verify_integrity(open_folder(output), earlier_export_path=tmp_path / "x.json")
 
 
 # ------------------------------------------------------------------------------------------------- decisions

@@ -48,7 +48,7 @@ from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_draw_probabilities
 from evalkit.pipeline.supplied_labels import read_stored_labels, store_production_labels
 from evalkit.review import ReviewSession, SMEReviewHelper
-from evalkit.review.packet import withdraw_packet
+from evalkit.review.packet import withdraw_packet_unless_frozen
 from evalkit.review.write_lock import hold_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,
@@ -368,7 +368,7 @@ def test_template_drafts_are_purged_with_their_statement(tmp_path: Path, is_with
     index.drafts.save_draft(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
     assert index.drafts.find_newest_draft(one.case_id, "dr_lee", "tab")
     if is_withdrawn:
-        assert withdraw_packet(files, index, one.case_id)
+        assert withdraw_packet_unless_frozen(files, index, one.case_id)
     else:
         other = spoil_template(tmp_path, "second_patient", seed=4, template_id="bank")
         assert other.case_id == one.case_id
@@ -650,7 +650,7 @@ def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pyte
 
 
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
-    with open_folder(output).run_lock(), pytest.raises(UsageError, match="another run"):
+    with open_folder(output).hold_run_lock(), pytest.raises(UsageError, match="another run"):
         purge(open_folder(output), [DOC], purged_at=LATER)
 
 
@@ -673,7 +673,9 @@ def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Pa
     assert read_output_files(backup) == read_output_files(output)
     restored = open_index(backup)
     assert restored.drafts.find_newest_draft(OTHER, "dr_lee", "tab").draft == '{"notes": "kept"}'
-    assert {row["case_id"]: row["review_status"] for row in restored.list_cases()}["requisition"] == "completed"
+    assert {row["case_id"]: row["review_status"] for row in restored.list_cases_worst_first()}[
+        "requisition"
+    ] == "completed"
     restored.close()
 
 

@@ -49,12 +49,12 @@ def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pyte
     truth = desk.truth(CASES[0])
     desk.files.remove_file(f"ground_truth/gt_{CASES[0]}.json")
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
-    read = desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()
+    read = desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closings()
     assert [row["case_id"] for row in read[0] if row["review_status"] == "completed"] == CASES[:1]
     assert desk.truth(CASES[0]) == truth
     monkeypatch.undo()
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
-    assert (desk.index.list_cases(), desk.index.list_documents(), desk.index.count_closings()) == read
+    assert (desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closings()) == read
 
 
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace) -> None:
@@ -74,13 +74,13 @@ def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace) -> None:
 )
 def test_a_torn_file_is_named_and_no_row_is_lost(desk: Workspace, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    before = desk.index.list_cases()
+    before = desk.index.list_cases_worst_first()
     path = desk.root / name
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(StoreError, match=name) as refused:
         rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "STORE-TORN"
-    assert desk.index.list_cases() == before
+    assert desk.index.list_cases_worst_first() == before
 
 
 def test_who_reads_has_ended_when_others_may_write_again(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_an_index_that_failed_is_rebuilt_by_the_same_process(desk: Workspace, mo
         desk.index.rebuild([row], map(torn, CASES), [])
     desk.index.rebuild([row], [], [])
     assert [one["doc_id"] for one in desk.index.list_documents()] == ["a"]
-    assert desk.index.list_cases() == []
+    assert desk.index.list_cases_worst_first() == []
 
 
 def ended(*_: Any) -> list[Any]:
@@ -140,12 +140,12 @@ def ended(*_: Any) -> list[Any]:
 
 
 def test_killed_rebuild_is_reported_and_loses_no_row(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = desk.index.list_cases()
+    before = desk.index.list_cases_worst_first()
     monkeypatch.setattr(rebuilding, "_reproject_cases", ended)
     with pytest.raises(StoreError, match="the index is as it was") as refused:
         rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "REINDEX-ENDED"
-    assert desk.index.list_cases() == before
+    assert desk.index.list_cases_worst_first() == before
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_the_frame_has_one_row_per_document(demo_run: RunSummary) -> None:
 
 def test_one_output_folder_takes_one_run_at_a_time(samples: Path, tmp_path: Path) -> None:
 
-    with open_folder(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
+    with open_folder(tmp_path / "output").hold_run_lock(), pytest.raises(UsageError, match="another run"):
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output")
 
 
@@ -304,7 +304,7 @@ def test_run_interrupted_before_packet_or_truth_is_resumed(
         raise StoreError("the database is away", code="STORE-INDEX", remedy="See that it runs.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.pipeline.document_run.publish_packet", away)
+        patch.setattr("evalkit.pipeline.document_run.publish_packet_unless_frozen", away)
         patch.setattr("evalkit.pipeline.document_run.write_silver_ground_truth", away)
         assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
     assert len(list(output.rglob("*.json"))) < len(wanted)

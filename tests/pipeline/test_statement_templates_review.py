@@ -37,7 +37,7 @@ from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
 from evalkit.llm.vision_support import TEST_IMAGE_TEXT
 from evalkit.pipeline.purge import find_restored_documents, find_unchanged_documents, purge
-from evalkit.pipeline.statement_templates import create_review_rules
+from evalkit.pipeline.statement_templates import build_review_loop_config
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
@@ -378,7 +378,7 @@ def test_specified_settings_are_read_and_are_the_defaults(folder: Path) -> None:
         "layout_geometry": "claude-3-5-sonnet", "semantic_financial": "claude-3-5-sonnet", "arbitrator": "claude-3-opus"
     }  # fmt: skip
     assert given.model_copy(update={"reviewers": without.reviewers}) == without
-    rules = create_review_rules(Settings.load())
+    rules = build_review_loop_config(Settings.load())
     assert rules == ReviewLoopConfig()
     assert (rules.max_issues, rules.shown_issue_caps, rules.max_retries) == (
         MAX_ISSUES_BY_SEVERITY,

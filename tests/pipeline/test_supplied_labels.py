@@ -12,11 +12,11 @@ from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.supplied_labels import (
     MAX_PAGE_NUMBER,
     SuppliedLabels,
+    list_unused_label_problems,
     parse_spans,
     read_production_labels,
     read_stored_labels,
     read_true_labels,
-    report_unused_labels,
     store_production_labels,
 )
 
@@ -175,10 +175,10 @@ def test_a_file_name_labels_the_one_document_of_that_name() -> None:
 
 def test_unmatched_label_rows_are_counted_and_five_named() -> None:
     labels = SuppliedLabels({name: {"dominant_type": "Other"} for name in ("one", "scan.pdf", "old", *"abcdef")})
-    (problem,) = report_unused_labels(labels, sources("x/1.pdf", "x/scan.pdf"), {"old": "y/old.pdf"})
+    (problem,) = list_unused_label_problems(labels, sources("x/1.pdf", "x/scan.pdf"), {"old": "y/old.pdf"})
     assert problem.message == "6 rows of production labels belong to no document: a, b, c, d, e …"
     assert labels.find_unmatched_keys(["one", "old"], ["scan.pdf"]) == list("abcdef")
-    (problem,) = report_unused_labels(SuppliedLabels({"a": {}}), sources("x/1.pdf"), {})
+    (problem,) = list_unused_label_problems(SuppliedLabels({"a": {}}), sources("x/1.pdf"), {})
     assert problem.message == "1 row of production labels belongs to no document: a"
 
 

@@ -24,7 +24,7 @@ from evalkit.classification.v5_arbiter import V5DecisionMaker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review import ReviewSession as Tab
-from evalkit.review import SMEPacket, SMEPacketGenerator, SMEReviewHelper, publish_packet
+from evalkit.review import SMEPacket, SMEPacketGenerator, SMEReviewHelper, publish_packet_unless_frozen
 from evalkit.store import bundle_file_name
 
 BOX = (0.1, 0.1, 0.9, 0.2)
@@ -198,7 +198,7 @@ class Workspace:
         made = (bundle or Build.bundle()).model_copy(update={"doc_id": doc_id})
         self.files.write_json(bundle_file_name(doc_id), made.model_dump(mode="json"))
         packet = Build.packet(Build.result(classification, issues, doc_id), made, **changed)
-        publish_packet(self.files, self.index, packet)
+        publish_packet_unless_frozen(self.files, self.index, packet)
         return packet
 
     def truth(self, case_id: str = "doc2_6") -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from evalkit.classification.schema import DocumentType
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
-from evalkit.evaluation.attention_checks import draw_attention_checks
+from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
@@ -134,9 +134,9 @@ def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(
 
 def test_nobody_gets_it_who_decided_the_document(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     case_id = seeded.packet.case_id
-    assert open_tab("dr_first").choose_next_case() is None
+    assert open_tab("dr_first").choose_next_case_id() is None
     assert [row.is_barred for row in open_tab("dr_first").load_queue_page().rows] == [True]
-    assert open_tab("dr_second").choose_next_case() == case_id
+    assert open_tab("dr_second").choose_next_case_id() == case_id
     with pytest.raises(ReviewRefused, match="needs another expert"):
         open_tab("dr_first").open_case(case_id)
     with pytest.raises(ReviewRefused, match="needs another expert"):
@@ -151,8 +151,8 @@ def test_later_reviewer_of_the_document_does_not_get_the_case(
     workspace.helper("dr_first").reopen("doc2_6", "once more")
     workspace.helper("dr_third").save_review("doc2_6", agrees=True)
     draw_seeded_case(workspace)
-    assert open_tab("dr_third").choose_next_case() is None
-    assert open_tab("dr_first").choose_next_case() is None, "an answer that was undone is known all the same"
+    assert open_tab("dr_third").choose_next_case_id() is None
+    assert open_tab("dr_first").choose_next_case_id() is None, "an answer that was undone is known all the same"
 
 
 def test_where_everybody_knows_the_documents_it_is_said(workspace: Workspace, build: type[Build]) -> None:
@@ -168,7 +168,9 @@ def test_where_everybody_knows_the_documents_it_is_said(workspace: Workspace, bu
     Roster(workspace.files).add_reviewer("dr_first")  # dr_second has left
     assert [one.status for one in read_study(workspace.root).attention_checks] == ["nobody"]
     decide_document(workspace, build, "another", reviewer="dr_third")
-    made = draw_attention_checks(open_folder(workspace.root), 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
+    made = draw_and_publish_attention_checks(
+        open_folder(workspace.root), 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z"
+    )
     assert made.unassignable_case_ids == (case_id,)
     assert [one.doc_id for one in made.cases] == ["another"], "a document serves once"
 
@@ -224,7 +226,7 @@ def test_whoever_was_told_the_answer_gives_no_second_opinion(workspace: Workspac
     workspace.helper("dr_first").reopen("doc2_6", "I doubt it")
     first = open_tab("dr_first")
     first.request_second_opinion("doc2_6", otherwise(first.open_case("doc2_6").draft), "is it one?")
-    assert (open_tab("dr_second").choose_next_case(), open_tab("dr_third").choose_next_case()) == (
+    assert (open_tab("dr_second").choose_next_case_id(), open_tab("dr_third").choose_next_case_id()) == (
         None,
         "doc2_6.second",
     )
@@ -351,8 +353,8 @@ def test_a_draw_that_was_broken_off_is_finished_by_reindex(workspace: Workspace,
     for _ in range(2):
         reindex(open_folder(workspace.root))
         assert (workspace.root / f"sme_packets/sme_packet_{case_id}.json").read_bytes() == stored
-    assert open_tab("dr_second").choose_next_case() == case_id
-    assert open_tab("dr_first").choose_next_case() is None, "the rebuilt index knows who must not do it"
+    assert open_tab("dr_second").choose_next_case_id() == case_id
+    assert open_tab("dr_first").choose_next_case_id() is None, "the rebuilt index knows who must not do it"
 
 
 def test_where_the_truth_changes_a_waiting_case_is_taken_back(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
@@ -398,7 +400,9 @@ def test_what_cannot_be_drawn_is_said(workspace: Workspace, build: type[Build]) 
     decide_document(workspace, build, undeterminable="illegible")
     for number, code in ((0, "SAMPLE-NUMBER"), (1, "SAMPLE-NOTHING-LEFT")):
         with pytest.raises(EvalkitError) as refused:
-            draw_attention_checks(open_folder(workspace.root), number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
+            draw_and_publish_attention_checks(
+                open_folder(workspace.root), number, seed="one", drawn_at="2025-02-02T00:00:00.000Z"
+            )
         assert refused.value.code == code
 
 

@@ -27,9 +27,9 @@ from evalkit.review import (
     ReviewCase,
     ReviewSession,
     compute_packet_digest,
-    publish_packet,
-    rebuild_closing_rows,
-    withdraw_packet,
+    derive_closing_rows,
+    publish_packet_unless_frozen,
+    withdraw_packet_unless_frozen,
 )
 from evalkit.review.ground_truth import find_newest_revision
 from evalkit.review.packet import read_packet
@@ -48,7 +48,7 @@ def case(build: Any, workspace: Any) -> str:
 
 def statuses(desk: Any, case_id: str = "doc2_6") -> tuple[str, str]:
     """What index and packet say."""
-    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases()}
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases_worst_first()}
     return rows[case_id], read_packet(desk.files, case_id).review_status
 
 
@@ -305,12 +305,12 @@ def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, open_tab: An
     lee = open_tab("dr_lee")
     packet = lee.open_case(case).packet
     newer = packet.model_copy(update={"decision_rule": "8", "review_status": "pending"})
-    assert publish_packet(workspace.files, workspace.index, newer, clock=clock) is False
-    assert withdraw_packet(workspace.files, workspace.index, case, clock=clock) is False
+    assert publish_packet_unless_frozen(workspace.files, workspace.index, newer, clock=clock) is False
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, case, clock=clock) is False
     assert read_packet(workspace.files, case) == packet
     assert statuses(workspace) == ("in_review", "in_review")
     clock.wait(minutes=15)
-    assert publish_packet(workspace.files, workspace.index, newer, clock=clock) is True
+    assert publish_packet_unless_frozen(workspace.files, workspace.index, newer, clock=clock) is True
     assert statuses(workspace) == ("pending", "pending")
     for call in (
         partial(lee.renew_claim, case),
@@ -320,7 +320,7 @@ def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, open_tab: An
             call()
     assert not lee.open_case(case).is_completed
     lee.release_case(case)
-    assert withdraw_packet(workspace.files, workspace.index, case, clock=clock) is True
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, case, clock=clock) is True
     assert lee.load_queue_page().rows == ()
 
 
@@ -330,7 +330,7 @@ def test_equal_packet_is_not_rewritten_for_an_expired_claim(
     packet = open_tab("dr_lee").open_case(case).packet
     clock.wait(minutes=15)
     later = packet.model_copy(update={"created_at": "2026-01-01T00:00:00+00:00", "review_status": "pending"})
-    assert publish_packet(workspace.files, workspace.index, later, clock=clock) is False
+    assert publish_packet_unless_frozen(workspace.files, workspace.index, later, clock=clock) is False
     assert read_packet(workspace.files, case).created_at == packet.created_at
     assert statuses(workspace) == ("pending", "pending")
 
@@ -354,7 +354,7 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, workspace: An
         lee.submit(doc_id, lee.open_case(doc_id).draft, undeterminable="illegible")
     workspace.helper().reopen("b", "it can be read after all")
     assert workspace.index.count_closings() == 1
-    closings = list(rebuild_closing_rows(workspace.files))
+    closings = list(derive_closing_rows(workspace.files))
     assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE, "seconds_active": 0.0}]
     workspace.index.rebuild(
         [], [], [*closings, {"case_id": "z", "reviewer": "dr_kim", "closed_at": SINCE, "seconds_active": None}]
@@ -440,7 +440,7 @@ def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, workspace: 
         newer = packet.model_copy(update={"decision_rule": "8"})
         case, is_written = run_together(
             partial(lee.open_case, packet.case_id),
-            partial(publish_packet, workspace.files, workspace.index, newer, clock=clock),
+            partial(publish_packet_unless_frozen, workspace.files, workspace.index, newer, clock=clock),
         )
         assert case.packet == read_packet(workspace.files, packet.case_id)
         assert case.packet.decision_rule == ("8" if is_written else packet.decision_rule)

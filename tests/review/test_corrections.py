@@ -29,7 +29,7 @@ from evalkit.review.corrections import (
     correct_classification,
     correct_type_only,
     find_rule_violations,
-    validate_classification,
+    repair_validated_classification,
 )
 
 DEFAULT: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
@@ -49,7 +49,7 @@ def five(build: Any) -> Any:
 def test_validating_applies_the_repairs_and_says_which(build: Any, five: Any) -> None:
     answer = build.single("Other", pages=5).model_copy(update={"number_of_segments": 3})
     issues = V1SchemaValidator().validate(answer, five)
-    repaired, repairs = validate_classification(answer, issues, five, DEFAULT)
+    repaired, repairs = repair_validated_classification(answer, issues, five, DEFAULT)
     assert repaired == answer.model_copy(update={"number_of_segments": 1})
     assert [(one.code, one.before, one.after) for one in repairs] == [("V1-SEGMENT-COUNT", 3, 1)]
 
@@ -61,13 +61,13 @@ def test_validating_is_refused_with_a_reason_per_fault(build: Any, five: Any) ->
         "Other",
     )
     with pytest.raises(ReviewRefused, match=r"V2-PAGE-OVERLAP: .*page 3.*; V2-PAGE-GAP: .*page 5"):
-        validate_classification(answer, [], five, DEFAULT)
-    assert validate_classification(answer, [], five, ["mixture"])[0] == answer
+        repair_validated_classification(answer, [], five, DEFAULT)
+    assert repair_validated_classification(answer, [], five, ["mixture"])[0] == answer
 
 
 def test_nothing_to_agree_with(five: Any) -> None:
     with pytest.raises(ReviewRefused, match="nothing to agree with"):
-        validate_classification(None, [], five, DEFAULT)
+        repair_validated_classification(None, [], five, DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: A
     )
     issues = V2ConsistencyChecker().validate(doubted, five)
     assert [one.code for one in issues] == ["V2-BOUNDARY-DOUBT"]
-    assert validate_classification(doubted, issues, five, CLASSIFICATION_PARTS)[0].segments == doubted.segments
+    assert repair_validated_classification(doubted, issues, five, CLASSIFICATION_PARTS)[0].segments == doubted.segments
 
 
 # --- type only -------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from evalkit.review.field_answers import (
 )
 from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.ground_truth import withdraw_silver_ground_truth, write_silver_ground_truth
-from evalkit.review.packet import SMEPacketGenerator, is_review_required, publish_packet, read_packet
+from evalkit.review.packet import SMEPacketGenerator, is_review_required, publish_packet_unless_frozen, read_packet
 from evalkit.store import bundle_file_name
 
 CASE = "doc2_6.extraction"
@@ -146,7 +146,7 @@ def test_unaccepted_fields_become_one_complete_case(office: Office) -> None:
     assert packet.decision_reason == "W-2 on page 1: amounts on it do not fit together"
     assert (packet.classification, packet.total_issues, packet.v5_decision.value) == (None, 1, "ESCALATE_TO_SME")
     assert [one.document_type for one in packet.extractions] == ["W-2", "1099-NEC"]
-    (row,) = office.index.list_cases("pending")
+    (row,) = office.index.list_cases_worst_first("pending")
     assert (row["case_id"], row["kind"], row["major"]) == (CASE, "extraction", 1)
     assert office.truth() is None
 
@@ -184,7 +184,7 @@ def test_the_queue_is_filtered_by_kind_and_form(office: Office, build: Any, open
     for view in (QueueQuery(kind="extraction"), QueueQuery(dominant_type="W-2"), QueueQuery(agent="grader")):
         assert [row.case_id for row in open_tab().load_queue_page(view).rows] == [CASE], view
     assert QueueQuery.from_message({"dominant_type": "W-2"}).dominant_type == "W-2"
-    assert open_tab().choose_next_case() == "other", "a blocking issue comes first"
+    assert open_tab().choose_next_case_id() == "other", "a blocking issue comes first"
 
 
 def test_a_packet_about_a_classification_says_nothing_of_fields(build: Any, workspace: Any) -> None:
@@ -200,7 +200,7 @@ def test_new_run_updates_case_until_a_reviewer_opens_it(office: Office, open_tab
     assert [len(one.issues) for one in office.packet().extractions] == [2]
     office.extracted(w2())
     assert not office.has_case
-    assert office.index.list_cases("pending") == []
+    assert office.index.list_cases_worst_first("pending") == []
     office.extracted(w2(issue()))
     lee = open_tab()
     lee.open_case(CASE)
@@ -254,7 +254,7 @@ def test_correcting_document_type_withdraws_silver_fields(office: Office, build:
         production=None,
         created_at="2026-07-01T10:00:00+00:00",
     )
-    publish_packet(office.files, office.index, packet)
+    publish_packet_unless_frozen(office.files, office.index, packet)
     office.extracted(REPORT)
     helper = office.desk.helper()
     helper.save_review("doc2_6", agrees=True)
@@ -281,10 +281,10 @@ def test_a_document_without_forms_has_neither_case_nor_truth(office: Office) -> 
 
 def test_the_index_is_made_again_from_the_files(office: Office) -> None:
     office.extracted(w2(issue()))
-    before = office.index.list_cases()
+    before = office.index.list_cases_worst_first()
     office.index.remove_cases(CASE)
     reindex(open_folder(office.desk.root))
-    assert office.index.list_cases() == before
+    assert office.index.list_cases_worst_first() == before
 
 
 def test_nothing_that_a_document_says_steers_the_terminal(office: Office) -> None:

@@ -27,10 +27,10 @@ from evalkit.review import (
     SMEPacket,
     SMEReviewHelper,
     compute_packet_digest,
-    list_pending_cases,
-    publish_packet,
+    list_pending_cases_worst_first,
+    publish_packet_unless_frozen,
     rebuild_case_files,
-    withdraw_packet,
+    withdraw_packet_unless_frozen,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
@@ -77,7 +77,7 @@ def answer(tab: ReviewSession, case_id: str, kind: DocumentType) -> Any:
 
 def cases(desk: Any) -> dict[str, str]:
     """What the index says of each case, and what the packets say: the same."""
-    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases()}
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases_worst_first()}
     assert rows == {case_id: read_packet(desk.files, case_id).review_status for case_id in rows}
     stored = {name.removeprefix("sme_packets/sme_packet_").removesuffix(".json") for name in packets(desk)}
     assert stored == set(rows)
@@ -125,7 +125,7 @@ def test_request_submits_own_answer_and_creates_second_case(
     assert workspace.truth() is None
     assert barred(workspace) == {SECOND: "dr_lee"}
     assert lee.open_case(BASE).draft_saved_at is None  # the draft went into the review
-    assert [row["case_id"] for row in list_pending_cases(workspace.index)] == [SECOND]
+    assert [row["case_id"] for row in list_pending_cases_worst_first(workspace.index)] == [SECOND]
 
 
 def test_an_unchanged_draft_validates_and_asks(base: Any, open_tab: Any) -> None:
@@ -296,7 +296,7 @@ def test_whoever_has_answered_once_is_no_second_expert(base: Any, workspace: Any
     ask(open_tab("dr_lee"))
     with pytest.raises(ReviewRefused, match="needs another expert"):
         kim.open_case(SECOND)
-    assert kim.choose_next_case() is None
+    assert kim.choose_next_case_id() is None
 
 
 def test_adjudication_requires_viewing_the_pages(base: Any, workspace: Any, open_tab: Any) -> None:
@@ -513,10 +513,12 @@ def test_a_new_run_leaves_further_opinions_alone(base: Any, workspace: Any, open
     answer(open_tab("dr_kim"), SECOND, NOTE)
     before = tree(workspace.root)
     assert (
-        publish_packet(workspace.files, workspace.index, base.model_copy(update={"decision_rule": "8"}), clock=clock)
+        publish_packet_unless_frozen(
+            workspace.files, workspace.index, base.model_copy(update={"decision_rule": "8"}), clock=clock
+        )
         is False
     )
-    assert withdraw_packet(workspace.files, workspace.index, BASE, clock=clock) is False
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, BASE, clock=clock) is False
     withdraw_silver_ground_truth(workspace.files, BASE)
     assert tree(workspace.root) == before
 

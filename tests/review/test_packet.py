@@ -13,9 +13,9 @@ from evalkit.review import (
     SMEPacket,
     compute_packet_digest,
     issue_text,
-    publish_packet,
+    publish_packet_unless_frozen,
     rebuild_case_files,
-    withdraw_packet,
+    withdraw_packet_unless_frozen,
 )
 from evalkit.review.packet import is_packet_frozen, read_packet
 from evalkit.store import CASE_COLUMNS, hash_canonical_json
@@ -127,11 +127,14 @@ def test_publishing_again_writes_only_what_changed(build: Any, workspace: Any) -
     path = workspace.root / "sme_packets/sme_packet_doc2_6.json"
     before = path.read_bytes()
     assert (
-        publish_packet(workspace.files, workspace.index, first.model_copy(update={"created_at": "2026-01-01"})) is False
+        publish_packet_unless_frozen(
+            workspace.files, workspace.index, first.model_copy(update={"created_at": "2026-01-01"})
+        )
+        is False
     )
     assert path.read_bytes() == before
     assert (
-        publish_packet(
+        publish_packet_unless_frozen(
             workspace.files, workspace.index, first.model_copy(update={"decision_rule": "4", "created_at": "2026"})
         )
         is True
@@ -144,10 +147,13 @@ def test_a_packet_is_frozen_once_it_was_reviewed(build: Any, workspace: Any) -> 
     workspace.helper().save_review("doc2_6", agrees=True)
     before = read_packet(workspace.files, "doc2_6")
     assert is_packet_frozen(workspace.files, workspace.index, "doc2_6", "2025-02-01T12:00:00+00:00")
-    assert publish_packet(workspace.files, workspace.index, packet.model_copy(update={"decision_rule": "4"})) is False
-    assert withdraw_packet(workspace.files, workspace.index, "doc2_6") is False
+    assert (
+        publish_packet_unless_frozen(workspace.files, workspace.index, packet.model_copy(update={"decision_rule": "4"}))
+        is False
+    )
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, "doc2_6") is False
     assert read_packet(workspace.files, "doc2_6") == before
-    assert [row["review_status"] for row in workspace.index.list_cases()] == ["completed"]
+    assert [row["review_status"] for row in workspace.index.list_cases_worst_first()] == ["completed"]
 
 
 def test_a_reopened_packet_is_frozen_too(build: Any, workspace: Any) -> None:
@@ -155,14 +161,17 @@ def test_a_reopened_packet_is_frozen_too(build: Any, workspace: Any) -> None:
     helper = workspace.helper()
     helper.save_review("doc2_6", agrees=True)
     helper.reopen("doc2_6", "the wrong patient")
-    assert publish_packet(workspace.files, workspace.index, packet.model_copy(update={"decision_rule": "4"})) is False
+    assert (
+        publish_packet_unless_frozen(workspace.files, workspace.index, packet.model_copy(update={"decision_rule": "4"}))
+        is False
+    )
 
 
 def test_withdrawing_takes_file_and_row_away(build: Any, workspace: Any) -> None:
     workspace.publish(build.single("Other"))
-    assert withdraw_packet(workspace.files, workspace.index, "doc2_6") is True
-    assert workspace.index.list_cases() == []
-    assert withdraw_packet(workspace.files, workspace.index, "doc2_6") is False
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, "doc2_6") is True
+    assert workspace.index.list_cases_worst_first() == []
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, "doc2_6") is False
     with pytest.raises(NotFound, match="doc2_6"):
         read_packet(workspace.files, "doc2_6")
 
@@ -171,7 +180,7 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, workspace: An
     workspace.publish(build.single("Genomic Report"), slide_9_issues(build))
     workspace.publish(build.single("Other"), doc_id="doc2_7")
     workspace.helper().save_review("doc2_7", agrees=True)
-    rows = workspace.index.list_cases()
+    rows = workspace.index.list_cases_worst_first()
     assert tuple(rows[0]) == CASE_COLUMNS
     assert (rows[0]["blocker"], rows[0]["major"], rows[0]["minor"]) == (1, 1, 1)
     rebuilt = [

@@ -40,7 +40,7 @@ def differ(base: Any, roster: Roster, open_tab: Any) -> Roster:
 def offered(desk: Any) -> tuple[str | None, bool, bool]:
     """The next case, and what the queue says of the adjudication."""
     row = next(one for one in desk.load_queue_page().rows if one.case_id == ADJUDICATION)
-    return desk.choose_next_case(), row.needs_adjudicator, row.is_barred
+    return desk.choose_next_case_id(), row.needs_adjudicator, row.is_barred
 
 
 def test_while_nobody_is_named_any_third_expert_decides(differ: Roster, workspace: Any, open_tab: Any) -> None:
@@ -89,7 +89,7 @@ def test_adjudicator_with_own_answer_does_not_block_others(differ: Roster, open_
 def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: Roster, open_tab: Any) -> None:
     roster.set_role("dr_lee", "adjudicator")
     roster.set_role("dr_kim", "adjudicator")
-    assert open_tab("dr_lee").choose_next_case() == BASE
+    assert open_tab("dr_lee").choose_next_case_id() == BASE
     assert ask(open_tab("dr_lee")).review.role == "adjudicator"
     assert answer(open_tab("dr_kim"), SECOND, GENOMIC).review.outcome == "corrected"
 
@@ -99,7 +99,7 @@ def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, wo
     roster.set_role("dr_roe", "analyst")
     roe = open_tab("dr_roe")
     queue = roe.load_queue_page(QueueQuery(show_finished=True))
-    assert (queue.role, [row.case_id for row in queue.rows], roe.choose_next_case()) == ("analyst", [BASE], None)
+    assert (queue.role, [row.case_id for row in queue.rows], roe.choose_next_case_id()) == ("analyst", [BASE], None)
     case: ReviewCase = roe.open_case(BASE, take_over=True)
     assert (case.is_locked, case.is_completed, case.explain_permanent_validation_block()) == (
         True,
@@ -141,7 +141,7 @@ def test_demoted_analyst_is_refused_and_blocks_no_one(base: Any, roster: Roster,
     lee.save_draft(BASE, draft)  # what they had said by then may be of use
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
         lee.submit(BASE, draft)
-    assert open_tab("dr_kim").choose_next_case() == BASE
+    assert open_tab("dr_kim").choose_next_case_id() == BASE
     open_tab("dr_kim").open_case(BASE)
 
 

@@ -16,9 +16,16 @@ from hypothesis import strategies as st
 from places import open_index
 
 from evalkit.core.clocks import format_timestamp
-from evalkit.review import QueuePage, QueueQuery, SMEPacket, publish_packet, rebuild_case_files, withdraw_packet
+from evalkit.review import (
+    QueuePage,
+    QueueQuery,
+    SMEPacket,
+    publish_packet_unless_frozen,
+    rebuild_case_files,
+    withdraw_packet_unless_frozen,
+)
 from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_rows
-from evalkit.store import CaseClaim, OutputIndex, QueueMoments, result_file_name
+from evalkit.store import CaseClaim, OutputIndex, QueueTimes, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -93,7 +100,9 @@ def test_the_pages_are_the_whole_queue_in_order(many: Any, open_tab: Any) -> Non
     pages = [lee.load_queue_page(QueueQuery(page=page)) for page in range(3)]
     assert [len(page.rows) for page in pages] == [50, 50, 20]
     assert [page.matching for page in pages] == [120, 120, 120]
-    assert [case_id for page in pages for case_id in ids(page)] == [row["case_id"] for row in many.index.list_cases()]
+    assert [case_id for page in pages for case_id in ids(page)] == [
+        row["case_id"] for row in many.index.list_cases_worst_first()
+    ]
     assert ids(lee.load_queue_page(QueueQuery(page=99))) == ids(pages[2])
     assert lee.load_queue_page(QueueQuery(page=99)).view.page == 2
 
@@ -142,8 +151,8 @@ def test_page_counted_from_the_end_equals_page_from_the_front(alike: Any, clock:
     for finished, facets in ((True, {}), (False, {"severity": "none"})):
         asked = partial(
             alike.index.case_list.list_queue_page,
-            QueueMoments(now, now, now),
-            is_finished_shown=finished,
+            QueueTimes(now, now, now),
+            include_finished=finished,
             search="",
             facet_values=facets,
             order=sort,
@@ -264,10 +273,10 @@ def test_a_blind_case_tells_nothing_of_the_agents_answer(
     build: Any, workspace: Any, open_tab: Any, case_id: str, reason: Any, is_blind: bool
 ) -> None:
     packet = workspace.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
-    withdraw_packet(workspace.files, workspace.index, "doc2_6")
-    publish_packet(workspace.files, workspace.index, packet.model_copy(update={"case_id": "a"}))
+    withdraw_packet_unless_frozen(workspace.files, workspace.index, "doc2_6")
+    publish_packet_unless_frozen(workspace.files, workspace.index, packet.model_copy(update={"case_id": "a"}))
     workspace.index.remove_cases("a")  # only its file: what a further opinion is about
-    publish_packet(workspace.files, workspace.index, packet.model_copy(update={"case_id": case_id}))
+    publish_packet_unless_frozen(workspace.files, workspace.index, packet.model_copy(update={"case_id": case_id}))
     lee = open_tab("dr_lee")
     (row,) = lee.load_queue_page().rows
     told = (row.dominant_type, row.agents, row.blocker, row.decision_reason)
@@ -309,14 +318,14 @@ def test_the_next_case_is_one_that_this_reviewer_can_do(workspace: Any, open_tab
     put(workspace, "worst", blocker=9, **changed)
     put(workspace, "other")
     lee = open_tab("dr_lee")
-    assert lee.choose_next_case() == "other"
+    assert lee.choose_next_case_id() == "other"
     row = next(row for row in lee.load_queue_page(QueueQuery(show_finished=True)).rows if row.case_id == "worst")
     assert row.is_barred is ("barred" in changed)
 
 
 def test_who_is_barred_is_a_whole_name(workspace: Any, open_tab: Any) -> None:
     put(workspace, "a", barred="dr_leeds,adr_lee")
-    assert open_tab("dr_lee").choose_next_case() == "a"
+    assert open_tab("dr_lee").choose_next_case_id() == "a"
 
 
 # --- claims --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.review import (
     SMEReviewHelper,
     compute_packet_digest,
-    publish_packet,
+    publish_packet_unless_frozen,
     rebuild_case_files,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
@@ -365,7 +365,7 @@ def test_what_cannot_stand_is_refused_and_nothing_is_written(
     assert "\n" not in str(caught.value)
     assert not (workspace.root / "reviews").exists()
     assert workspace.truth() is None
-    assert [row["review_status"] for row in workspace.index.list_cases()] == ["pending"]
+    assert [row["review_status"] for row in workspace.index.list_cases_worst_first()] == ["pending"]
 
 
 def test_a_missing_case_is_named_with_what_to_do(workspace: Any) -> None:
@@ -457,7 +457,7 @@ def test_concurrent_run_never_replaces_a_reviewed_packet(build: Any, workspace: 
         helper = workspace.helper()
         outcomes = run_together(
             partial(helper.save_review, doc_id, agrees=True),
-            partial(publish_packet, workspace.files, workspace.index, newer),
+            partial(publish_packet_unless_frozen, workspace.files, workspace.index, newer),
         )
         assert compute_packet_digest(read_packet(workspace.files, doc_id)) == outcomes[0].packet_sha256
         assert read_packet(workspace.files, doc_id).review_status == "completed"

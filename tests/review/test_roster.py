@@ -18,11 +18,11 @@ def roster(tmp_path: Path) -> Roster:
 
 
 def test_a_code_is_its_reviewers_only(roster: Roster) -> None:
-    assert roster.list_names() == []
+    assert roster.list_reviewers() == []
     assert roster.find_reviewer_by_code("anything") is None
     lee, kim = roster.add_reviewer("dr_lee"), roster.add_reviewer("dr.kim-2")
     assert lee != kim
-    assert roster.list_names() == ["dr.kim-2", "dr_lee"]
+    assert roster.list_reviewers() == ["dr.kim-2", "dr_lee"]
     assert (roster.find_reviewer_by_code(lee), roster.find_reviewer_by_code(kim)) == ("dr_lee", "dr.kim-2")
     for wrong in ("", "-", lee[:-1], lee + "2", kim + lee, "dr_lee"):
         assert roster.find_reviewer_by_code(wrong) is None
@@ -45,7 +45,7 @@ def test_adding_again_replaces_the_code(roster: Roster) -> None:
     old = roster.add_reviewer("dr_lee")
     before = roster.get_code_digest("dr_lee")
     new = roster.add_reviewer("dr_lee")
-    assert roster.list_names() == ["dr_lee"]
+    assert roster.list_reviewers() == ["dr_lee"]
     assert roster.find_reviewer_by_code(old) is None
     assert roster.find_reviewer_by_code(new) == "dr_lee"
     assert roster.get_code_digest("dr_lee") != before
@@ -76,7 +76,7 @@ def test_who_is_removed_has_no_code_and_no_role_any_more(roster: Roster) -> None
 def test_names_that_cannot_be(roster: Roster, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be a reviewer's name"):
         roster.add_reviewer(name)
-    assert roster.list_names() == []
+    assert roster.list_reviewers() == []
 
 
 @pytest.mark.parametrize("name", ["a", "a" * 40, "Dr.Lee_2-b"])

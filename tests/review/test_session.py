@@ -96,16 +96,16 @@ def test_the_next_case_is_the_worst_that_nobody_has_open(build: Any, workspace: 
     for doc_id, count in {"a": 3, "b": 2, "c": 1}.items():
         workspace.publish(build.single("Other"), [build.issue(f"V3-000{n}") for n in range(count)], doc_id=doc_id)
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    assert lee.choose_next_case() == "a"
+    assert lee.choose_next_case_id() == "a"
     kim.open_case("a")
-    assert lee.choose_next_case() == "b"
+    assert lee.choose_next_case_id() == "b"
     lee.open_case("b")
-    assert lee.choose_next_case() == "c"
-    assert open_tab("dr_lee", "second tab").choose_next_case() == "c"
+    assert lee.choose_next_case_id() == "c"
+    assert open_tab("dr_lee", "second tab").choose_next_case_id() == "c"
     lee.open_case("c")
-    assert lee.choose_next_case() is None
+    assert lee.choose_next_case_id() is None
     kim.release_case("a")
-    assert lee.choose_next_case() == "a"
+    assert lee.choose_next_case_id() == "a"
 
 
 @pytest.mark.parametrize("reason", ["audit", "sample"])
@@ -117,12 +117,12 @@ def test_one_in_eight_is_an_audit_or_sample(build: Any, workspace: Any, open_tab
     lee = open_tab("dr_lee")
     served = []
     for _ in range(19):
-        case_id = lee.choose_next_case()
+        case_id = lee.choose_next_case_id()
         served.append(case_id)
         lee.submit(case_id, lee.open_case(case_id).draft, undeterminable="illegible")
     assert [at for at, case_id in enumerate(served, 1) if case_id.startswith("drawn")] == [8, 16]
     assert [case_id for case_id in served if case_id.startswith("bad")] == [f"bad_{n:02d}" for n in range(17)]
-    assert open_tab("dr_kim").choose_next_case() == "bad_17"  # each counts their own
+    assert open_tab("dr_kim").choose_next_case_id() == "bad_17"  # each counts their own
 
 
 def test_open_audit_is_skipped_and_then_the_worst_is_served(build: Any, workspace: Any, open_tab: Any) -> None:
@@ -131,11 +131,11 @@ def test_open_audit_is_skipped_and_then_the_worst_is_served(build: Any, workspac
     workspace.publish(build.single("Other"), doc_id="drawn", review_reason="audit")
     lee = open_tab("dr_lee")
     for _ in range(7):
-        case_id = lee.choose_next_case()
+        case_id = lee.choose_next_case_id()
         lee.submit(case_id, lee.open_case(case_id).draft, undeterminable="illegible")
-    assert lee.choose_next_case() == "drawn"
+    assert lee.choose_next_case_id() == "drawn"
     open_tab("dr_kim").open_case("drawn")
-    assert lee.choose_next_case() == "bad_7"
+    assert lee.choose_next_case_id() == "bad_7"
 
 
 # --- opening and drafts ------------------------------------------------------------------------------------------
@@ -520,7 +520,7 @@ def test_reopened_case_waits_and_continues_its_revisions(plain: Any, workspace: 
     lee = open_tab("dr_lee")
     lee.submit("doc2_6", lee.open_case("doc2_6").draft.set_dominant_type(NOTE))
     workspace.helper().reopen("doc2_6", "I misread it")
-    assert lee.choose_next_case() == "doc2_6"
+    assert lee.choose_next_case_id() == "doc2_6"
     case = lee.open_case("doc2_6")
     assert (case.revision, [one.outcome for one in case.reviews]) == (2, ["corrected", "reopened"])
     assert lee.submit("doc2_6", seen_all(case), validate=True).revision == 3

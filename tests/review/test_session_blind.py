@@ -8,7 +8,7 @@ import pytest
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import ReviewConflict, ReviewRefused
-from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, publish_packet
+from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, publish_packet_unless_frozen
 from evalkit.review.packet import SMEPacket
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
@@ -36,7 +36,7 @@ def second(build: Any, desk: Any, answer: Any) -> None:
     """A second opinion on an escalated document with a blocking issue."""
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     packet = desk.publish(answer, [build.issue("V3-0001")], bundle)
-    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
+    publish_packet_unless_frozen(desk.files, desk.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
 
 
 def drawn(draft: Draft, *, at: int = 6, kinds: tuple[DocumentType, DocumentType] = (GENOMIC, NOTE)) -> Draft:
@@ -211,7 +211,9 @@ def test_repairs_that_are_offered_are_done_when_the_same_is_said(build: Any, wor
     bundle = build.bundle([["a"]] * 8)
     issue = build.issue("V1-0001", "BLOCKER", "V1-SEGMENT-COUNT", auto_fixable=True)
     packet = workspace.publish(answer, [issue], bundle)
-    publish_packet(workspace.files, workspace.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
+    publish_packet_unless_frozen(
+        workspace.files, workspace.index, packet.model_copy(update={"case_id": "doc2_6.second"})
+    )
     lee = open_tab("dr_lee")
     review = lee.submit("doc2_6.second", drawn(lee.open_case("doc2_6.second").draft)).review
     assert [repair.code for repair in review.repairs_applied] == ["V1-SEGMENT-COUNT"]
@@ -289,7 +291,7 @@ def test_the_last_submission_is_undone_with_its_draft(audit: Any, workspace: Any
     clock.wait(seconds=3)
     assert lee.undo_last_submission() == "doc2_6"
     assert workspace.truth() is None
-    assert lee.choose_next_case() == "doc2_6"
+    assert lee.choose_next_case_id() == "doc2_6"
     case = lee.open_case("doc2_6")
     assert (case.draft, case.draft_saved_at) == (draft, "2025-02-01T10:40:03+00:00")
     assert [(one.outcome, one.correction_notes) for one in case.reviews] == [

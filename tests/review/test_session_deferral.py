@@ -13,7 +13,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import format_timestamp
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.pipeline.reindex import reindex
-from evalkit.review import ReviewSession, publish_packet, withdraw_packet
+from evalkit.review import ReviewSession, publish_packet_unless_frozen, withdraw_packet_unless_frozen
 from evalkit.review.claiming import reconcile_claims
 from evalkit.review.ground_truth import find_newest_revision
 from evalkit.review.packet import read_packet
@@ -33,7 +33,7 @@ def case(build: Any, workspace: Any) -> str:
 
 def status(desk: Any, case_id: str = "doc2_6") -> str:
     """What index and packet say: the same."""
-    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases()}
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases_worst_first()}
     assert rows[case_id] == read_packet(desk.files, case_id).review_status
     return rows[case_id]
 
@@ -124,12 +124,12 @@ def test_a_new_run_leaves_it_put_off_or_forgets_it(
     packet = read_packet(workspace.files, case)
     fresh = packet.model_copy(update={"review_status": "pending"})
     for newer in (fresh, fresh.model_copy(update={"decision_rule": "8"})):
-        publish_packet(workspace.files, workspace.index, newer, clock=clock)
+        publish_packet_unless_frozen(workspace.files, workspace.index, newer, clock=clock)
         assert status(workspace) == "deferred"
         assert read_packet(workspace.files, case).decision_rule == newer.decision_rule
-    assert withdraw_packet(workspace.files, workspace.index, case, clock=clock) is True
+    assert withdraw_packet_unless_frozen(workspace.files, workspace.index, case, clock=clock) is True
     assert workspace.index.deferrals.list_deferrals() == {}
-    publish_packet(workspace.files, workspace.index, fresh, clock=clock)
+    publish_packet_unless_frozen(workspace.files, workspace.index, fresh, clock=clock)
     assert status(workspace) == "pending"
 
 
@@ -165,4 +165,4 @@ def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, wor
         assert find_newest_revision(workspace.files, case_id) == 1
         assert deferred or isinstance(outcomes[0], CaseTaken | ReviewConflict)
     assert workspace.index.deferrals.list_deferrals() == {}
-    assert {row["review_status"] for row in workspace.index.list_cases()} == {"completed"}
+    assert {row["review_status"] for row in workspace.index.list_cases_worst_first()} == {"completed"}

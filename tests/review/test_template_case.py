@@ -25,14 +25,19 @@ from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.attention_checks import get_record_name
-from evalkit.review.packet import TEMPLATE_ESCALATION_REASONS, SMEPacketGenerator, publish_packet, read_packet
+from evalkit.review.packet import (
+    TEMPLATE_ESCALATION_REASONS,
+    SMEPacketGenerator,
+    publish_packet_unless_frozen,
+    read_packet,
+)
 from evalkit.review.template_editing import (
     MIN_EXTENT,
     TEMPLATE_CHOICES,
     add_region,
     apply_choice,
     describe_template_changes,
-    extract_edited_template,
+    extract_template_if_edited,
     get_edge_position,
     list_column_edges,
     rename_column,
@@ -178,14 +183,14 @@ def test_show_prints_template_without_control_characters(bank: Bank) -> None:
     assert as_json["template_case"]["template_id"] == "one_bank"
     hostile = bank.one.case.model_copy(update={"template": "# \x1b[2J"})
     packet = SMEPacketGenerator().template_packet(hostile, bank.one.bundle, created_at=AT)
-    publish_packet(bank.files, bank.index, packet)
+    publish_packet_unless_frozen(bank.files, bank.index, packet)
     assert "\x1b" not in CliRunner().invoke(app, ["show", bank.case_id, *words]).output
 
 
 def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, open_tab: Any) -> None:
     for view in (QueueQuery(kind="statement_template"), QueueQuery.from_message({"agent": "layout_geometry"})):
         assert [row.case_id for row in open_tab().load_queue_page(view).rows] == [bank.case_id]
-    assert open_tab().choose_next_case() == bank.case_id
+    assert open_tab().choose_next_case_id() == bank.case_id
 
 
 # --- moves --------------------------------------------------------------------------------------------------------
@@ -370,7 +375,7 @@ def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, open_t
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("template",))
     stored = bank.stored()
     assert (stored.status, stored.version) == (Status.STABLE, 2)
-    assert extract_edited_template(case.packet, stored) == bank.mended
+    assert extract_template_if_edited(case.packet, stored) == bank.mended
     rows = rows_of(bank.one.drawn, parse_statement(stored, bank.one.bundle))
     assert rows.there == rows.right == rows.read
     truth = bank.truth()
@@ -399,7 +404,7 @@ def test_a_rejected_template_stays_a_draft_and_leaves_no_truth(bank: Bank, open_
     assert (done.review.outcome, done.review.after, done.review.vouched) == ("undeterminable", None, ())
     assert bank.stored() == bank.draft
     assert bank.truth() is None
-    assert bank.index.list_cases("pending") == []
+    assert bank.index.list_cases_worst_first("pending") == []
 
 
 def test_a_reopened_review_gives_the_draft_back(bank: Bank, open_tab: Any) -> None:
@@ -629,7 +634,7 @@ def test_without_a_review_nothing_is_written(bank: Bank) -> None:
 def test_a_template_that_cannot_be_read_is_refused_not_shown(bank: Bank, open_tab: Any) -> None:
     broken = bank.one.case.model_copy(update={"template": "nonsense"})
     packet = SMEPacketGenerator().template_packet(broken, bank.one.bundle, created_at=AT)
-    publish_packet(bank.files, bank.index, packet)
+    publish_packet_unless_frozen(bank.files, bank.index, packet)
     with pytest.raises(UsageError):
         open_tab().open_case(bank.case_id).apply_template(Draft.from_packet(packet))
     with pytest.raises(EvalkitError):

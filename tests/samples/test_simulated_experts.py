@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import open_folder
 
-from evalkit.evaluation.attention_checks import draw_attention_checks
+from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
 from evalkit.evaluation.study import read_study
 from evalkit.pipeline import RunSummary
 from evalkit.samples.simulated_experts import UNEXPOSED_REVIEWER, main, simulate_reviews
@@ -90,7 +90,9 @@ def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attenti
     truth.write_bytes((files("evalkit.samples") / "content" / "truth.csv").read_bytes())
     simulate_reviews(open_folder(output), truth, error_rate=0.0, second_opinion_rate=0.0)
     documents = read_study(output).documents
-    drawn = draw_attention_checks(open_folder(output), 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    drawn = draw_and_publish_attention_checks(
+        open_folder(output), 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
+    ).cases
     assert simulate_reviews(open_folder(output), truth, attention_rate=attention) == len(drawn) >= 2
     study = read_study(output)
     assert {(one.reviewer, one.is_fault_noticed, one.is_wrongly_validated) for one in study.attention_checks} == {

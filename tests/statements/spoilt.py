@@ -12,7 +12,7 @@ from statements.faults import inverted
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
-from evalkit.review.packet import SMEPacketGenerator, publish_packet
+from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
@@ -107,4 +107,6 @@ def publish_template_case(files: OutputFolder, index: OutputIndex, one: Spoilt) 
     """What a run leaves when it asks a person: the statement, the draft, and the case in the queue."""
     files.write_json(bundle_file_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
     files.write_text(template_file_name(one.case.template_id), one.case.template)
-    publish_packet(files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT))
+    publish_packet_unless_frozen(
+        files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT)
+    )

@@ -64,7 +64,7 @@ def kinds_of_use(files: OutputFolder) -> list[Callable[[], object]]:
         files.has_folder,
         partial(files.has_file, REVIEW),
         partial(files.list_json_files, "reviews"),
-        partial(files.list_subfolders, "reviews"),
+        partial(files.list_subfolder_names, "reviews"),
         partial(files.read_bytes, REVIEW),
         partial(files.read_json, REVIEW),
         partial(files.write_json, REVIEW, ONE),
@@ -300,7 +300,7 @@ _HOLDING = (
 )
 
 
-@pytest.mark.parametrize("lock", ["write_lock", "run_lock"])
+@pytest.mark.parametrize("lock", ["hold_write_lock", "hold_run_lock"])
 def test_what_a_dead_process_held_is_free(
     lock: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -308,8 +308,8 @@ def test_what_a_dead_process_held_is_free(
     process = subprocess.Popen([sys.executable, "-c", _HOLDING, bucket, lock], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
-    if lock == "run_lock":
-        with pytest.raises(UsageError, match="another run"), open_folder(bucket).run_lock():
+    if lock == "hold_run_lock":
+        with pytest.raises(UsageError, match="another run"), open_folder(bucket).hold_run_lock():
             pass
     process.kill()
     process.wait()
@@ -326,7 +326,7 @@ def test_what_a_dead_process_held_is_free(
 def test_a_run_says_so_when_it_has_lost_its_hold(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING), open_folder(bucket).run_lock():
+    with caplog.at_level(logging.WARNING), open_folder(bucket).hold_run_lock():
         postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
     assert "no other run" in caplog.text
 
@@ -334,11 +334,11 @@ def test_a_run_says_so_when_it_has_lost_its_hold(
 def test_lost_lock_logs_how_to_repair_the_index(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING), open_folder(bucket).write_lock("a"):
+    with caplog.at_level(logging.WARNING), open_folder(bucket).hold_write_lock("a"):
         postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
     assert "evalkit reindex" in caplog.text
     caplog.clear()
-    with caplog.at_level(logging.WARNING), open_folder(bucket).write_lock("a"):
+    with caplog.at_level(logging.WARNING), open_folder(bucket).hold_write_lock("a"):
         pass
     assert caplog.text == ""
 

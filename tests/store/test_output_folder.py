@@ -42,7 +42,7 @@ from evalkit.store import (
     sample_draw_file_name,
     validate_stored,
 )
-from evalkit.store.temp_files import generate_temp_name
+from evalkit.store.temp_files import generate_process_temp_name
 
 REVIEW = "reviews/doc2_6/0001.json"
 
@@ -369,7 +369,7 @@ def test_what_is_not_there_is_not_found(anywhere: OutputFolder) -> None:
             use("results/a.json")
     assert not files.has_file("results/a.json")
     assert files.remove_file("results/a.json") is False
-    assert files.list_json_files("results") == files.list_subfolders("reviews") == []
+    assert files.list_json_files("results") == files.list_subfolder_names("reviews") == []
     assert not files.has_folder()
     assert not files.has_folder("results")
 
@@ -383,7 +383,7 @@ def test_removing_and_listing(anywhere: OutputFolder) -> None:
     assert files.has_folder("results")
     assert not files.has_folder("result")
     assert files.list_json_files("results") == ["results/a.json", "results/b.json"]
-    assert files.list_subfolders("reviews") == ["x", "y"]
+    assert files.list_subfolder_names("reviews") == ["x", "y"]
     assert files.remove_file("results/a.json") is True
     assert files.list_json_files("results") == ["results/b.json"]
 
@@ -393,18 +393,18 @@ def test_removing_and_listing(anywhere: OutputFolder) -> None:
 
 def test_two_runs_cannot_hold_one_folder(anywhere: OutputFolder) -> None:
     files = anywhere
-    with files.run_lock(), pytest.raises(UsageError) as refused, open_folder(files.root).run_lock():
+    with files.hold_run_lock(), pytest.raises(UsageError) as refused, open_folder(files.root).hold_run_lock():
         pass
     assert refused.value.code == "OUTPUT-BUSY"
-    with open_folder(files.root).run_lock():
+    with open_folder(files.root).hold_run_lock():
         files.write_json("results/a.json", {"schema_version": 1})
 
 
 def test_the_folder_is_free_again_after_a_run_that_failed(anywhere: OutputFolder) -> None:
     files = anywhere
-    with pytest.raises(ZeroDivisionError), files.run_lock():
+    with pytest.raises(ZeroDivisionError), files.hold_run_lock():
         raise ZeroDivisionError
-    with files.run_lock():
+    with files.hold_run_lock():
         pass
 
 
@@ -424,11 +424,11 @@ def dead_process() -> int:
 
 
 def test_temp_files_of_killed_runs_only_are_removed(files: OutputFolder, scratch: Path) -> None:
-    own = generate_temp_name()
+    own = generate_process_temp_name()
     dead, alive = scratch / own.replace(f".{os.getpid()}-", f".{dead_process()}-"), scratch / own
     dead.write_text("{")
     alive.write_text("{")
-    with files.run_lock():
+    with files.hold_run_lock():
         assert [path.name for path in scratch.iterdir()] == [alive.name]
 
 
@@ -440,7 +440,7 @@ def test_temp_files_of_other_machines_are_removed_when_old(files: OutputFolder, 
         path.write_text("{")
     for path in (old, earlier):
         os.utime(path, (1_700_000_000, 1_700_000_000))
-    with files.run_lock():
+    with files.hold_run_lock():
         assert [path.name for path in scratch.iterdir()] == [fresh.name]
 
 
@@ -448,7 +448,7 @@ def test_temp_files_of_other_machines_are_removed_when_old(files: OutputFolder, 
     "look",
     [
         LocalOutputFolder.list_json_files,
-        LocalOutputFolder.list_subfolders,
+        LocalOutputFolder.list_subfolder_names,
         lambda files, name: files.get_modification_time(f"{name}/a.json"),
     ],
 )
@@ -465,13 +465,13 @@ def test_a_file_in_the_place_of_a_folder_is_told(
 @pytest.mark.parametrize("stray", [".DS_Store", ".nfs000000000001", "notes.txt"])
 def test_a_stray_file_among_the_leftovers_stops_no_run(files: OutputFolder, scratch: Path, stray: str) -> None:
     (scratch / stray).write_text("")
-    with files.run_lock():
+    with files.hold_run_lock():
         pass
 
 
 def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UsageError) as refused, open_folder(tmp_path / "file" / "output").run_lock():
+    with pytest.raises(UsageError) as refused, open_folder(tmp_path / "file" / "output").hold_run_lock():
         pass
     assert refused.value.code == "OUTPUT-FOLDER"
 
@@ -568,29 +568,29 @@ def test_the_columns_of_the_queue_are_the_contracts() -> None:
 def test_cases_are_strictly_worst_first(index: OutputIndex) -> None:
     for row in (case("d"), case("c", minor=9), case("b", major=1), case("a2", blocker=1), case("a1", 1, 2), case("0")):
         index.upsert_case(row)
-    assert [row["case_id"] for row in index.list_cases()] == ["a1", "a2", "b", "c", "0", "d"]
+    assert [row["case_id"] for row in index.list_cases_worst_first()] == ["a1", "a2", "b", "c", "0", "d"]
 
 
 def test_cases_of_some_statuses(index: OutputIndex) -> None:
     for status in ("pending", "in_review", "deferred", "completed"):
         index.upsert_case(case(status, status=status))
-    assert [row["case_id"] for row in index.list_cases("pending", "deferred")] == ["deferred", "pending"]
-    assert len(index.list_cases()) == 4
+    assert [row["case_id"] for row in index.list_cases_worst_first("pending", "deferred")] == ["deferred", "pending"]
+    assert len(index.list_cases_worst_first()) == 4
     index.remove_cases("pending")
-    assert index.list_cases("pending") == []
+    assert index.list_cases_worst_first("pending") == []
 
 
 def test_a_case_is_one_row_and_the_newest(index: OutputIndex) -> None:
     index.upsert_case(case("a", blocker=1))
     index.upsert_case(case("a", minor=1))
-    (row,) = index.list_cases()
+    (row,) = index.list_cases_worst_first()
     assert (row["blocker"], row["minor"]) == (0, 1)
 
 
 def test_new_bytes_at_an_old_path_replace_the_old_document(index: OutputIndex) -> None:
-    index.upsert_document(row_of("old", "in/a.pdf"))
-    index.upsert_document(row_of("other", "in/b.pdf"))
-    index.upsert_document(row_of("new", "in/a.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("old", "in/a.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("other", "in/b.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("new", "in/a.pdf"))
     assert {row["doc_id"]: row["replaced"] for row in index.list_documents()} == {
         "old": True,
         "other": False,
@@ -599,11 +599,11 @@ def test_new_bytes_at_an_old_path_replace_the_old_document(index: OutputIndex) -
 
 
 def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: OutputIndex) -> None:
-    index.upsert_document(row_of("gone", "in/a.pdf"))
+    index.upsert_document_and_mark_replaced(row_of("gone", "in/a.pdf"))
     index.upsert_case(case("gone"))
     index.rebuild([row_of("kept", "in/b.pdf")], [case("kept")], [])
     assert [row["doc_id"] for row in index.list_documents()] == ["kept"]
-    assert [row["case_id"] for row in index.list_cases()] == ["kept"]
+    assert [row["case_id"] for row in index.list_cases_worst_first()] == ["kept"]
 
 
 def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
@@ -611,7 +611,7 @@ def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
     first.upsert_case(case("a"))
     first.close()
     second = open_index(tmp_path / "output")
-    assert [row["case_id"] for row in second.list_cases()] == ["a"]
+    assert [row["case_id"] for row in second.list_cases_worst_first()] == ["a"]
     second.close()
     assert mode(tmp_path / "output" / "evalkit.sqlite") == 0o600
 
@@ -711,7 +711,7 @@ def test_links_in_place_of_evalkits_own_files_are_refused(files: OutputFolder, t
         if name == ".tmp":
             files.write_json("results/a.json", {"schema_version": 1})
         elif name == ".lock":
-            with files.run_lock():
+            with files.hold_run_lock():
                 pass
         elif name == ".review.lock":
             with hold_write_lock(files):

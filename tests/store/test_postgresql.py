@@ -27,8 +27,8 @@ from evalkit.doctor import run_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.reindex import reindex
 from evalkit.settings import Settings
-from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueMoments, StoredDraft, open_output_folder, postgresql
-from evalkit.store.database import describe_database, resolve_database_url
+from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueTimes, StoredDraft, open_output_folder, postgresql
+from evalkit.store.database import check_and_describe_database, resolve_database_url
 
 PATIENT = "John Doe, born 1950"
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2025-01-02T00:15:00+00:00"
@@ -80,7 +80,7 @@ def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
     one, other = open_index(tmp_path / "one"), open_index(tmp_path / "other")
     one.upsert_case({"case_id": "a", "review_status": "pending"})
     one.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
-    assert other.list_cases() == []
+    assert other.list_cases_worst_first() == []
     assert other.claims.list_live_claims(NOW) == {}
     one.close()
     other.close()
@@ -92,7 +92,7 @@ def test_a_folder_may_be_renamed(url: str, tmp_path: Path) -> None:
     index.close()
     (tmp_path / "one").rename(tmp_path / "other")
     index = open_index(tmp_path / "other")
-    assert [row["case_id"] for row in index.list_cases()] == ["a"]
+    assert [row["case_id"] for row in index.list_cases_worst_first()] == ["a"]
     index.close()
 
 
@@ -102,7 +102,7 @@ def test_threads_that_open_a_new_folder_at_once_share_one_schema(url: str, tmp_p
         assert [type(one) for one in opened] == [OutputIndex] * 4
         opened[0].upsert_case({"case_id": "a", "review_status": "pending"})
         for one in opened:
-            assert [row["case_id"] for row in one.list_cases()] == ["a"]
+            assert [row["case_id"] for row in one.list_cases_worst_first()] == ["a"]
             one.close()
 
 
@@ -184,7 +184,7 @@ def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, t
     open_index(output, own.url).close()
     own.execute("CREATE DATABASE elsewhere OWNER evalkit")
     other = own.url.removesuffix("/evalkit") + "/elsewhere"
-    for look in (OutputIndex, describe_database):
+    for look in (OutputIndex, check_and_describe_database):
         with pytest.raises(UsageError, match="is not in the database that is set") as refused:
             look(open_folder(output, other))
         assert not any(secret in told(refused.value) for secret in SECRETS)
@@ -199,7 +199,7 @@ def test_folder_is_not_bound_if_the_schema_cannot_be_created(own: PostgreSQLServ
         open_index(tmp_path, locked)
     assert not (tmp_path / "database.json").exists()
     with pytest.raises(StoreError, match="lets this user make no schema"):
-        describe_database(open_folder(tmp_path, locked))
+        check_and_describe_database(open_folder(tmp_path, locked))
     open_index(tmp_path).close()
 
 
@@ -251,7 +251,7 @@ def test_what_is_missing_is_said_with_what_mends_it(
     monkeypatch.setenv("PGPASSFILE", "/nonexistent")
     given = address.format(port=postgresql.port, password=PASSWORD)
     with pytest.raises(StoreError, match=why) as refused:
-        describe_database(open_folder(tmp_path, given))
+        check_and_describe_database(open_folder(tmp_path, given))
     assert remedy in refused.value.remedy
     assert not any(secret in told(refused.value) for secret in SECRETS)
 
@@ -364,7 +364,7 @@ def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
         assert outcomes == []
     rebuilding.join()
     assert outcomes == [None]
-    assert [one["review_status"] for one in other.list_cases()] == ["pending"]
+    assert [one["review_status"] for one in other.list_cases_worst_first()] == ["pending"]
     other.close()
 
 
@@ -375,17 +375,21 @@ def test_what_no_text_of_postgresql_holds_is_replaced(index: OutputIndex) -> Non
     call = ModelCall("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
     index.call_journal.add_call(call)
     assert index.call_journal.find_calls("q")[0].answer == "torn \ufffd answer"
-    at = QueueMoments(NOW, NOW, NOW)
+    at = QueueTimes(NOW, NOW, NOW)
     page = index.case_list.list_queue_page(
-        at, is_finished_shown=True, search="\0", facet_values={}, order="name", limit=9, offset=0
+        at, include_finished=True, search="\0", facet_values={}, order="name", limit=9, offset=0
     )
     assert page == []
 
 
 def test_long_paths_are_indexed(index: OutputIndex) -> None:
     folders = "/".join(f"{number:x}" * 20 for number in range(90_000, 90_040))
-    index.upsert_document({"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False})
-    index.upsert_document({"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False})
+    index.upsert_document_and_mark_replaced(
+        {"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False}
+    )
+    index.upsert_document_and_mark_replaced(
+        {"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False}
+    )
     assert [row["replaced"] for row in index.list_documents()] == [True, False]
 
 
@@ -440,10 +444,10 @@ def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: 
     assert done.returncode in (0, 1), done.stderr
     assert not (output / "evalkit.sqlite").exists()
     index = open_index(output)
-    (document,), cases = index.list_documents(), index.list_cases()
+    (document,), cases = index.list_documents(), index.list_cases_worst_first()
     assert document["file_path"] == str(path)
     assert reindex(open_folder(output)) == (1, len(cases))
-    assert index.list_cases() == cases
+    assert index.list_cases_worst_first() == cases
     index.close()
 
 

@@ -27,7 +27,9 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
     lee = workspace.helper()
     lee.save_review("b", undeterminable="illegible")
     lee.close()
-    workspace.index.upsert_document({"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True})
+    workspace.index.upsert_document_and_mark_replaced(
+        {"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True}
+    )
     workspace.index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
     workspace.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
     workspace.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
@@ -43,7 +45,7 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
 def everything(index: OutputIndex) -> Any:
     return (
         index.list_documents(),
-        index.list_cases(),
+        index.list_cases_worst_first(),
         index.count_closings(reviewer="dr_lee"),
         index.claims.list_live_claims(NOW),
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
@@ -131,7 +133,7 @@ def test_a_server_that_breaks_off_leaves_everything_as_it_was(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalkit.store.postgresql.claim_schema", fails)
+        broken.setattr("evalkit.store.postgresql.try_claim_schema", fails)
         with pytest.raises(KeyboardInterrupt):
             move_database(open_folder(worked_on), postgresql.url)
     assert _schemas(postgresql) == schemas

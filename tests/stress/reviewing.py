@@ -39,7 +39,7 @@ class Reviewer:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._pause(pause)
-            case_id = self._desk.choose_next_case()
+            case_id = self._desk.choose_next_case_id()
             if case_id is None:
                 break
             try:

@@ -92,7 +92,7 @@ def looked(output: Path) -> dict[str, float]:
     """
     desk = ReviewSession(open_folder(output), "dr_kim", "tab", clock=lambda: NOW)
     works = {name: partial(desk.load_queue_page, view) for name, view in VIEWS.items()} | {
-        "the next case": desk.choose_next_case
+        "the next case": desk.choose_next_case_id
     }
     rounds = [{name: _milliseconds(work) for name, work in works.items()} for _ in range(5)]
     desk.close()
@@ -134,7 +134,7 @@ def test_index_of_300_cases_equals_the_files(tmp_path: Path) -> None:
     shown = [one for one in cases if not _hides(one)]
     assert everything.facets["severity"] == Counter(one.sort.severity for one in shown)
     assert everything.facets["source"] == Counter(one.sort.model for one in cases)
-    assert desk.choose_next_case() == min((one for one in cases if not one.is_closed), key=_weight).case_id
+    assert desk.choose_next_case_id() == min((one for one in cases if not one.is_closed), key=_weight).case_id
     desk.close()
 
 

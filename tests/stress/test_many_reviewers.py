@@ -121,7 +121,7 @@ def _check(folder: Folder, told: Told, count: int) -> None:
         assert digests == told.submitted.get(case_id, []), f"{case_id} was decided twice, or a review is lost"
         assert found in ([], [1])
         assert all(one.prev_sha256 is None for one in reviews)
-    statuses = {row["case_id"]: row["review_status"] for row in index.list_cases()}
+    statuses = {row["case_id"]: row["review_status"] for row in index.list_cases_worst_first()}
     assert {case_id for case_id, status in statuses.items() if status == "completed"} == set(told.submitted)
     assert index.count_closings() == len(told.submitted) < count
     claimed = index.claims.list_live_claims("")

@@ -51,8 +51,8 @@ def test_a_page_that_the_browser_has_is_not_drawn_again(pane: PagePane) -> None:
 
 
 def test_prefetched_page_is_resent_only_if_dropped(pane: PagePane) -> None:
-    pane.send_images("preview", [4], picture)
-    pane.send_images("page", [4], picture)
+    pane.render_and_send_images("preview", [4], picture)
+    pane.render_and_send_images("page", [4], picture)
     pane.show_page(4, broken, [], "", is_cached=False)
     assert (pane.page, pane.missing, len(pane.sent)) == (4, {}, 2)
     pane.held = {"version": "case:1", "pages": [5]}
@@ -68,12 +68,12 @@ def test_a_page_that_cannot_be_drawn_says_so_until_it_can(pane: PagePane) -> Non
     assert pane.page == 3
     assert pane.missing == {"3": {"what": "page 3 cannot be drawn", "remedy": "Fetch it again."}}
     assert pane.sent[-1] == {"kind": "page", "page": 3, "version": "case:1", "buffers": None}
-    pane.send_images("page", [3], picture)
+    pane.render_and_send_images("page", [3], picture)
     assert pane.missing == {}
 
 
 def test_pages_beyond_the_document_are_passed_over(pane: PagePane) -> None:
-    pane.send_images("preview", [0, 1, 8, 9], picture)
+    pane.render_and_send_images("preview", [0, 1, 8, 9], picture)
     assert [(one["kind"], one["page"]) for one in pane.sent] == [("preview", 1), ("preview", 8)]
 
 

@@ -13,7 +13,7 @@ from ipywidgets import Widget
 from places import open_folder, open_index
 
 from evalkit.errors import DocumentError, UsageError
-from evalkit.evaluation.attention_checks import draw_attention_checks
+from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.attention_checks import describe_fault
@@ -302,7 +302,7 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
     first.save_review("altered_quotes", agrees=True)
     first.close()
-    (seeded,) = draw_attention_checks(
+    (seeded,) = draw_and_publish_attention_checks(
         open_folder(tmp_path / "output"), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
@@ -361,7 +361,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         assert "not an analyst's to decide" in analyst.segment_editor.problem, press
     analyst.dispatch({"action": "ping", "tab": "tab-2", "active": 2.0})
     index = open_index(tmp_path / "output")
-    (row,) = [row for row in index.list_cases() if row["case_id"] == "quest_genomic"]
+    (row,) = [row for row in index.list_cases_worst_first() if row["case_id"] == "quest_genomic"]
     assert row["review_status"] == "in_review"
     assert index.drafts.find_newest_draft("quest_genomic", "ms_wu", "tab-2") is None
     index.close()

@@ -287,7 +287,7 @@ class DaskCluster:
     def _build_task(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
         return self._reader_config.ocr_engine, self._own_environment, function, *arguments
 
-    async def describe(self) -> str:
+    async def check_and_describe(self) -> str:
         """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
         async with self:
             silent_workers = [

@@ -259,9 +259,9 @@ class _TimedOcrEngine:
         with self._measure_time():
             return self.engine.recognise(image, dpi=dpi, seconds=seconds)
 
-    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         with self._measure_time():
-            return self.engine.detect_quarter_turns(image, dpi=dpi, seconds=seconds)
+            return self.engine.detect_clockwise_quarter_turns(image, dpi=dpi, seconds=seconds)
 
     @contextmanager
     def _measure_time(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from places import open_folder, open_index
 from system.browser.screen import Screen
 
 import evalkit
-from evalkit.review import SMEReviewHelper, publish_packet
+from evalkit.review import SMEReviewHelper, publish_packet_unless_frozen
 from evalkit.review.packet import read_packet
 from evalkit.store import bundle_file_name
 
@@ -85,12 +85,12 @@ class CaseQueue:
         )
         packet = packet.model_copy(update={"document_bundle_path": bundle_file_name(name)})
         self._files.write_json(bundle_file_name(name), others.read_json(bundle_file_name(doc_id)) | {"doc_id": name})
-        publish_packet(self._files, self._index, packet)
+        publish_packet_unless_frozen(self._files, self._index, packet)
         return name
 
     def clear(self) -> None:
         """Close what a test left."""
-        for row in self._index.list_cases("pending", "in_review"):
+        for row in self._index.list_cases_worst_first("pending", "in_review"):
             self._sweeper.save_review(row["case_id"], undeterminable="left over", base_revision=None)
 
     def outcomes(self, case_id: str) -> list[str]:

@@ -20,7 +20,7 @@ from system.browser.test_accessibility import grave, missed_by_tab
 from typer.testing import CliRunner
 
 from evalkit.cli import app
-from evalkit.pipeline.statement_templates import review_template
+from evalkit.pipeline.statement_templates import review_and_publish_template
 from evalkit.settings import Settings, VllmRetrySettings, VllmReviewSettings
 from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import Identity, StatementTemplate, Status, parse_template_toml
@@ -51,7 +51,7 @@ def escalate(one: Spoilt, pdf: Path, output: Path) -> None:
     """Both reviewers look at the template as it is; the builder, who could mend it, has no attempt left."""
     no_retry = VllmReviewSettings(retry=VllmRetrySettings(max_attempts=0))
     given = Settings(output=str(output), vllm_review=no_retry)
-    done = review_template(one.case.template, "bank.toml", pdf, output=output, settings=given)
+    done = review_and_publish_template(one.case.template, "bank.toml", pdf, output=output, settings=given)
     assert done.case_id == one.case_id
 
 
