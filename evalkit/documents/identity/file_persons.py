@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evalkit.documents.bundle import Identifier, Page, PageStatus
 from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons
@@ -74,7 +75,7 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     Pages that say so by themselves make the groups; of the others each joins the group that it agrees with, else that
     of the page before it, for nothing shows that it is another's.
     """
-    identities = [identity for page in pages if (identity := get_page_identity(page))]
+    identities = _inherit_issuers([identity for page in pages if (identity := get_page_identity(page))])
     strong_pages = [identity for identity in identities if identity.is_strong]
     persons: list[FilePerson] = []
     for identity in strong_pages or identities:
@@ -88,6 +89,24 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     for person in persons:
         person.pages.sort(key=lambda identity: identity.page_num)
     return sorted(persons, key=lambda person: person.pages[0].page_num)
+
+
+def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
+    """Give numbers on pages without a letterhead the issuer of the last number before that has the same form."""
+    issuer_by_form: dict[tuple[str, str], str] = {}
+    completed: list[PageIdentity] = []
+    for identity in identities:
+        identifiers = []
+        for identifier in identity.identifiers:
+            form = identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
+            if identifier.issuer:
+                issuer_by_form[form] = identifier.issuer
+            elif form in issuer_by_form:
+                identifiers.append(identifier.model_copy(update={"issuer": issuer_by_form[form]}))
+                continue
+            identifiers.append(identifier)
+        completed.append(replace(identity, identifiers=tuple(identifiers)))
+    return completed
 
 
 def _find_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson | None:

@@ -37,6 +37,8 @@ _COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
 _MAX_LISTED_PERSONS = 2
 """A page that labels more persons than this by the same label is a list."""
 _MIN_CONFIDENCE = 0.01
+_LAST_RANK = 4
+"""Of a name that anything else is better than."""
 
 _NAME_WORD = r"(?:[A-Z][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
 _NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
@@ -66,7 +68,6 @@ _STORY_PATTERN = re.compile(
 _BORN_PATTERN = re.compile(
     rf"\b(?:born(?: on)?|d\.?o\.?b\.?|date of birth)[ :(]*(?:is |was |on )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE
 )
-_TITLE_PATTERN = re.compile(r"\b(?:Mrs?|Ms|Miss|Mx|Master)\.? +")
 _STORY_ANCHOR = re.compile(r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\bDOB\b|date of birth|\d ?[FM]\b")
 _CLINICIAN_BEHIND_NAME = re.compile(
     r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\w)"
@@ -99,6 +100,10 @@ class _Label:
     is_patients: bool
     is_weak: bool
     is_line_start: bool
+
+
+#: "Name Doe" at the end of a line, with "Forename Jane" below.
+_BARE_NAME_LABEL = _Label("family_name", is_patients=False, is_weak=True, is_line_start=False)
 
 
 @dataclass(frozen=True)
@@ -207,7 +212,7 @@ class _PageScan:
         self._read_labels()
         if self._is_list_of_persons():
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
-        elif not any(candidate.kind == "patient" for candidate in self._candidates):
+        elif not any(candidate.kind == "patient" and candidate.rank < _LAST_RANK for candidate in self._candidates):
             self._find_unlabelled_name()
         best_by_kind: dict[IdentifierKind, _Candidate] = {}
         for candidate in self._candidates:
@@ -244,13 +249,22 @@ class _PageScan:
             if label.is_line_start and not (is_marked and self._is_at_line_start(start)):
                 continue
             is_in_own_cell = is_at_start and (is_alone or "\t" in between or self._is_wide_gap(match.end()))
-            if label.is_weak and not (is_marked or is_in_own_cell):
-                continue
+            is_before_name = is_at_start and label.kind == "patient" and self._is_before_bare_name(end)
+            if label.is_weak and not (is_marked or is_in_own_cell or is_before_name):
+                if text[start:end] != "Name " or not _LAST_WORD_OF_LINE.match(text, end):
+                    continue
+                label = _BARE_NAME_LABEL
             if label.kind == "other" and not (is_marked or is_at_start):
                 continue
             hits.append(_LabelHit(label, start, end, is_marked, is_at_start))
             position = match.end()
         return hits
+
+    def _is_before_bare_name(self, position: int) -> bool:
+        """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
+        cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
+        found = self._match_name(position, cell_end)
+        return found is not None and found[1] == cell_end and len(self._text[slice(*found)].split()) > 1
 
     def _is_at_line_start(self, position: int) -> bool:
         line_start = self._text.rfind("\n", 0, position) + 1
@@ -312,7 +326,15 @@ class _PageScan:
         end = position
         for _ in range(_MAX_SECTION_LINES):
             end = self._find_line_end(end) + 1
-        return min(end, len(self._text))
+        return min(end, self._foot_start)
+
+    @cached_property
+    def _foot_start(self) -> int:
+        """Where the page's last lines begin: they are the patient's again, whoever the page was about."""
+        position = len(self._text)
+        for _ in range(_EDGE_LINES):
+            position = max(self._text.rfind("\n", 0, position), 0)
+        return position
 
     def _is_owned_by_role(self, index: int) -> bool:
         """Whether the word before says whose it is: "Guarantor name:", "Mother's date of birth"."""
@@ -377,11 +399,11 @@ class _PageScan:
     def read_name(self, hit: _LabelHit, start: int, end: int) -> None:
         if found := self._match_name(start, end):
             value_start, value_end = found
-            is_subject = hit.label.is_line_start  # "RE:" has subjects, and "Name:" bearers, of every kind
+            # "RE:" has subjects, and "Name:" bearers, of every kind.
             if not (
                 hit.label.is_patients
-                or (hit.start < _HEAD_LENGTH and not is_subject)
                 or self._has_other_fact_near(hit.start)
+                or (hit.start < _HEAD_LENGTH and self._has_known_given_name(*found))
             ):
                 return
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
@@ -390,8 +412,12 @@ class _PageScan:
                 hit.start,
                 value_start,
                 value_end,
-                rank=0 if hit.label.is_patients or not hit.label.is_weak else 1,
+                rank=0 if hit.label.is_patients else 1 if self._has_known_given_name(*found) else _LAST_RANK,
             )
+
+    def _has_known_given_name(self, start: int, end: int) -> bool:
+        words = re.findall(r"[^\W\d_]{2,}", self._text[start:end].casefold())
+        return len(words) > 1 and not load_given_names().isdisjoint(words)
 
     def _has_other_fact_near(self, position: int) -> bool:
         """Whether another label of a person's stands in this line or the next two, before or behind it."""
@@ -522,7 +548,7 @@ class _PageScan:
         kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of _NUMBER_KINDS
         start = self._skip_separators(start, end)
         match = _NUMBER_VALUE.match(self._text, start, end)
-        if match and not parse_written_date(match[1]) and sum(map(str.isdigit, match[1])) >= 2:
+        if match and sum(map(str.isdigit, match[1])) >= 2:
             self._add(kind, hit.start, match.start(1), match.end(1), rank=0)
 
     def _add(
@@ -582,7 +608,7 @@ class _PageScan:
         if (
             len(words) < 2
             or "(" in value
-            or (is_line_above and "," not in value and load_given_names().isdisjoint(map(str.casefold, words)))
+            or (is_line_above and "," not in value and not self._has_known_given_name(*found))
         ):
             return False
         self._add("patient", found[0], *found, rank=2, source="running_head")
@@ -625,7 +651,7 @@ class _PageScan:
 
     def _add_story_facts(self, start: int, end: int, value: str) -> None:
         sentence_end = min(len(self._text), end + 160)
-        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", value)
+        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", value, re.IGNORECASE)
         sex_word = _SEX_WORD_PATTERN.search(self._text, end, min(sentence_end, end + 60))
         known_kinds = {candidate.kind for candidate in self._candidates}
         if "sex" not in known_kinds and (title or sex_word):
@@ -651,7 +677,7 @@ class _PageScan:
         return self._has_rows_of_persons()
 
     def _has_rows_of_persons(self) -> bool:
-        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text)}
+        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if is_person_name(match[1])}
         return len(rows) > _MAX_LISTED_PERSONS
 
     def _build_identifier(self, candidate: _Candidate) -> Identifier:
@@ -705,6 +731,9 @@ _LABEL_BEGINNING = re.compile(r"(?<![\w/'’.-])[a-z]{1,3}")
 _FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
 #: The name of a data field, not "McBride" or "DeLuca".
 _CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
+#: A digit in the midst of a word: recognition's, of a letter.
+_MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
+_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=\n|\t|$)")
 _SECTION_REST = re.compile(
     r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
     re.IGNORECASE,
@@ -718,10 +747,10 @@ _NAME_AT_END = re.compile(
     rf"({_LETTERS}(?: {_LETTERS})?, {_LETTERS}(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
 )
 _NAME_IN_STORY = re.compile(
-    r"(?:(?:Mrs?|Ms|Miss|Mx|Master)\.? +)?[A-Z][\w'’-]+(?: (?:[A-Z]\.|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?=,| is\b| was\b| \()"
+    r"(?:(?:M[Rr][Ss]?|M[Ss]|M[Ii][Ss][Ss]|Mx|Master)\.? +)?[A-Z][\w'’-]*\.?(?: (?:[A-Z]\.?|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?:, [JS]r\.?)?(?=,| is\b| was\b| \()"
 )
 _ROW_OF_PERSON = re.compile(
-    rf"^[^\n]{{0,40}}?([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE
+    rf"^[\d:.#APM \t-]{{0,24}}([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n:]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE
 )
 
 _VALUE_READERS: dict[str, Callable[[_PageScan, _LabelHit, int, int], None]] = {
@@ -765,7 +794,7 @@ def is_person_name(text: str) -> bool:
     words = fold_letters(re.sub(r"[^\w\s'’-]", " ", text)).split()
     if (
         get_name_words("organisations").intersection(words)
-        or any(map(str.isdigit, text))
+        or any(map(str.isdigit, _MISREAD_LETTER_PATTERN.sub("", text)))
         or _CAMEL_CASE_PATTERN.search(text)
     ):
         return False

@@ -9,6 +9,7 @@ its last page, and the foreign page once more as a document of its own. Where fa
 between. `number_kinds` runs parallel to `numbers`. A page without name is still of the document's person.
 The same half is the same packet by packet, whatever the count.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -25,12 +26,22 @@ from . import layouts_open, layouts_sealed
 from .bodies import Body, read_bodies
 from .drawing import Document, Layout, Sheet, check_sheet, draw_setting, lay_out, squeeze
 from .fax import send
-from .persons import Card, Institution, Person, VARIANTS, draw_day, draw_namesake, draw_person
+from .persons import VARIANTS, Card, Institution, Person, draw_day, draw_namesake, draw_person
 
 SEED = 20251
-KINDS = {"two_persons_separate": (20, 10), "foreign_page_inside": (16, 8), "same_name_other_birth_date": (16, 8),
-         "one_person_variants": (35, 17), "one_person_plain": (13, 7)}
-EXPECTED = {"two_persons_separate": "several", "foreign_page_inside": "mixed", "one_person_variants": "one", "one_person_plain": "one"}
+KINDS = {
+    "two_persons_separate": (20, 10),
+    "foreign_page_inside": (16, 8),
+    "same_name_other_birth_date": (16, 8),
+    "one_person_variants": (35, 17),
+    "one_person_plain": (13, 7),
+}
+EXPECTED = {
+    "two_persons_separate": "several",
+    "foreign_page_inside": "mixed",
+    "one_person_variants": "one",
+    "one_person_plain": "one",
+}
 TYPES = ("Clinical Note",) * 5 + ("Radiology Report",) * 4 + ("Pathology Report",) * 2 + ("Genomic Report", "Other")
 
 
@@ -61,8 +72,10 @@ class Packet:
 
     def draw_layout(self, person: Person, full: bool = False) -> Layout:
         """Layouts come round: each is used before any is used again."""
+
         def suits(layout: Layout) -> bool:
             return (person.adult or not layout.grown_only) and (not full or layout.every_page)
+
         if not any(suits(layout) for layout in self.fitting):
             self.fitting = list(self.words.LAYOUTS)
             self.rng.shuffle(self.fitting)
@@ -70,14 +83,29 @@ class Packet:
         self.fitting.remove(layout)
         return layout
 
-    def draw_card(self, person: Person, institution: Institution, variant: str | None = None, short_middle: bool = True) -> Card:
+    def draw_card(
+        self, person: Person, institution: Institution, variant: str | None = None, short_middle: bool = True
+    ) -> Card:
         rng = self.rng
         seen = draw_day(rng, 2022, 2025)
-        return Card(person, institution, seen, rng, variant, short_middle, account=str(rng.randint(10**9, 10**10 - 1)),
-                    accession=f"{rng.choice('GSXR')}{seen.year % 100}-{rng.randint(10000, 99999)}", visit=f"V{rng.randint(10**7, 10**8 - 1)}")
+        return Card(
+            person,
+            institution,
+            seen,
+            rng,
+            variant,
+            short_middle,
+            account=str(rng.randint(10**9, 10**10 - 1)),
+            accession=f"{rng.choice('GSXR')}{seen.year % 100}-{rng.randint(10000, 99999)}",
+            visit=f"V{rng.randint(10**7, 10**8 - 1)}",
+        )
 
     def draw_body(self, person: Person, kind: str, age: int) -> list[str]:
-        fit = [body for body in self.bodies[kind] if body.record not in self.records and body.sex in (None, person.sex) and (person.adult or body.neutral)]
+        fit = [
+            body
+            for body in self.bodies[kind]
+            if body.record not in self.records and body.sex in (None, person.sex) and (person.adult or body.neutral)
+        ]
         if not fit:
             return []
         body = self.rng.choice(fit)
@@ -87,13 +115,23 @@ class Packet:
     def draw_tests(self) -> list[str]:
         rng, lines = self.rng, []
         for name, unit, low, high in rng.sample(self.words.TESTS, rng.randint(8, len(self.words.TESTS))):
-            seen = rng.uniform(low * .9, high * 1.1)
+            seen = rng.uniform(low * 0.9, high * 1.1)
             flag = "L" if seen < low else "H" if seen > high else ""
             lines.append(f"{name} {seen:.1f} {flag} {unit} ({low} - {high})".replace("  ", " "))
         return lines
 
-    def write_document(self, person: Person, mark: str, institution: Institution | None = None, layout: Layout | None = None, variant: str | None = None,
-                       least: int = 1, most: int = 3, full: bool = False, short_middle: bool = True) -> Document:
+    def write_document(
+        self,
+        person: Person,
+        mark: str,
+        institution: Institution | None = None,
+        layout: Layout | None = None,
+        variant: str | None = None,
+        least: int = 1,
+        most: int = 3,
+        full: bool = False,
+        short_middle: bool = True,
+    ) -> Document:
         rng, words = self.rng, self.words
         institution = institution or rng.choice(self.institutions)
         layout = layout or self.draw_layout(person, full)
@@ -114,7 +152,11 @@ class Packet:
         elif layout.body == "cover":
             paragraphs, signature = list(words.COVER_TEXT), ""
         else:
-            kind, paragraphs = next((other, found) for other in (kind, "Radiology Report", "Other") if (found := self.draw_body(person, other, card.age)))
+            kind, paragraphs = next(
+                (other, found)
+                for other in (kind, "Radiology Report", "Other")
+                if (found := self.draw_body(person, other, card.age))
+            )
             setting.title = setting.title if kind == wished else rng.choice(words.TITLES[kind])
         while True:
             before = rng.getstate()
@@ -122,11 +164,19 @@ class Packet:
             if len(document.sheets) >= least:
                 break
             rng.setstate(before)
-            more = self.draw_body(person, kind, card.age) or self.draw_body(person, "Clinical Note", card.age) or self.draw_body(person, "Radiology Report", card.age)
+            more = (
+                self.draw_body(person, kind, card.age)
+                or self.draw_body(person, "Clinical Note", card.age)
+                or self.draw_body(person, "Radiology Report", card.age)
+            )
             if not more:
                 raise ValueError("no text left for so long a document")
             paragraphs = [*paragraphs, "ADDENDUM", *more]
-        if self.kind == "same_name_other_birth_date" and layout.body != "cover" and not any(is_numbered(sheet) for sheet in document.sheets):
+        if (
+            self.kind == "same_name_other_birth_date"
+            and layout.body != "cover"
+            and not any(is_numbered(sheet) for sheet in document.sheets)
+        ):
             return self.write_document(person, mark, institution, None, variant, least, most, full, short_middle)
         document.person = mark
         self.documents.append(document)
@@ -137,40 +187,58 @@ class Packet:
 
     def put_around(self, host: Document, sheet: Sheet, stranger: Document) -> None:
         """The host's pages with one page of the stranger's between them, where the host is named before and after."""
-        places = [at for at in range(1, len(host.sheets)) if is_named(host.sheets[at - 1]) and is_named(host.sheets[at])] or [1]
+        places = [
+            at for at in range(1, len(host.sheets)) if is_named(host.sheets[at - 1]) and is_named(host.sheets[at])
+        ] or [1]
         place = self.rng.choice(places)
         start = len(self.order)
-        self.order += [(host, own) for own in host.sheets[:place]] + [(stranger, sheet)] + [(host, own) for own in host.sheets[place:]]
+        self.order += (
+            [(host, own) for own in host.sheets[:place]]
+            + [(stranger, sheet)]
+            + [(host, own) for own in host.sheets[place:]]
+        )
         self.foreign.append(start + place + 1)
 
     def draw(self) -> None:
         getattr(self, f"draw_{self.kind}")()
-        if self.rng.random() < (.35 if self.fax else .12) and not self.foreign:
+        if self.rng.random() < (0.35 if self.fax else 0.12) and not self.foreign:
             first = self.documents[0]
-            cover = self.write_document(first.setting.card.person, "A", first.setting.card.institution, self.words.COVER, most=1,
-                                        short_middle=first.setting.card.short_middle)
+            cover = self.write_document(
+                first.setting.card.person,
+                "A",
+                first.setting.card.institution,
+                self.words.COVER,
+                most=1,
+                short_middle=first.setting.card.short_middle,
+            )
             self.order = [(cover, cover.sheets[0]), *self.order]
 
     def draw_two_persons_separate(self) -> None:
         rng = self.rng
-        child = rng.random() < .15
+        child = rng.random() < 0.15
         persons = [self.draw_person(child=child), self.draw_person()]
-        marks = [0, 1] if rng.random() < .6 else rng.choice(([0, 0, 1], [0, 1, 1], [0, 1, 0], [0, 1, 2]))
+        marks = [0, 1] if rng.random() < 0.6 else rng.choice(([0, 0, 1], [0, 1, 1], [0, 1, 0], [0, 1, 2]))
         if 2 in marks:
             persons.append(self.draw_person())
-        shared = rng.choice(self.institutions) if rng.random() < .6 else None
+        shared = rng.choice(self.institutions) if rng.random() < 0.6 else None
         for mark in marks:
             self.put(self.write_document(persons[mark], "ABC"[mark], shared))
 
     def insert_page(self, first: Person, second: Person, shared: Institution) -> None:
         rng = self.rng
-        if rng.random() < .25:
+        if rng.random() < 0.25:
             self.put(self.write_document(first, "A", shared, most=2))
         host = self.write_document(first, "A", shared, least=3, most=5, full=True)
-        other = shared if rng.random() < .7 or self.kind == "same_name_other_birth_date" else rng.choice(self.institutions)
-        alike = host.layout if rng.random() < .5 else None
+        other = (
+            shared if rng.random() < 0.7 or self.kind == "same_name_other_birth_date" else rng.choice(self.institutions)
+        )
+        alike = host.layout if rng.random() < 0.5 else None
         stranger = self.write_document(second, "B", other, alike, least=2 if alike else 1, most=3)
-        told = [sheet for sheet in stranger.sheets if (is_numbered if self.kind == "same_name_other_birth_date" else is_named)(sheet)]
+        told = [
+            sheet
+            for sheet in stranger.sheets
+            if (is_numbered if self.kind == "same_name_other_birth_date" else is_named)(sheet)
+        ]
         self.put_around(host, rng.choice(told), stranger)
 
     def draw_foreign_page_inside(self) -> None:
@@ -178,13 +246,13 @@ class Packet:
 
     def draw_same_name_other_birth_date(self) -> None:
         rng = self.rng
-        other_sex = rng.random() < .3
+        other_sex = rng.random() < 0.3
         first = self.draw_person()
         if other_sex:
             first = replace(first, given=rng.choice(self.words.POOL.unisex), middle="", suffix="")
         second = draw_namesake(rng, first, {"F": "M", "M": "F"}[first.sex] if other_sex else None)
         shared = rng.choice(self.institutions)
-        if rng.random() < .5:
+        if rng.random() < 0.5:
             self.insert_page(first, second, shared)
         else:
             marks = rng.choice(([0, 1], [0, 1], [0, 1, 0], [0, 0, 1]))
@@ -198,11 +266,13 @@ class Packet:
         if wanted == "suffix" and not person.suffix:
             person = replace(person, suffix=rng.choice(("Jr.", "Sr.", "II")))
         if wanted == "middle" and not person.middle:
-            person = replace(person, middle=rng.choice(self.words.POOL.women if person.sex == "F" else self.words.POOL.men)[0])
-        several = rng.random() < .6
+            person = replace(
+                person, middle=rng.choice(self.words.POOL.women if person.sex == "F" else self.words.POOL.men)[0]
+            )
+        several = rng.random() < 0.6
         count = rng.choice((2, 2, 3, 3, 4))
         odd = rng.randrange(1, count)
-        spare = [name for name in ("middle", "capitals", "birth_format", "nickname", None, None)]
+        spare = ["middle", "capitals", "birth_format", "nickname", None, None]
         for at in range(count):
             variant = None if at == 0 else wanted if at == odd else rng.choice(spare)
             institution = self.institutions[at] if several else self.institutions[0]
@@ -210,16 +280,27 @@ class Packet:
 
     def draw_one_person_plain(self) -> None:
         rng = self.rng
-        person = self.draw_person(child=rng.random() < .2)
+        person = self.draw_person(child=rng.random() < 0.2)
         institution = rng.choice(self.institutions)
         for _ in range(rng.choice((1, 2, 2, 3))):
             self.put(self.write_document(person, "A", institution, most=4))
 
     def tell_pages(self) -> list[dict]:
         numbers = {id(document): at for at, document in enumerate(self.list_documents(), start=1)}
-        return [{"page": page, "person": document.person, "document": numbers[id(document)], "type": document.type, "name": sheet.printed_name,
-                 "birth_date": sheet.printed_birth, "numbers": sheet.numbers, "number_kinds": sheet.number_kinds, "layout": document.layout.name}
-                for page, (document, sheet) in enumerate(self.order, start=1)]
+        return [
+            {
+                "page": page,
+                "person": document.person,
+                "document": numbers[id(document)],
+                "type": document.type,
+                "name": sheet.printed_name,
+                "birth_date": sheet.printed_birth,
+                "numbers": sheet.numbers,
+                "number_kinds": sheet.number_kinds,
+                "layout": document.layout.name,
+            }
+            for page, (document, sheet) in enumerate(self.order, start=1)
+        ]
 
     def list_documents(self) -> list[Document]:
         listed: list[Document] = []
@@ -232,7 +313,9 @@ class Packet:
         spans = []
         for document in self.list_documents():
             pages = [at for at, (owner, _) in enumerate(self.order, start=1) if owner is document]
-            spans.append({"start_page": pages[0], "end_page": pages[-1], "type": document.type, "person": document.person})
+            spans.append(
+                {"start_page": pages[0], "end_page": pages[-1], "type": document.type, "person": document.person}
+            )
         return spans
 
     def check(self) -> None:
@@ -243,15 +326,25 @@ class Packet:
             text = squeeze(sheet.page.get_text())
             for mark, person in persons.items():
                 others = {person.numbers.get(place.name) for place in self.institutions} - {None}
-                if mark != document.person and (any(number in text for number in others) or person.family != document.setting.card.person.family and
-                                                squeeze(f"{person.given}{person.family}") in text):
+                if mark != document.person and (
+                    any(number in text for number in others)
+                    or (
+                        person.family != document.setting.card.person.family
+                        and squeeze(f"{person.given}{person.family}") in text
+                    )
+                ):
                     raise ValueError(f"page of {document.person} shows {mark}")
         if EXPECTED.get(self.kind) in ("several", "mixed") or len(persons) > 1:
             for document in self.list_documents():
-                if document.layout.body != "cover" and not any(is_named(sheet) for owner, sheet in self.order if owner is document):
+                if document.layout.body != "cover" and not any(
+                    is_named(sheet) for owner, sheet in self.order if owner is document
+                ):
                     raise ValueError("a document of several persons shows no name with birth date")
-                if self.kind == "same_name_other_birth_date" and document.layout.body != "cover" and not any(
-                        is_numbered(sheet) for owner, sheet in self.order if owner is document):
+                if (
+                    self.kind == "same_name_other_birth_date"
+                    and document.layout.body != "cover"
+                    and not any(is_numbered(sheet) for owner, sheet in self.order if owner is document)
+                ):
                     raise ValueError("a namesake's document shows no record number")
 
     def save(self, path: Path) -> None:
@@ -261,9 +354,11 @@ class Packet:
         if self.fax:
             rng = self.rng
             day = max(document.setting.card.seen for document in self.documents) + timedelta(days=rng.randint(1, 20))
-            header = f"{day:%b %d %Y}  {rng.randint(7, 18):02}:{rng.randint(0, 59):02}   {rng.choice(self.words.FAX_SENDERS)}   555 {rng.randint(200, 999)} " \
-                     f"{rng.randint(1000, 9999)}    P.{{page}}/{{pages}}"
-            pdf = send(pdf, header.replace(f"{day:%b}", f"{day:%b}".upper()), rng, gray=rng.random() < .4)
+            header = (
+                f"{day:%b %d %Y}  {rng.randint(7, 18):02}:{rng.randint(0, 59):02}   {rng.choice(self.words.FAX_SENDERS)}   555 {rng.randint(200, 999)} "
+                f"{rng.randint(1000, 9999)}    P.{{page}}/{{pages}}"
+            )
+            pdf = send(pdf, header.replace(f"{day:%b}", f"{day:%b}".upper()), rng, gray=rng.random() < 0.4)
         pdf.set_metadata({})
         pdf.save(path, deflate=True, garbage=3, no_new_id=True)
 
@@ -287,14 +382,29 @@ def build(folder: Path, texts: Path, half: str, count: int | None = None) -> Non
             name = f"{half}_{at:03}.pdf"
             packet.save(folder / name)
             expected = EXPECTED.get(kind) or ("mixed" if packet.foreign else "several")
-            truth.write(json.dumps({"file": name, "kind": kind, "fax": fax, "pages": packet.tell_pages(), "documents": packet.tell_documents(),
-                                    "expected": expected, "foreign_pages": packet.foreign}, ensure_ascii=False) + "\n")
+            truth.write(
+                json.dumps(
+                    {
+                        "file": name,
+                        "kind": kind,
+                        "fax": fax,
+                        "pages": packet.tell_pages(),
+                        "documents": packet.tell_documents(),
+                        "expected": expected,
+                        "foreign_pages": packet.foreign,
+                    },
+                    ensure_ascii=False,
+                )
+                + "\n"
+            )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Draw packets with known identities.")
     parser.add_argument("folder", type=Path, help="where the PDFs and truth.jsonl go")
-    parser.add_argument("--data", dest="texts", type=Path, required=True, help="the folder that holds clinical_text.jsonl")
+    parser.add_argument(
+        "--data", dest="texts", type=Path, required=True, help="the folder that holds clinical_text.jsonl"
+    )
     parser.add_argument("--half", choices=("open", "sealed"), required=True)
     parser.add_argument("--count", type=int, help="only the first so many packets")
     options = parser.parse_args()

@@ -1,4 +1,5 @@
 """Sheets: pages on which every printed identity is noted as it is printed."""
+
 from __future__ import annotations
 
 import random
@@ -18,6 +19,7 @@ FACES = {"sans": ("helv", "hebo"), "serif": ("tiro", "tibo"), "mono": ("cour", "
 @dataclass
 class Setting:
     """The people and papers around a document: clinicians, relatives, insurer, dates."""
+
     rng: random.Random
     pool: Pool
     card: Card
@@ -43,14 +45,30 @@ class Setting:
 def draw_setting(rng: random.Random, pool: Pool, card: Card, title: str, half: str) -> Setting:
     person: Person = card.person
     clinicians = rng.sample(pool.clinicians, 4)
-    if rng.random() < .06:
+    if rng.random() < 0.06:
         clinicians[0] = f"{rng.choice(pool.men)[0]} {person.family}"
     adult = person.adult
     names = pool.women if not adult or person.sex == "M" else pool.men
     relative = rng.choice([pair[0] for pair in names if pair[0] not in (person.given, person.middle)])
-    born = draw_day(rng, 1978, 1990) if not adult else draw_day(rng, max(1930, person.born.year - 6), min(2001, person.born.year + 6))
-    return Setting(rng, pool, card, clinicians, relative, born, "spouse" if adult else "mother", rng.choice(pool.insurers),
-                   f"{rng.choice('WXYZ')}{rng.choice('ABCDE')}{rng.randint(10**8, 10**9 - 1)}", f"{rng.randint(12, 989)} {rng.choice(pool.streets)}", title, half)
+    born = (
+        draw_day(rng, 1978, 1990)
+        if not adult
+        else draw_day(rng, max(1930, person.born.year - 6), min(2001, person.born.year + 6))
+    )
+    return Setting(
+        rng,
+        pool,
+        card,
+        clinicians,
+        relative,
+        born,
+        "spouse" if adult else "mother",
+        rng.choice(pool.insurers),
+        f"{rng.choice('WXYZ')}{rng.choice('ABCDE')}{rng.randint(10**8, 10**9 - 1)}",
+        f"{rng.randint(12, 989)} {rng.choice(pool.streets)}",
+        title,
+        half,
+    )
 
 
 class Sheet:
@@ -93,14 +111,21 @@ class Sheet:
 
     def show_number(self, kind: str = "record") -> str:
         card = self.card
-        number = {"record": card.record_number, "account": card.account, "accession": card.accession, "visit": card.visit}[kind]
+        number = {
+            "record": card.record_number,
+            "account": card.account,
+            "accession": card.accession,
+            "visit": card.visit,
+        }[kind]
         if number not in self.numbers:
             self.numbers.append(number)
             self.number_kinds.append(kind)
         self.printed.append(number)
         return number
 
-    def write(self, x: float, y: float, text: str, size: float | None = None, bold: bool = False, face: str | None = None) -> float:
+    def write(
+        self, x: float, y: float, text: str, size: float | None = None, bold: bool = False, face: str | None = None
+    ) -> float:
         """Write one line with its base at y; returns the x behind it."""
         font = FACES[face or self.face][bold]
         size = size or self.size
@@ -113,31 +138,42 @@ class Sheet:
 
     def write_middle(self, y: float, text: str, size: float | None = None, bold: bool = False) -> None:
         font = FACES[self.face][bold]
-        self.write((WIDTH - pymupdf.get_text_length(text, fontname=font, fontsize=size or self.size)) / 2, y, text, size, bold)
+        self.write(
+            (WIDTH - pymupdf.get_text_length(text, fontname=font, fontsize=size or self.size)) / 2, y, text, size, bold
+        )
 
     def write_pair(self, x: float, y: float, label: str, text: str, gap: float, size: float | None = None) -> None:
         self.write(x, y, label, size, bold=True)
         self.write(x + gap, y, text, size)
 
-    def write_wrapped(self, x: float, y: float, width: float, text: str, size: float | None = None, bold: bool = False) -> float:
+    def write_wrapped(
+        self, x: float, y: float, width: float, text: str, size: float | None = None, bold: bool = False
+    ) -> float:
         for line in wrap(text, FACES[self.face][bold], size or self.size, width):
             self.write(x, y, line, size, bold)
             y += (size or self.size) * 1.3
         return y
 
-    def draw_line(self, y: float, x: float = 54, to: float = WIDTH - 54, weight: float = .8) -> None:
+    def draw_line(self, y: float, x: float = 54, to: float = WIDTH - 54, weight: float = 0.8) -> None:
         self.page.draw_line((x, y), (to, y), width=weight)
 
-    def draw_box(self, x: float, y: float, width: float, height: float, shade: float | None = None, weight: float = .8) -> None:
-        self.page.draw_rect(pymupdf.Rect(x, y, x + width, y + height), color=(0, 0, 0), width=weight, fill=None if shade is None else (shade,) * 3)
+    def draw_box(
+        self, x: float, y: float, width: float, height: float, shade: float | None = None, weight: float = 0.8
+    ) -> None:
+        self.page.draw_rect(
+            pymupdf.Rect(x, y, x + width, y + height),
+            color=(0, 0, 0),
+            width=weight,
+            fill=None if shade is None else (shade,) * 3,
+        )
 
     def draw_bars(self, x: float, y: float, width: float, height: float) -> None:
         """Bars that look like a barcode; they code nothing."""
         bars, end = random.Random(self.card.record_number), x + width
         while x < end:
-            bar = bars.choice((.7, .7, 1.4, 2.1))
+            bar = bars.choice((0.7, 0.7, 1.4, 2.1))
             self.page.draw_rect(pymupdf.Rect(x, y, x + bar, y + height), color=None, fill=(0, 0, 0))
-            x += bar + bars.choice((.9, .9, 1.8))
+            x += bar + bars.choice((0.9, 0.9, 1.8))
 
 
 def wrap(text: str, font: str, size: float, width: float) -> list[str]:
@@ -155,6 +191,7 @@ def wrap(text: str, font: str, size: float, width: float) -> list[str]:
 @dataclass(frozen=True)
 class Layout:
     """`begin` draws the head of a first page, `follow` of a later one (both return the y of the body), `finish` draws feet with the page count."""
+
     name: str
     family: str
     begin: Callable[[Sheet], float]
@@ -183,7 +220,9 @@ def is_heading(paragraph: str) -> bool:
     return len(paragraph) < 60 and (paragraph.isupper() or paragraph.endswith(":"))
 
 
-def lay_out(layout: Layout, setting: Setting, kind: str, paragraphs: list[str], most_pages: int, signature: str) -> Document:
+def lay_out(
+    layout: Layout, setting: Setting, kind: str, paragraphs: list[str], most_pages: int, signature: str
+) -> Document:
     """Flow the paragraphs over at most so many pages; then feet."""
     pdf, sheets = pymupdf.open(), []
 

@@ -2,6 +2,7 @@
 
 The names themselves stand with the layouts of each half (`Pool`), so that the halves share no person.
 """
+
 from __future__ import annotations
 
 import random
@@ -9,16 +10,58 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
-CONFUSED = (("rn", "m"), ("m", "rn"), ("l", "1"), ("l", "I"), ("i", "l"), ("h", "b"), ("e", "c"), ("o", "0"), ("cl", "d"), ("d", "cl"), ("u", "ii"),
-            ("a", "o"), ("n", "ri"), ("t", "f"), ("O", "0"), ("I", "l"), ("S", "5"), ("B", "8"), ("E", "F"), ("M", "H"), ("Z", "2"), ("G", "6"), ("A", "R"), ("U", "LI"), ("D", "O"),
-            ("L", "I"), ("R", "P"), ("N", "H"), ("C", "G"))
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+CONFUSED = (
+    ("rn", "m"),
+    ("m", "rn"),
+    ("l", "1"),
+    ("l", "I"),
+    ("i", "l"),
+    ("h", "b"),
+    ("e", "c"),
+    ("o", "0"),
+    ("cl", "d"),
+    ("d", "cl"),
+    ("u", "ii"),
+    ("a", "o"),
+    ("n", "ri"),
+    ("t", "f"),
+    ("O", "0"),
+    ("I", "l"),
+    ("S", "5"),
+    ("B", "8"),
+    ("E", "F"),
+    ("M", "H"),
+    ("Z", "2"),
+    ("G", "6"),
+    ("A", "R"),
+    ("U", "LI"),
+    ("D", "O"),
+    ("L", "I"),
+    ("R", "P"),
+    ("N", "H"),
+    ("C", "G"),
+)
 VARIANTS = ("misread", "married", "abbreviated", "middle", "nickname", "suffix", "swapped", "capitals", "birth_format")
 
 
 @dataclass(frozen=True)
 class Pool:
     """What a half draws its persons, clinicians and institutions from."""
+
     women: tuple[tuple[str, str], ...]
     men: tuple[tuple[str, str], ...]
     unisex: tuple[str, ...]
@@ -36,9 +79,10 @@ class Institution:
     number_shape: str
 
     def draw_number(self, rng: random.Random) -> str:
-        digits = "".join(str(rng.randint(1, 9)) if sign == "9" and at == 0 else str(rng.randint(0, 9)) if sign == "9" else sign
-                         for at, sign in enumerate(self.number_shape))
-        return digits
+        return "".join(
+            str(rng.randint(1, 9)) if sign == "9" and at == 0 else str(rng.randint(0, 9)) if sign == "9" else sign
+            for at, sign in enumerate(self.number_shape)
+        )
 
 
 @dataclass(frozen=True)
@@ -72,8 +116,8 @@ def draw_person(rng: random.Random, pool: Pool, taken: set[str], sex: str | None
     given, nickname = rng.choice([pair for pair in names if pair[0] not in taken])
     family, former = rng.sample([name for name in pool.families if name not in taken], 2)
     taken |= {given, family, former}
-    suffix = rng.choice(("Jr.", "Sr.", "III")) if sex == "M" and not child and rng.random() < .1 else ""
-    middle = rng.choice([pair[0] for pair in names if pair[0] != given]) if rng.random() < .7 else ""
+    suffix = rng.choice(("Jr.", "Sr.", "III")) if sex == "M" and not child and rng.random() < 0.1 else ""
+    middle = rng.choice([pair[0] for pair in names if pair[0] != given]) if rng.random() < 0.7 else ""
     born = draw_day(rng, 2009, 2019) if child else draw_day(rng, 1932, 2001)
     return Person(given, nickname, middle, family, former, suffix, sex, born)
 
@@ -84,33 +128,62 @@ def draw_namesake(rng: random.Random, person: Person, sex: str | None = None) ->
         years = rng.choice((22, 26, 31, -24, -28, 1, 2, -3, 5, 9, -11))
         day = draw_day(rng, 2000, 2000)
         born = date(min(max(person.born.year + years, 1928), 2002), day.month, min(day.day, 28))
-        if sum(x != y for x, y in zip((born.year, born.month, born.day), (person.born.year, person.born.month, person.born.day))) == 3 \
-                and (born.month, born.day) != (person.born.day, person.born.month):
+        if sum(
+            x != y
+            for x, y in zip(
+                (born.year, born.month, born.day), (person.born.year, person.born.month, person.born.day), strict=False
+            )
+        ) == 3 and (born.month, born.day) != (person.born.day, person.born.month):
             return replace(person, born=born, sex=sex or person.sex, numbers={})
 
 
 def write_day(day: date, style: str) -> str:
     month = MONTHS[day.month - 1]
-    return {"mdy": f"{day.month:02}/{day.day:02}/{day.year}", "mdy_short": f"{day.month}/{day.day}/{day.year}",
-            "mdy_two": f"{day.month:02}/{day.day:02}/{day.year % 100:02}", "dashes": f"{day.month:02}-{day.day:02}-{day.year}",
-            "iso": day.isoformat(), "dots": f"{day.day:02}.{day.month:02}.{day.year}", "long_day_first": f"{day.day} {month} {day.year}",
-            "long": f"{month} {day.day}, {day.year}", "abbreviated": f"{day.day:02}-{month[:3]}-{day.year}",
-            "abbreviated_capitals": f"{day.day:02} {month[:3].upper()} {day.year}", "abbreviated_month_first": f"{month[:3]} {day.day}, {day.year}"}[style]
+    return {
+        "mdy": f"{day.month:02}/{day.day:02}/{day.year}",
+        "mdy_short": f"{day.month}/{day.day}/{day.year}",
+        "mdy_two": f"{day.month:02}/{day.day:02}/{day.year % 100:02}",
+        "dashes": f"{day.month:02}-{day.day:02}-{day.year}",
+        "iso": day.isoformat(),
+        "dots": f"{day.day:02}.{day.month:02}.{day.year}",
+        "long_day_first": f"{day.day} {month} {day.year}",
+        "long": f"{month} {day.day}, {day.year}",
+        "abbreviated": f"{day.day:02}-{month[:3]}-{day.year}",
+        "abbreviated_capitals": f"{day.day:02} {month[:3].upper()} {day.year}",
+        "abbreviated_month_first": f"{month[:3]} {day.day}, {day.year}",
+    }[style]
 
 
-BIRTH_STYLES = ("mdy", "mdy_short", "mdy_two", "dashes", "iso", "long_day_first", "long", "abbreviated", "abbreviated_capitals", "abbreviated_month_first")
+BIRTH_STYLES = (
+    "mdy",
+    "mdy_short",
+    "mdy_two",
+    "dashes",
+    "iso",
+    "long_day_first",
+    "long",
+    "abbreviated",
+    "abbreviated_capitals",
+    "abbreviated_month_first",
+)
 
 
 def misread(name: str, rng: random.Random) -> str:
     """One or two letters as a recognition engine confuses them; titles and the first letter of a word stay."""
     for _ in range(rng.choice((1, 1, 2))):
         kept = [m.span() for m in re.finditer(r"(?i)\b(?:mrs?|ms|jr|sr|ii+)\b", name)]
-        places = [(m.start(), seen, read) for seen, read in CONFUSED for m in re.finditer(re.escape(seen), name)
-                  if m.start() > 0 and name[m.start() - 1].isalpha() and not any(start <= m.start() < end for start, end in kept)]
+        places = [
+            (m.start(), seen, read)
+            for seen, read in CONFUSED
+            for m in re.finditer(re.escape(seen), name)
+            if m.start() > 0
+            and name[m.start() - 1].isalpha()
+            and not any(start <= m.start() < end for start, end in kept)
+        ]
         if not places:
             return name
         at, seen, read = rng.choice(places)
-        name = name[:at] + read + name[at + len(seen):]
+        name = name[:at] + read + name[at + len(seen) :]
     return name
 
 
@@ -121,6 +194,7 @@ def strip_marks(name: str) -> str:
 @dataclass
 class Card:
     """A person as one document writes him or her."""
+
     person: Person
     institution: Institution
     seen: date
@@ -138,11 +212,21 @@ class Card:
         self.birth_style: str | None = None
         self.capitals = self.swapped = False
         if self.variant == "married":
-            self.family = rng.choice((person.former_family, f"{person.family}-{person.former_family}", f"{person.former_family} {person.family}"))
+            self.family = rng.choice(
+                (
+                    person.former_family,
+                    f"{person.family}-{person.former_family}",
+                    f"{person.former_family} {person.family}",
+                )
+            )
         elif self.variant == "abbreviated":
             self.given, self.middle = person.given[0] + ".", rng.choice(("", self.middle))
         elif self.variant == "middle":
-            self.middle = rng.choice([form for form in ("", person.middle[:1], person.middle) if form != self.middle]) if person.middle else ""
+            self.middle = (
+                rng.choice([form for form in ("", person.middle[:1], person.middle) if form != self.middle])
+                if person.middle
+                else ""
+            )
         elif self.variant == "nickname":
             self.given = person.nickname
         elif self.variant == "suffix":
@@ -153,7 +237,7 @@ class Card:
             self.capitals = True
         elif self.variant == "birth_format":
             self.birth_style = rng.choice(BIRTH_STYLES)
-        if self.variant and rng.random() < .4:
+        if self.variant and rng.random() < 0.4:
             self.birth_style = rng.choice(BIRTH_STYLES)
         self.letters = rng.getrandbits(32) if self.variant == "misread" else None
 
@@ -200,6 +284,6 @@ class Card:
 
     def write_label(self, label: str) -> str:
         """A label of the birth date is misread too, now and then."""
-        if self.variant == "misread" and label in ("DOB", "D.O.B.") and self.rng.random() < .4:
+        if self.variant == "misread" and label in ("DOB", "D.O.B.") and self.rng.random() < 0.4:
             return self.rng.choice(("Dos", "D0B", "OOB", "DO8"))
         return label
