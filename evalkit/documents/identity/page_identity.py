@@ -37,6 +37,8 @@ _COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
 _MAX_LISTED_PERSONS = 2
 """A page that labels more persons than this by the same label is a list."""
 _MIN_CONFIDENCE = 0.01
+_MAX_PREFIX_LENGTH = 6
+"""Characters before a name in the line above a birth date: "RE:", also misread."""
 _LAST_RANK = 4
 """Of a name that anything else is better than."""
 
@@ -45,7 +47,7 @@ _NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][
 _NUMBER_VALUE = re.compile(
     r"#?[ ]?((?=[\w-]{0,16}\d)[A-Za-z]{0,5}[- ]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
 )
-_RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.-] ?[\dOoIl|SB]{1,2} ?[/.-] ?[\dOoIl|SB]{2,4}")
+_RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.:-] ?[\dOoIl|SB]{1,2} ?[/.:-] ?[\dOoIl|SB]{2,4}")
 _DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE)
 _SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
 _AGE_VALUE = re.compile(
@@ -62,7 +64,7 @@ _SEPARATOR = re.compile(
     re.IGNORECASE,
 )
 _STORY_PATTERN = re.compile(
-    r"(?:,? (?:is|was) (?:a|an|the)\b|,? (?:a|an|aged?)\b|,| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth)",
+    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth)",
     re.IGNORECASE,
 )
 _BORN_PATTERN = re.compile(
@@ -161,9 +163,8 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
     alternatives: list[tuple[str, _Label]] = []
     for strength in ("strong", "weak", "line_start"):
         for row in load_identity_words()["labels"]:
-            for pattern in row.get(strength, ()):
-                label = _Label(row["kind"], row.get("owner") == "patient", strength == "weak", strength == "line_start")
-                alternatives.append((_confuse_pattern(pattern) if is_recognised else pattern, label))
+            label = _Label(row["kind"], row.get("owner") == "patient", strength == "weak", strength == "line_start")
+            alternatives += [(pattern, label) for pattern in row.get(strength, ())]
     by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
     prefixes: set[str] = set()
     grouped_by_letter: dict[str, list[str]] = {}
@@ -171,9 +172,10 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
         # Any of its words may come first, for others may be optional; too many do no harm.
         letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
         words = [word[:3] for word in re.findall(r"[a-z]+", letters)] + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern)
-        prefixes.update(words)
+        prefixes.update(word[:1] if is_recognised else word for word in words)
         for letter in {word[0] for word in words}:
-            grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{pattern})")
+            readable_pattern = _confuse_pattern(pattern) if is_recognised else pattern
+            grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{readable_pattern})")
     return _LabelPatterns(
         frozenset(prefixes),
         {letter: re.compile(rf"(?:{'|'.join(groups)})(?![A-Za-z])") for letter, groups in grouped_by_letter.items()},
@@ -236,6 +238,9 @@ class _PageScan:
                 continue
             by_letter = patterns.by_letter.get(prefix[0])
             match = by_letter.match(small_text, start) if by_letter else None
+            gap = self._find_wide_gap(start, match.end()) if match else None
+            if by_letter and gap is not None:  # "Patient" and "Date of birth" head two columns
+                match = by_letter.match(small_text, start, gap)
             if match is None:
                 continue
             label = patterns.by_group[match.lastgroup or ""]
@@ -273,6 +278,11 @@ class _PageScan:
     def _is_at_cell_start(self, position: int) -> bool:
         before = self._text[max(0, position - 4) : position].rstrip(" -•*·|")
         return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
+
+    def _find_wide_gap(self, start: int, end: int) -> int | None:
+        """The first space of this part of the text at which words stand far apart."""
+        spaces = (index for index in range(start, end) if self._text[index] == " ")
+        return next((space for space in spaces if self._is_wide_gap(space)), None) if self._words else None
 
     def _is_wide_gap(self, position: int) -> bool:
         """Whether the words around this place of the text stand far apart on their line."""
@@ -399,6 +409,11 @@ class _PageScan:
     def read_name(self, hit: _LabelHit, start: int, end: int) -> None:
         if found := self._match_name(start, end):
             value_start, value_end = found
+            if (
+                not hit.label.is_patients and " " not in self._text[value_start:value_end]
+            ):  # "Name Doe", "Forename Jane"
+                self._add_name_part("family_name", found)
+                return
             # "RE:" has subjects, and "Name:" bearers, of every kind.
             if not (
                 hit.label.is_patients
@@ -473,7 +488,10 @@ class _PageScan:
         value_end = self._cut_name(match.start(), match.end())
         if value_end <= start:
             return
-        self._name_parts[hit.label.kind] = start, value_end
+        self._add_name_part(hit.label.kind, (start, value_end))
+
+    def _add_name_part(self, kind: str, place: tuple[int, int]) -> None:
+        self._name_parts[kind] = place
         family, given = self._name_parts.get("family_name"), self._name_parts.get("given_name")
         if family and given:
             value = f"{self._text[slice(*family)]}, {self._text[slice(*given)]}"
@@ -598,7 +616,8 @@ class _PageScan:
         found = self._match_name(start, end)
         rest = self._text[found[1] : end].strip(" ,;|/-(\t") if found else "?"
         if rest and not _FACT_BEHIND_NAME.match(rest):
-            if is_line_above or not (at_end := _NAME_AT_END.search(self._text, start, end)):
+            at_end = _NAME_AT_END.search(self._text, start, end)
+            if at_end is None or (is_line_above and at_end.start() - start > _MAX_PREFIX_LENGTH):
                 return False
             found = self._match_last_name(*at_end.span(1))
         if not found or _CLINICIAN_BEHIND_NAME.match(self._text, found[1]):
@@ -639,14 +658,12 @@ class _PageScan:
             window_start = max(0, anchor.start() - 140)
             for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
                 story = _STORY_PATTERN.match(self._text, match.end())
-                value = match.group()
-                if not story or story.end() < anchor.start() or len(value.split()) < 2 or not is_person_name(value):
+                if not story or story.end() < anchor.start() or re.match(r"(?:Dr|Prof)\b", match.group()):
                     continue
-                if re.match(r"(?:Dr|Prof)\b", value):
-                    continue
-                self._add("patient", match.start(), *match.span(), rank=3, source="running_text")
-                self._add_story_facts(match.start(), match.end(), value)
-                return True
+                if (found := self._match_last_name(*match.span())) and len(self._text[slice(*found)].split()) > 1:
+                    self._add("patient", found[0], *found, rank=3, source="running_text")
+                    self._add_story_facts(*found, self._text[slice(*found)])
+                    return True
         return False
 
     def _add_story_facts(self, start: int, end: int, value: str) -> None:
@@ -733,7 +750,7 @@ _FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
 _CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
 #: A digit in the midst of a word: recognition's, of a letter.
 _MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
-_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=\n|\t|$)")
+_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\w\n\t])?(?:\n|\t|$))")
 _SECTION_REST = re.compile(
     r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
     re.IGNORECASE,
@@ -747,7 +764,7 @@ _NAME_AT_END = re.compile(
     rf"({_LETTERS}(?: {_LETTERS})?, {_LETTERS}(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
 )
 _NAME_IN_STORY = re.compile(
-    r"(?:(?:M[Rr][Ss]?|M[Ss]|M[Ii][Ss][Ss]|Mx|Master)\.? +)?[A-Z][\w'’-]*\.?(?: (?:[A-Z]\.?|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?:, [JS]r\.?)?(?=,| is\b| was\b| \()"
+    r"(?:(?:M[Rr][Ss]?|M[Ss]|M[Ii][Ss][Ss]|Mx|Master)\.? +)?[A-Z][\w'’-]*\.?(?: (?:[A-Z]\.?|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?:, [JS]r\.?)?(?=[,.] | is\b| was\b| \()"
 )
 _ROW_OF_PERSON = re.compile(
     rf"^[\d:.#APM \t-]{{0,24}}([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n:]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE

@@ -97,7 +97,7 @@ def _format_date(year: int, month: int, day: int) -> str | None:
 
 def correct_digits(text: str) -> str:
     """Recognised text in which a date or number stands: letters taken for digits are digits, no spaces."""
-    return re.sub(r"\s+", "", text.translate(_DIGIT_BY_CONFUSED_LETTER))
+    return re.sub(r"\s+", "", text.translate(_DIGIT_BY_CONFUSED_LETTER)).replace(":", ".")
 
 
 def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
