@@ -152,9 +152,14 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_run(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+def finished_run(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    """One run for all workers: its files may be read, and nothing be opened."""
+    return make_once(tmp_path_factory, "finished", lambda folder: run_samples(samples, folder / "output"))
+
+
+@pytest.fixture(scope="session")
+def demo_run(finished_run: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
     """Each worker has a copy: who only looks opens the database too, and nobody can copy a folder while it changes."""
-    made = make_once(tmp_path_factory, "finished", lambda folder: run_samples(samples, folder / "output"))
     output = tmp_path_factory.mktemp("finished") / "output"
-    shutil.copytree(made.output, output)
-    return replace(made, output=str(output))
+    shutil.copytree(finished_run.output, output)
+    return replace(finished_run, output=str(output))

@@ -10,6 +10,7 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -84,6 +85,7 @@ def bound_error_rate(errors: int, trials: int, confidence_level: float = 0.95) -
     return float(betaincinv(errors + 1, trials - errors, confidence_level)) if errors < trials else 1.0
 
 
+@lru_cache(maxsize=1024)  # a certificate asks again and again for the same few numbers
 def count_audits_needed(max_error_rate: float, errors: int = 0, confidence_level: float = 0.95) -> int:
     """The smallest number of audits, ``errors`` of them wrong, that shows at most ``max_error_rate`` wrong ones.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 DecimalSeparator = Literal[".", ","]
@@ -47,6 +47,7 @@ class Amount(NamedTuple):
         return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
+@lru_cache(maxsize=8192)  # the builder reads the same words with one draft after the other
 def parse_amount(
     text: str,
     decimal_separator: DecimalSeparator,

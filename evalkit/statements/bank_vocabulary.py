@@ -82,6 +82,7 @@ def load_bank_vocabulary() -> BankVocabulary:
     )
 
 
+@lru_cache(maxsize=16384)  # the builder reads the same lines with one draft after the other
 def match_at_start(pattern: str, text: str) -> regex.Match[str] | None:
     """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count.
 

@@ -238,24 +238,29 @@ def _subclasses(base: type) -> Iterator[Any]:
 
 
 def demo() -> dict[str, str]:
-    """The demo's documents and the files that a run over them leaves, by their digests, clocks apart.
-
-    Of recognised pages the engine decides, so that its version stands in the place of their folder's.
-    """
+    """The demo's documents and the files that a run over them leaves, drawn and run anew."""
     with tempfile.TemporaryDirectory() as name:
         documents, output = Path(name) / "samples", Path(name) / "output"
         draw_demo_folder(documents)
         run_samples(documents, output)
-        drawn = {
-            f"samples/{path.relative_to(documents)}": hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(documents.rglob("*"))
-            if path.is_file()
-        }
-        left = {
-            path: _digest(_placeless(content, str(Path(name)))) for path, content in read_output_files(output).items()
-        }
-        found = find_ocr_engine()
-        return {"engine": found.name_and_version if found else "none", **drawn, **left}
+        return describe_demo(documents, output)
+
+
+def describe_demo(documents: Path, output: Path) -> dict[str, str]:
+    """The digests of the demo's documents and of the files that a run over them left, clocks apart.
+
+    Of recognised pages the engine decides, so that its version stands in the place of their folder's.
+    """
+    drawn = {
+        f"samples/{path.relative_to(documents)}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(documents.rglob("*"))
+        if path.is_file()
+    }
+    left = {
+        path: _digest(_placeless(content, str(documents.parent))) for path, content in read_output_files(output).items()
+    }
+    found = find_ocr_engine()
+    return {"engine": found.name_and_version if found else "none", **drawn, **left}
 
 
 def _placeless(content: Any, folder: str) -> Any:

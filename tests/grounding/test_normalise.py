@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.grounding.normalise import build_canonical_text
+from evalkit.grounding.normalise import build_canonical_text, canonicalise
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,11 @@ def test_every_canonical_character_knows_where_it_came_from(text: str) -> None:
         assert form.text[start] in (
             build_canonical_text(text[first:last]).text or " "
         )  # a space stands between numbers only
+
+
+@given(st.one_of(st.text("aB1 2.,-\n\0", max_size=12), st.text(max_size=20)))
+def test_the_short_way_gives_the_same_text(text: str) -> None:
+    assert canonicalise(text) == build_canonical_text(text).text
 
 
 @given(st.text(alphabet="abc ABC-\n\t12.,", max_size=60))

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from statements.drawn import draw
 from statements.measuring import bundle_of
 
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
 from evalkit.statements.statement_template import StatementTemplate
@@ -222,10 +225,18 @@ class Caught(NamedTuple):
     """Severity and category of each of the reviewer's issues."""
 
 
-def plant_template_fault(fault: Fault, shape: str, seed: int, folder: Path) -> Caught:
-    """Draw a statement, build its template, plant the fault, and ask its reviewer."""
-    bundle = bundle_of(draw(shape, seed), folder)
-    plain = build_draft_template(bundle).template.model_dump(mode="json", by_alias=True)
+@lru_cache(maxsize=64)
+def build_sound_template(shape: str, seed: int) -> tuple[DocumentBundle, StatementTemplate]:
+    """A drawn statement and what the builder makes of it, each once: many faults are planted into the same."""
+    with TemporaryDirectory() as folder:
+        bundle = bundle_of(draw(shape, seed), Path(folder))
+    return bundle, build_draft_template(bundle).template
+
+
+def plant_template_fault(fault: Fault, shape: str, seed: int) -> Caught:
+    """Plant the fault into a template that was sound, and ask its reviewer."""
+    bundle, template = build_sound_template(shape, seed)
+    plain = template.model_dump(mode="json", by_alias=True)
     fault.plant(plain)
     reading = AppliedTemplate.create(StatementTemplate.model_validate(plain), bundle)
     report = review_by_rules(reading, fault.reviewer, reviewer_id="r", reviewed_at=AT)

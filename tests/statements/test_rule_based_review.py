@@ -8,12 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 from statements.drawn import SHAPES, draw
-from statements.faults import AT, FAULTS, Fault, plant_template_fault
+from statements.faults import AT, FAULTS, Fault, build_sound_template, plant_template_fault
 from statements.measuring import bundle_of
 
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
-from evalkit.statements.template_builder import build_draft_template
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "reviewer_report.json").read_text())
 
@@ -26,21 +25,21 @@ def found(reading: AppliedTemplate, reviewer: TemplateReviewer) -> list[tuple[st
 
 
 @pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
-def test_sound_templates_pass(name: str, tmp_path: Path) -> None:
+def test_sound_templates_pass(name: str) -> None:
     for seed in range(20, 22):
-        bundle = bundle_of(draw(name, seed), tmp_path)
-        reading = AppliedTemplate.create(build_draft_template(bundle).template, bundle)
+        bundle, template = build_sound_template(name, seed)
+        reading = AppliedTemplate.create(template, bundle)
         assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_planted_faults_are_found(fault: Fault, tmp_path: Path) -> None:
+def test_planted_faults_are_found(fault: Fault) -> None:
     for shape in fault.shapes[:2]:
-        assert plant_template_fault(fault, shape, 30, tmp_path).is_caught
+        assert plant_template_fault(fault, shape, 30).is_caught
 
 
 @pytest.mark.parametrize("name", ["signed amounts", "check numbers"])
 def test_the_banks_next_month_raises_no_alarm(name: str, tmp_path: Path) -> None:
-    template = build_draft_template(bundle_of(draw(name, 20), tmp_path)).template
+    _, template = build_sound_template(name, 20)
     reading = AppliedTemplate.create(template, bundle_of(draw(name, 20, 1), tmp_path))
     assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -354,16 +355,6 @@ def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> N
         assert server.open(client, "case=abc")[1]["environ"]["QUERY_STRING"] == "case=abc"
     finally:
         server.stop()
-
-
-def test_warm_kernel_ends_with_a_killed_server(tmp_path: Path) -> None:
-    server = Server(tmp_path)
-    try:
-        _, seen = server.open(server.client("dr_lee"))
-        processes = [psutil.Process(seen["pid"]), server.in_reserve()]
-    finally:
-        server.stop(signal.SIGKILL)
-    assert psutil.wait_procs(processes, timeout=SECONDS)[1] == []
 
 
 def test_a_server_ends_while_the_kernel_in_reserve_is_loading(tmp_path: Path) -> None:
@@ -862,23 +853,54 @@ def test_the_address_is_said_once(server: Server) -> None:
     assert listening.laddr.ip == "127.0.0.1"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path, number: int) -> None:
-    before = signal.signal(number, signal.default_int_handler)  # what ignores it, as under nohup, hands that on
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Busy(NamedTuple):
+    """A server of its own, with a page's kernel and one in reserve."""
+
+    server: Server
+    page: psutil.Process
+    reserve: psutil.Process
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[signal.Signals, Busy]]:
+    """One for each signal, all at once: each has its next kernel in reserve five seconds after its page has opened."""
+    servers: dict[signal.Signals, Server] = {}
     try:
-        server = Server(tmp_path)
+        for number in (*SIGNALS, signal.SIGKILL):
+            # What ignores a signal, as under nohup, hands that on.
+            before = None if number is signal.SIGKILL else signal.signal(number, signal.default_int_handler)
+            try:
+                servers[number] = Server(tmp_path_factory.mktemp(number.name))
+            finally:
+                if number is not signal.SIGKILL:
+                    signal.signal(number, before)
+        pages = {number: one.open(one.client("dr_lee"))[1]["pid"] for number, one in servers.items()}
+        yield {number: Busy(one, psutil.Process(pages[number]), one.in_reserve()) for number, one in servers.items()}
     finally:
-        signal.signal(number, before)
-    try:
-        _, seen = server.open(server.client("dr_lee"))
-        reserve = server.in_reserve()
-    finally:
-        status = server.stop(number)
-    assert status == 0
-    assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
+        for one in servers.values():
+            if one.process.poll() is None:
+                one.stop(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(
+    busy: dict[signal.Signals, Busy], number: signal.Signals
+) -> None:
+    server, page, reserve = busy[number]
+    assert server.stop(number) == 0
+    assert eventually(lambda: not page.is_running())
     assert not reserve.is_running()
     assert list(server.scratch.iterdir()) == []
     assert "Traceback" not in server.log
+
+
+def test_warm_kernel_ends_with_a_killed_server(busy: dict[signal.Signals, Busy]) -> None:
+    server, *kernels = busy[signal.SIGKILL]
+    server.stop(signal.SIGKILL)
+    assert psutil.wait_procs(kernels, timeout=SECONDS)[1] == []
 
 
 def test_server_started_with_nohup_survives_hangup(tmp_path: Path) -> None:
