@@ -61,3 +61,37 @@ def test_empty_cells_take_no_time() -> None:
     began = time.process_time()
     find_identifiers("name" + "\t" * 1190, ())
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Patient Name: Lucas Little\nGuarantor: Dana Little DOB: 02/08/1969", {"patient": "LITTLE LUCAS"}),
+        ("Mother's name: Helen Marsh\nMother's DOB: 03/22/1971", {}),
+        ("Referring Provider: Dr. Uwe Ott\nPatient: Helen Marsh", {"patient": "MARSH HELEN"}),
+        ("Marsh, Helen A  DOB 03/22/1971  54Y F", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22", "age": "54", "sex": "F"}),
+        ("RE: Helen Marsh\nDOB: 22 March 1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        ("Last name: Marsh\nFirst name: Helen", {"patient": "MARSH HELEN"}),
+        (
+            "I saw Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, today.",
+            {"patient": "MARSH HELEN", "sex": "F", "date_of_birth": "1971-03-22"},
+        ),
+        ("Medications\n- Name: Ibuprofen\n- Dosage: 400 mg", {}),
+        ("Patient Name ____________ Date of Birth ________", {}),
+        ("Account #: 7141020614 Visit ID: V9050 Accession: S25-83186", {"account": "7141020614", "visit": "V9050", "accession": "S2583186"}),
+    ],
+)  # fmt: skip
+def test_whose_name_it_is_depends_on_its_label(text: str, expected: dict[str, str]) -> None:
+    assert of(text) == expected
+
+
+def test_misread_labels_and_digits_of_scans_are_read() -> None:
+    text = "Patient: Marsh, Helen DO8: 0S/22/1971"
+    words: list[WordPosition] = []
+    position = 0
+    for word in text.split():
+        words.append((position, position + len(word), position * 100, 500, (position + len(word)) * 100, 600))
+        position += len(word) + 1
+    identifiers = {identifier.kind: identifier for identifier in find_identifiers(text, words, [96, 97, 95, 80, 61])}
+    assert (identifiers["date_of_birth"].normal, identifiers["date_of_birth"].confidence) == ("1971-05-22", 0.61)
+    assert identifiers["patient"].value == "Marsh, Helen"

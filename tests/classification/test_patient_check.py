@@ -1,0 +1,106 @@
+"""V2's verdicts on whose pages these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from builders import RADIOLOGY, answer, compose_single_type, document, page, parse_answer, segment
+
+from evalkit.classification.patient_check import PatientExpectation
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
+from evalkit.documents.identity.page_identity import find_identifiers, normalise_identifier
+from evalkit.issue import Issue
+
+LETTERHEAD = "Pine Hill Hospital\nRADIOLOGY REPORT"
+ANNA = f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 03/14/1951 MRN: 4471920"
+ANNA_ELSEWHERE = "Lakeside Clinic\nRADIOLOGY REPORT\nPatient: KOWALSKI, ANNA M. DOB: 14 March 1951 MRN: LC-99310"
+MARTIN = f"{LETTERHEAD}\nPatient: Martin Delacroix DOB: 11/02/1978 MRN: 9930157"
+NAMESAKE = f"{LETTERHEAD}\nPatient: Anna Kowalski DOB: 08/30/1983 MRN: 9930157"
+BABY = f"{LETTERHEAD}\nPatient: Baby Boy Kowalski DOB: 02/11/2026 MRN: 5550019"
+MISSPELT = f"{LETTERHEAD}\nPatient: Anna Kowalsky DOB: 03/14/1951"
+STORY = "The heart is normal in size. No pleural effusion."
+SCHEDULE = "\n".join(
+    f"{8 + row}:00 {name}  03/0{row + 1}/1961  follow-up"
+    for row, name in enumerate(["Marsh, Helen", "Ott, Uwe", "Doe, Jane"])
+)
+
+
+def build_bundle(*texts: str) -> DocumentBundle:
+    pages = [
+        page(number, text).model_copy(update={"identifiers": find_identifiers(text, ())})
+        for number, text in enumerate(texts, 1)
+    ]
+    return document(*pages)
+
+
+def check(
+    texts: Sequence[str], ranges: Sequence[tuple[int, int]], expectation: PatientExpectation | None = None
+) -> list[Issue]:
+    segments = [
+        segment(index, start, end, RADIOLOGY, compose_single_type(RADIOLOGY))
+        for index, (start, end) in enumerate(ranges, 1)
+    ]
+    classification = parse_answer(answer(*segments, overall=RADIOLOGY, shares={RADIOLOGY: 1.0}))
+    checker = V2ConsistencyChecker(expectation) if expectation else V2ConsistencyChecker()
+    return [issue for issue in checker.validate(classification, build_bundle(*texts)) if "PATIENT" in issue.code]
+
+
+@pytest.mark.parametrize(
+    ("texts", "ranges", "expected"),
+    [
+        ([ANNA, STORY, ANNA], [(1, 3)], []),
+        ([ANNA, ANNA_ELSEWHERE], [(1, 1), (2, 2)], []),
+        ([ANNA, MISSPELT], [(1, 2)], []),
+        ([STORY, STORY], [(1, 2)], []),
+        ([ANNA, SCHEDULE], [(1, 1), (2, 2)], []),
+        ([ANNA, MARTIN], [(1, 2)], [("V2-PATIENT-MIXED", "BLOCKER", 2)]),
+        ([ANNA, NAMESAKE], [(1, 2)], [("V2-PATIENT-MIXED", "BLOCKER", 2)]),
+        ([ANNA, BABY], [(1, 2)], [("V2-PATIENT-MIXED", "MAJOR", 2)]),
+        ([ANNA, ANNA, MARTIN, ANNA], [(1, 4)], [("V2-PATIENT-MIXED", "BLOCKER", 3)]),
+        ([ANNA, MARTIN], [(1, 1), (2, 2)], [("V2-PATIENT-SEVERAL", "MAJOR", 2)]),
+        (
+            [f"{ANNA}\nPage 1 of 2", f"{MARTIN}\nFINDINGS (continued)\nPage 2 of 2"],
+            [(1, 1), (2, 2)],
+            [("V2-PATIENT-MIXED", "BLOCKER", 2)],
+        ),
+    ],
+)
+def test_patients_are_told_apart(
+    texts: list[str], ranges: list[tuple[int, int]], expected: list[tuple[str, str, int]]
+) -> None:
+    assert [(issue.code, issue.severity, issue.page) for issue in check(texts, ranges)] == expected
+
+
+def test_several_patients_may_be_expected() -> None:
+    (issue,) = check([ANNA, MARTIN], [(1, 1), (2, 2)], PatientExpectation(patients="several"))
+    assert (issue.code, issue.severity) == ("V2-PATIENT-SEVERAL", "MINOR")
+
+
+def test_a_file_of_many_patients_is_one_question() -> None:
+    assert len(check([ANNA, MARTIN, NAMESAKE], [(page, page) for page in range(1, 4)])) == 1
+
+
+def build_roster(name: str, birth_date: str) -> PatientExpectation:
+    values: dict[IdentifierKind, str] = {"patient": name, "date_of_birth": birth_date}
+    return PatientExpectation(
+        roster_identity=tuple(
+            Identifier(kind=kind, value=value, normal=normalise_identifier(kind, value) or "", box=(0, 0, 0, 0))
+            for kind, value in values.items()
+        )
+    )
+
+
+def test_pages_of_somebody_else_than_the_roster_names() -> None:
+    assert check([ANNA, STORY], [(1, 2)], build_roster("Kowalski, Anna", "1951-03-14")) == []
+    (issue,) = check([MARTIN, STORY], [(1, 2)], build_roster("Kowalski, Anna", "1951-03-14"))
+    assert (issue.code, issue.severity, issue.page) == ("V2-PATIENT-OTHER", "BLOCKER", 1)
+
+
+def test_no_issue_repeats_a_name_a_date_or_a_number() -> None:
+    issues = check([ANNA, MARTIN, ANNA, BABY], [(1, 3), (4, 4)], build_roster("Ott, Uwe", "1990-01-01"))
+    words = " ".join(issue.model_dump_json() for issue in issues).casefold()
+    assert issues
+    for secret in ("kowalski", "anna", "martin", "delacroix", "ott", "1951", "1978", "4471920", "9930157"):
+        assert secret not in words
