@@ -46,11 +46,21 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
     The nearest page before that is the same patient's decides; else the nearest one that is another's; else the nearest
     of which one fact can be compared.
     """
-    earlier_pages: list[PageIdentity] = []
+    person_by_page = _index_person_by_page(bundle)
+    # Of pages that say the same only the last one is compared with.
+    earlier_pages: dict[object, PageIdentity] = {}
     for page in bundle.pages:
         identity = get_page_identity(page)
-        compared_page, comparison = _choose_comparison(earlier_pages, identity) if identity else (None, None)
+        compared_page, comparison = (
+            _choose_comparison(tuple(earlier_pages.values()), identity) if identity else (None, None)
+        )
         relation, relation_text = _describe_relation(compared_page, comparison)
+        if (
+            relation == "other"
+            and compared_page
+            and person_by_page[compared_page.page_num] == person_by_page[page.page_num]
+        ):
+            relation = "doubtful"  # another page shows that both are the same person's
         yield PatientBanner(
             _format_identity({identifier.kind: identifier.normal for identifier in page.identifiers}),
             relation if identity else "none",
@@ -60,7 +70,9 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
             comparison.differing if comparison and relation in ("other", "doubtful") else (),
         )
         if identity:
-            earlier_pages.append(identity)
+            key = tuple((identifier.kind, identifier.value, identifier.issuer) for identifier in identity.identifiers)
+            earlier_pages.pop(key, None)
+            earlier_pages[key] = identity
 
 
 def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, ...]]:
@@ -68,11 +80,7 @@ def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, 
 
     A range ends where a page is about somebody else; pages in it that name nobody belong to it.
     """
-    person_by_page = {
-        page_num: person_index
-        for person_index, person in enumerate(group_pages_by_person(bundle.pages))
-        for page_num in person.page_numbers
-    }
+    person_by_page = _index_person_by_page(bundle)
     ranges: dict[int, list[PageRange]] = {}
     for person_index, group in groupby(sorted(person_by_page), key=person_by_page.__getitem__):
         page_numbers = list(group)
@@ -80,22 +88,28 @@ def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, 
     return [tuple(ranges[person_index]) for person_index in sorted(ranges)]
 
 
+def _index_person_by_page(bundle: DocumentBundle) -> dict[int, int]:
+    return {
+        page_num: person_index
+        for person_index, person in enumerate(group_pages_by_person(bundle.pages))
+        for page_num in person.page_numbers
+    }
+
+
 def _choose_comparison(
     earlier_pages: Sequence[PageIdentity], identity: PageIdentity
 ) -> tuple[PageIdentity | None, PersonComparison | None]:
-    comparisons = [(page, compare_page_identities(page, identity)) for page in reversed(earlier_pages)]
-    return min(
-        (pair for pair in comparisons if pair[1].agreeing or pair[1].differing or _is_decided(pair[1])),
-        key=lambda pair: _RELATION_RANK[pair[1].relation],
-        default=(None, None),
-    )
-
-
-_RELATION_RANK = {PersonRelation.SAME: 0, PersonRelation.DIFFERENT: 1, PersonRelation.CANNOT_TELL: 2}
-
-
-def _is_decided(comparison: PersonComparison) -> bool:
-    return comparison.relation is not PersonRelation.CANNOT_TELL
+    best: tuple[PageIdentity | None, PersonComparison | None] = (None, None)
+    for page in reversed(earlier_pages):
+        comparison = compare_page_identities(page, identity)
+        if comparison.relation is PersonRelation.SAME:
+            return page, comparison
+        is_better = best[1] is None or (
+            comparison.relation is PersonRelation.DIFFERENT and best[1].relation is PersonRelation.CANNOT_TELL
+        )
+        if is_better and (comparison.agreeing or comparison.differing):
+            best = page, comparison
+    return best
 
 
 def _describe_relation(
