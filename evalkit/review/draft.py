@@ -262,15 +262,14 @@ class Draft(StrictRecord):
         self._require_page(first_page)
         self._require_page(last_page)
         boundary_pages = [page for page in (first_page, last_page + 1) if page <= self.total_pages]
-        redrawn = self._redraw_segments(
+        draft = self._redraw_segments(
             {page: self._find_segment_of_page(page).dominant_type for page in boundary_pages} | self._types_by_start
         )
-        new_flags = {
-            SegmentFlag(start_page=segment.start_page, flag=flag)
-            for segment in redrawn.segments
-            if first_page <= segment.start_page <= last_page
-        }
-        return redrawn._replace_fields(flags=_sort_flags({*redrawn.flags, *new_flags}))
+        for position, segment in enumerate(draft.segments):
+            is_flagged = SegmentFlag(start_page=segment.start_page, flag=flag) in draft.flags
+            if first_page <= segment.start_page <= last_page and not is_flagged:
+                draft = draft.toggle_segment_flag(position, flag)
+        return draft
 
     def set_segment_note(self, segment_position: int, text: str) -> Draft:
         """The expert's words about the segment at that position, from 0; blank ones take them back. IndexError."""
