@@ -429,7 +429,7 @@ function pane() {
       return el("section", { "aria-label": `page ${page}` },
         el("header", {}, el("h3", { text: side ? `Page ${page}, on screen` : `Page ${page}` }), el("span", { class: "ek-grow" }),
           range ? el("button", { class: side ? "ek-primary" : "", "data-side": side, onclick: () => separate(page, false) },
-            side && range[0] === range[1] ? "This page belongs to another patient" : `${sentence(pages(...range))} ${range[0] === range[1] ? "belongs" : "belong"} to another patient`,
+            el("span", { text: `${sentence(pages(...range))} ${range[0] === range[1] ? "belongs" : "belong"} to another patient` }),
             side ? kbd("a") : null) : null),
         el("dl", {}, whose.differences.map((difference) => [
           el("dt", { text: sentence(difference.fact) }), el("dd", { text: difference.values[side] })])),
@@ -447,7 +447,7 @@ function pane() {
         el("header", {}, el("div", {}, el("h2", { id: "ek-compare-title", text: `Is page ${shown} about the same patient as page ${whose.other}?` }),
           el("p", { class: "ek-muted", text: `${sentence(words(facts))} ${facts.length === 1 ? "differs" : "differ"}: boxed on both pages.` })),
         el("span", { class: "ek-grow" }),
-        el("button", { "data-side": "close", onclick: () => closeCompare() }, whose.ranges ? "It is the same patient" : "Close", kbd("Esc"))),
+        el("button", { "data-side": "close", onclick: () => closeCompare() }, el("span", { text: "Close" }), kbd("Esc"))),
         el("div", { class: "ek-compare-pages" }, compareColumn(whose, 0), compareColumn(whose, 1)));
       compare.querySelectorAll(".ek-compare-scroll").forEach((frame) => {
         const mark = frame.querySelector(".ek-mark");
@@ -489,8 +489,9 @@ function pane() {
       offer.hidden = !more.length || leftAlone === key;
       fill(offer, offer.hidden ? null : [
         el("span", { text: `${plural(more.length, "more page")} ${more.length === 1 ? "names" : "name"} this patient: ${more.join(", ")}.` }),
-        el("button", { "data-key": "a", onclick: () => separate(page, true) }, "Take them out as well", kbd("a")),
-        el("button", { text: "Leave them", onclick: () => { leftAlone = key; drawOffer(); scroll.focus(); } })]);
+        el("button", { "data-key": "a", onclick: () => separate(page, true) },
+          el("span", { text: more.length === 1 ? "Take it out as well" : "Take them out as well" }), kbd("a")),
+        el("button", { text: more.length === 1 ? "Leave it" : "Leave them", onclick: () => { leftAlone = key; drawOffer(); scroll.focus(); } })]);
     };
 
     // ---------------------------------------------------------------------------------------------- ribbon

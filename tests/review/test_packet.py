@@ -191,6 +191,12 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, workspace: An
     assert rebuilt == sorted(rows, key=lambda row: row["case_id"])
 
 
+def test_row_names_questions_whose_pages_these_are(build: Any) -> None:
+    issues = [build.issue(agent="V2", code="V2-PATIENT-MIXED"), build.issue(agent="V4")]
+    packet = build.packet(build.result(build.single("Other"), issues))
+    assert build_case_row(packet, "pending")["agents"] == "V2,V2-PATIENT,V4"
+
+
 @pytest.mark.parametrize("case_id", ["../x", "a/b", "", ".", "..", "doc2_6\n", "/etc/passwd", "x.json/../y", "a\x00b"])
 def test_a_case_id_is_never_a_path(build: Any, workspace: Any, case_id: str) -> None:
     workspace.publish(build.single("Other"))

@@ -49,7 +49,7 @@ def test_foreign_page_is_separated_by_keyboard(
 ) -> None:
     screen = login()
     screen.page.set_viewport_size({"width": width, "height": height})
-    assert "several patients (1)" in screen.page.get_by_label("Raised by").inner_text()
+    assert "other patient (1)" in screen.page.get_by_label("Raised by").inner_text()
     screen.page.get_by_label("Raised by").select_option("V2-PATIENT")
     assert screen.page.wait_for_selector(".ek-case").get_attribute("data-case") == "mixed"
     screen.shot(shots, f"patients-queue-{width}")
