@@ -16,7 +16,7 @@ function render({ model, el: root }) {
     el("div", { class: "ek-quote ek-window" }, shown.paragraphs.map(paragraph)),
     shown.reasoning ? el("p", { class: "ek-muted", text: `The agent's reasoning: ${shown.reasoning}` }) : null);
 
-  const verdicts = ({ issue_id: id }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send, model.get("is_locked"));
+  const verdicts = ({ issue_id: id, question }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send, model.get("is_locked"), question ? ["No, another patient", "Yes, the same"] : undefined);
 
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
@@ -35,11 +35,12 @@ function render({ model, el: root }) {
       el("span", { class: "ek-grow" }),
       issue.status === "repaired" ? el("span", { class: "ek-muted", text: "repaired" }) : null,
       seen ? el("span", { class: "ek-seen", text: "seen" }) : null),
-    el("p", { class: "ek-message", text: issue.message }),
-    issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
+    el("p", { class: "ek-message", text: issue.question || issue.message }),
+    issue.question ? el("p", { class: "ek-muted", text: issue.message }) : null,
+    issue.fix && !issue.question ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
     issue.quote ? el("div", { class: "ek-quote", text: `“${issue.quote}”` }) : null,
     issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
-    selected && shown && shown.issue_id === issue.issue_id ? context(shown) : null,
+    selected && !issue.question && shown && shown.issue_id === issue.issue_id ? context(shown) : null,
     model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null,
     selected ? verdicts(issue) : null);
   };

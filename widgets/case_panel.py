@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import anywidget
 import traitlets
 
+from evalkit.classification.patient_check import PATIENT_CODES
 from evalkit.classification.schema import DocumentType, PresenceLevel, load_type_definitions
 from evalkit.classification.v4_evidence_quality import compute_quality_score, describe_score
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
@@ -186,12 +188,25 @@ def _render_issue(issue: Issue) -> dict[str, Any]:
         "group": ISSUE_GROUP_WORDS.get(issue.ig_id, issue.ig_id),
         "where": " · ".join(location_part for location_part in location_parts if location_part),
         "message": issue.message,
+        "question": format_patient_question(issue),
         "fix": issue.suggested_fix,
         "quote": issue.quote or "",
         "verdict": issue.verdict.value if issue.verdict else "",
         "verdict_words": describe_quote_verdict(issue),
         "status": issue.status,
     }
+
+
+def format_patient_question(issue: Issue) -> str:
+    """What is asked where pages may be another patient's; empty for any other issue."""
+    if issue.code not in PATIENT_CODES:
+        return ""
+    facts = re.search(r"[a-z ,]+ differs?(?=\)?$)", issue.message)
+    reason = f" {facts[0].strip().capitalize()}." if facts else ""
+    other_page = next((box[0] for box in issue.boxes if box[0] != issue.page), None)
+    if issue.code == "V2-PATIENT-OTHER" or other_page is None:
+        return f"Is page {issue.page} about the patient whom this file is for?{reason}"
+    return f"Is page {issue.page} about the same patient as page {other_page}?{reason}"
 
 
 def describe_quote_verdict(issue: Issue) -> str:

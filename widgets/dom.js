@@ -56,12 +56,12 @@ const counted = (model, root, token) => {
 };
 
 // What an expert says of an issue, and takes back by pressing it again; `said` is `confirmed`, `dismissed` or nothing.
-const verdictButtons = (issueId, said, send, isLocked) => {
+const verdictButtons = (issueId, said, send, isLocked, names = ["Confirm", "Dismiss"]) => {
   const button = (verdict, text, letter) => el("button", {
     "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", disabled: isLocked,
     onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },
   }, text, kbd(letter));
-  return el("div", { class: "ek-verdicts" }, button("confirmed", "Confirm", "c"), button("dismissed", "Dismiss", "x"));
+  return el("div", { class: "ek-verdicts" }, button("confirmed", names[0], "c"), button("dismissed", names[1], "x"));
 };
 const earlierReviews = (reviews) => (reviews.length
   ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(reviews.length, "earlier review") }),

@@ -4,8 +4,7 @@
 const NUDGE = 0.002; // of the page: about a point
 const PUSH = 0.02;
 
-const templateFrames = (model, root, token) => {
-  const send = counted(model, root, token);
+const templateFrames = (model, root, send) => {
   const layer = el("div", { class: "ek-frames" });
   const handles = new Map(); // name → node
   let quarters = 0; // how the page is turned

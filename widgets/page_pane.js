@@ -12,6 +12,8 @@ const FLAGS = { other_patient: "other patient", duplicate: "duplicate", out_of_o
 const LEVELS = {
   PRIMARY: "primary", EMBEDDED_RAW: "embedded", MENTION_ONLY: "only mentioned", NO_EVIDENCE: "no evidence",
 };
+const words = (facts) => (facts.length < 2 ? facts.join("") : `${facts.slice(0, -1).join(", ")} and ${facts[facts.length - 1]}`);
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 const isBox = (box) => box[2] > box[0] && box[3] > box[1];
 
 // The pictures belong to the document, not to a view of it: what arrives before the pane is on screen is kept.
@@ -70,6 +72,7 @@ function pane() {
     const picture = (page) => pictures.page.get(page);
     const missing = (page) => (model.get("note") ? { what: model.get("note") } : model.get("missing")[page]);
     const token = () => model.get("version");
+    const send = counted(model, root, token);
 
     // ---------------------------------------------------------------------------------------------- what stands where
 
@@ -109,7 +112,7 @@ function pane() {
     }, text ? el("span", { text }) : null, name ? kbd(name) : null);
     const fit = tool("fit", "fit the width, or the whole page", "Fit", "0");
     const spread = tool("spread", "two pages side by side", "2 pages", "b", { "aria-pressed": "false" });
-    const strip = el("button", { class: "ek-strip", "aria-describedby": "ek-strip-parts" });
+    const strip = el("button", { class: "ek-strip", "aria-describedby": "ek-strip-parts", onclick: () => openCompare() });
     const parts = el("div", { class: "ek-parts", id: "ek-strip-parts", role: "tooltip" });
     const tools = el("div", { class: "ek-tools", role: "toolbar", "aria-label": "page" },
       tool("previous", "previous page", "", "←"), el("span", { class: "ek-counter" }, number, of),
@@ -121,7 +124,8 @@ function pane() {
     const ribbon = el("nav", { class: "ek-ribbon", "aria-label": "pages" });
     const card = el("div", { class: "ek-about", role: "tooltip", hidden: true });
     const view = el("div", { class: "ek-view" }, scroll);
-    const middle = el("div", { class: "ek-middle" }, tools, view);
+    const offer = el("div", { class: "ek-offer", role: "status", hidden: true });
+    const middle = el("div", { class: "ek-middle" }, tools, offer, view);
     root.append(ribbon, middle, card);
 
     const quarters = (page) => turned.get(page) || 0;
@@ -219,7 +223,7 @@ function pane() {
       const found = finder.hits.filter((hit) => hit.page === one.page);
       one.hits.replaceChildren(...outlines(found, (hit) => `ek-hit${hit.hit === finder.at ? " ek-hit-now" : ""}`));
     };
-    const frames = templateFrames(model, root, token);
+    const frames = templateFrames(model, root, send);
     const notDrawn = (page, why) => el("div", { class: "ek-missing", role: "note" },
       el("b", { text: `Page ${page} is not shown here.` }),
       el("p", { text: why.remedy ? `${why.what}.` : why.what }),
@@ -300,7 +304,7 @@ function pane() {
       const ticket = ++painting;
       const [page, opened, version] = [shown, model.get("issue_id"), token()]; // of the case that is painted now
       requestAnimationFrame(() => setTimeout(() => {
-        if (ticket !== painting || document.hidden || !contact.hidden || model.get("page") !== page) return;
+        if (ticket !== painting || document.hidden || !contact.hidden || !compare.hidden || model.get("page") !== page) return;
         if (version !== token()) return;
         for (const one of leaves.filter(isInView)) {
           const issue = isLightInView(one) ? opened : "";
@@ -355,6 +359,7 @@ function pane() {
       if (kind === "thumbnail") dress(thumbs.get(page)?.node, pictures.thumbnail.get(page));
       if (kind === "preview") dress(cards.get(page), pictures.preview.get(page));
       if (kind === "page" && page === asking?.page && page === target) shown = page; // its marks follow
+      if (kind === "page" && page === model.get("strips")[shown - 1]?.other) drawCompare();
       if (kind === "page" && [shown, isSpread ? shown + 1 : 0].includes(page)) {
         const one = leaves.find((other) => other.page === page);
         if (!one || !one.turner.contains(picture(page)?.image || null)) lay();
@@ -397,10 +402,96 @@ function pane() {
       strip.hidden = !whose;
       if (!whose) return;
       strip.className = `ek-strip ek-strip-${whose.relation}`;
-      fill(strip, el("span", { text: whose.text }), whose.words ? el("b", { text: ` · ${whose.words}` }) : null);
+      const hasDifferences = Boolean(whose.differences);
+      strip.classList.toggle("ek-strip-opens", hasDifferences);
+      if (hasDifferences) strip.dataset.key = "w"; else delete strip.dataset.key;
+      fill(strip, el("span", { text: whose.text }), whose.words ? el("b", { text: ` · ${whose.words}` }) : null,
+        hasDifferences ? kbd("w") : null);
       fill(parts, whose.parts.length ? whose.parts.map((part) => el("div", { class: "ek-part" },
         el("span", { class: "ek-muted", text: part.label }), el("span", { text: part.value }), cut(shown, part.box)))
         : el("span", { class: "ek-muted", text: "Neither a name nor a date of birth was read on this page." }));
+    };
+
+    // ---------------------------------------------------------------------------------------------- two patients?
+
+    const compare = el("div", { class: "ek-compare", role: "dialog", "aria-modal": "true", "aria-labelledby": "ek-compare-title", hidden: true });
+    root.append(compare);
+    const separate = (page, rest) => {
+      closeCompare();
+      send("separate", { page, rest });
+    };
+    const compareColumn = (whose, side) => {
+      const page = side ? shown : whose.other;
+      const image = picture(page);
+      const range = model.get("can_separate") && whose.ranges ? whose.ranges[side] : null;
+      const boxes = whose.differences.map((difference) => difference.boxes[side]).filter(isBox)
+        .map(([x0, y0, x1, y1]) => ({ x0, y0, x1, y1 }));
+      return el("section", { "aria-label": `page ${page}` },
+        el("header", {}, el("h3", { text: side ? `Page ${page}, on screen` : `Page ${page}` }), el("span", { class: "ek-grow" }),
+          range ? el("button", { class: side ? "ek-primary" : "", "data-side": side, onclick: () => separate(page, false) },
+            el("span", { text: `${sentence(pages(...range))} ${range[0] === range[1] ? "belongs" : "belong"} to another patient` }),
+            side ? kbd("a") : null) : null),
+        el("dl", {}, whose.differences.map((difference) => [
+          el("dt", { text: sentence(difference.fact) }), el("dd", { text: difference.values[side] })])),
+        el("div", { class: "ek-compare-scroll", tabindex: 0, "aria-label": `picture of page ${page}` },
+          image ? el("div", { class: "ek-compare-page" }, el("img", { src: image.url, alt: `page ${page}`, draggable: false }),
+            outlines(boxes, () => "ek-mark ek-mark-differs"))
+            : el("p", { class: "ek-muted", text: missing(page) ? `Page ${page} cannot be shown.` : "…" })));
+    };
+    const drawCompare = () => {
+      const whose = model.get("strips")[shown - 1];
+      if (compare.hidden || !whose?.differences) return;
+      const facts = whose.differences.map((difference) => difference.fact);
+      const held = compare.contains(document.activeElement) ? document.activeElement.dataset.side : null;
+      fill(compare,
+        el("header", {}, el("div", {}, el("h2", { id: "ek-compare-title", text: `Is page ${shown} about the same patient as page ${whose.other}?` }),
+          el("p", { class: "ek-muted", text: `${sentence(words(facts))} ${facts.length === 1 ? "differs" : "differ"}: boxed on both pages.` })),
+        el("span", { class: "ek-grow" }),
+        el("button", { "data-side": "close", onclick: () => closeCompare() }, el("span", { text: "Close" }), kbd("Esc"))),
+        el("div", { class: "ek-compare-pages" }, compareColumn(whose, 0), compareColumn(whose, 1)));
+      compare.querySelectorAll(".ek-compare-scroll").forEach((frame) => {
+        const mark = frame.querySelector(".ek-mark");
+        if (mark) frame.scrollTop = mark.offsetTop - 60;
+      });
+      (compare.querySelector(`[data-side="${held || 1}"]`) || compare.querySelector("[data-side=close]")).focus({ preventScroll: true });
+    };
+    const openCompare = () => {
+      const whose = model.get("strips")[shown - 1];
+      if (!whose?.differences) return;
+      unpaint();
+      compare.hidden = false;
+      drawCompare();
+      if (!picture(whose.other) && !missing(whose.other)) fetchPage(whose.other);
+    };
+    const closeCompare = () => {
+      if (compare.hidden) return;
+      compare.hidden = true;
+      compare.replaceChildren();
+      scroll.focus({ preventScroll: true });
+      tellPainted();
+    };
+    compare.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "a" && !event.repeat) compare.querySelector('[data-side="1"]')?.click();
+      if (event.key === "Escape" || event.key === "w") closeCompare();
+      if (event.key === "Tab") { // stays within
+        const stops = [...compare.querySelectorAll("button, [tabindex]")];
+        const at = stops.indexOf(document.activeElement) + (event.shiftKey ? -1 : 1);
+        stops[(at + stops.length) % stops.length].focus();
+      }
+      if (["a", "w", "Escape", "Tab"].includes(event.key)) { event.preventDefault(); event.stopPropagation(); }
+    });
+
+    let leftAlone = ""; // the offer that was refused
+    const drawOffer = () => {
+      const { page, pages: more = [] } = model.get("offer");
+      const key = JSON.stringify([token(), page, more]);
+      offer.hidden = !more.length || leftAlone === key;
+      fill(offer, offer.hidden ? null : [
+        el("span", { text: `${plural(more.length, "more page")} ${more.length === 1 ? "names" : "name"} this patient: ${more.join(", ")}.` }),
+        el("button", { "data-key": "a", onclick: () => separate(page, true) },
+          el("span", { text: more.length === 1 ? "Take it out as well" : "Take them out as well" }), kbd("a")),
+        el("button", { text: more.length === 1 ? "Leave it" : "Leave them", onclick: () => { leftAlone = key; drawOffer(); scroll.focus(); } })]);
     };
 
     // ---------------------------------------------------------------------------------------------- ribbon
@@ -711,6 +802,7 @@ function pane() {
       },
     };
     const act = (what) => {
+      if (!compare.hidden) { if (what === "sheet") closeCompare(); return; }
       const deed = contact.hidden ? deeds[what] : inContact[what];
       if (deed) deed();
     };
@@ -724,7 +816,7 @@ function pane() {
       [zoom, isWhole, shown, target, direction, asking, lane] = [1, false, 0, 0, 1, null, null];
       blank();
       tellWhere();
-      contact.hidden = true;
+      contact.hidden = compare.hidden = true;
       contactSays = "";
       findText.value = "";
       findBar.hidden = true;
@@ -736,6 +828,7 @@ function pane() {
     model.on("change:marks change:issue_id", () => { if (shown && model.get("page") === shown) lay(); });
     model.on("change:frames", () => leaves.forEach((one) => frames.place(one, quarters(one.page))));
     model.on("change:segments", drawRibbon);
+    model.on("change:offer change:can_separate", drawOffer);
     model.on("change:hits change:found_for", found);
     // Without any page there is nothing that the keyboard could wait for.
     const noted = () => {
@@ -755,6 +848,7 @@ function pane() {
     resized.observe(scroll);
     makeThumbs();
     drawRibbon();
+    drawOffer();
     turnedTo();
     if (model.get("note")) noted();
     return () => {

@@ -9,7 +9,12 @@ import anywidget
 import traitlets
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.patient_banner import PatientBanner, build_patient_banners
+from evalkit.documents.patient_banner import (
+    PageRange,
+    PatientBanner,
+    build_patient_banners,
+    list_page_ranges_by_person,
+)
 from evalkit.documents.search import SearchHit
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
@@ -27,7 +32,12 @@ _PAGE_STATUS_WORDS = {PageStatus.BLANK: "blank", PageStatus.IMAGE: "not read", P
 _IDENTIFIER_LABELS = {
     "patient": "Patient",
     "date_of_birth": "Date of birth",
+    "sex": "Sex",
+    "age": "Age",
     "mrn": "Record number",
+    "account": "Account number",
+    "accession": "Accession number",
+    "visit": "Visit number",
     "report_date": "Report date",
 }
 
@@ -36,8 +46,8 @@ class PagePane(PressCounter, anywidget.AnyWidget):
     """Shows pages; says what was asked for and what was painted.
 
     Custom messages: ``page`` {page, cached}; ``painted`` {page, issue}; ``thumbnails`` {pages} and ``previews``
-    {kind, pages}, for pictures that the browser does not have; ``find`` {text}; ``edge`` {edge, to, goes_on}, where a
-    template's edge is moved to. Each carries ``token``.
+    {kind, pages}, for pictures that the browser does not have; ``find`` {text}; ``separate`` {page, rest}, whose pages
+    are another patient's; ``edge`` {edge, to, goes_on}, where a template's edge is moved to. Each carries ``token``.
     """
 
     _esm = read_widget_script("page_pane", "frames")
@@ -64,7 +74,13 @@ class PagePane(PressCounter, anywidget.AnyWidget):
     missing = traitlets.Dict().tag(sync=True)
     """Page number as text → ``{what, remedy}`` of a page that could not be drawn."""
     strips = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{text, relation, words, parts: [{label, value, box}]}`` of each page: see ``Strip``."""
+    """``{text, relation, words, parts: [{label, value, box}]}`` of each page, see ``PatientBanner``; where facts differ
+    also ``other`` (the page compared with), ``differences`` ``[{fact, values, boxes}]`` (of that page, of this one), and
+    where it is another patient ``ranges``, the pages ``[first, last]`` around both."""
+    can_separate = traitlets.Bool(default_value=False).tag(sync=True)
+    """Whether another patient's pages can be made a document of their own."""
+    offer = traitlets.Dict().tag(sync=True)
+    """``{page, pages}``: further pages of the patient whose ``page`` was separated; empty where there are none."""
     headings = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
     """The first heading of each page, at most 80 characters; its first line where it has none."""
     statuses = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
@@ -101,7 +117,12 @@ class PagePane(PressCounter, anywidget.AnyWidget):
             self.version, self.total, self.segments = version, bundle.total_pages, segments
             self.page, self.marks, self.frames, self.issue_id, self.note = 0, [], {}, "", ""
             self.missing, self.held, self.hits, self.found_for = {}, {}, [], ""
-            self.strips = [_render_patient_banner(banner) for banner in build_patient_banners(bundle)]
+            ranges = [page_range for person in list_page_ranges_by_person(bundle) for page_range in person]
+            self.strips = [
+                _render_patient_banner(page, banner, ranges)
+                for page, banner in enumerate(build_patient_banners(bundle), 1)
+            ]
+            self.offer = {}
             self.headings = [extract_heading(page) for page in bundle.pages]
             self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
             self.evidence, self.seen = list(evidence), list(seen)
@@ -177,8 +198,8 @@ def list_evidence_pages(packet: SMEPacket) -> list[int]:
     )
 
 
-def _render_patient_banner(banner: PatientBanner) -> dict[str, Any]:
-    return {
+def _render_patient_banner(page: int, banner: PatientBanner, ranges: Iterable[PageRange]) -> dict[str, Any]:
+    rendered: dict[str, Any] = {
         "text": banner.text,
         "relation": banner.relation,
         "words": banner.relation_text,
@@ -187,3 +208,19 @@ def _render_patient_banner(banner: PatientBanner) -> dict[str, Any]:
             for identifier in banner.identifiers
         ],
     }
+    if banner.differences:
+        rendered["other"] = banner.compared_page
+        rendered["differences"] = [
+            {
+                "fact": difference.fact,
+                "values": [difference.left.value, difference.right.value],
+                "boxes": [list(difference.left.box), list(difference.right.box)],
+            }
+            for difference in banner.differences
+        ]
+    if banner.relation == "other":
+        compared_pages = (banner.compared_page or 0, page)
+        rendered["ranges"] = [
+            [first, last] for shown in compared_pages for first, last in ranges if first <= shown <= last
+        ]
+    return rendered

@@ -2,7 +2,7 @@
 // What stands in the list is decided by the kernel; here a choice is only said (`view`), and what comes back is shown.
 
 const SEARCH_PAUSE = 250;
-const AGENTS = { layout_geometry: "layout reviewer", semantic_financial: "finance reviewer" };
+const AGENTS = { "V2-PATIENT": "other patient", layout_geometry: "layout reviewer", semantic_financial: "finance reviewer" };
 const FILTERS = [
   ["severity", "Severity", { none: "no issue" }],
   ["dominant_type", "Type", {}],

@@ -57,7 +57,7 @@ const KEYS = [
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],
-    ["+  −  0", "Larger, smaller, fit"], ["r", "Turn"], ["b", "Two pages"], ["f", "Find"], ["g", "All pages"],
+    ["+  −  0", "Larger, smaller, fit"], ["r", "Turn"], ["b", "Two pages"], ["w", "Whose page: what differs, side by side"], ["f", "Find"], ["g", "All pages"],
   ]],
 ];
 
@@ -124,7 +124,7 @@ const keyboard = (isAlone) => {
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
     if (target.closest("[data-edge]") && key.startsWith("Arrow")) return; // it is moved by them
-    const isCovered = document.querySelector(".ek-contact:not([hidden])"); // by all pages: no single one is on screen
+    const isCovered = document.querySelector(".ek-contact:not([hidden]), .ek-compare:not([hidden])"); // by all pages, or by two
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
     const button = isCovered || isOwn ? null : buttonOf(key);

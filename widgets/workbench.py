@@ -23,6 +23,7 @@ import traitlets
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
 from evalkit.documents.mupdf import load_pymupdf
+from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
 from evalkit.documents.render import PageImages
 from evalkit.documents.search import search_document
 from evalkit.documents.source_file import hash_source_file
@@ -156,6 +157,8 @@ class Workbench:
         """The edge that was moved last, whose further moves are the same change."""
         self._shown_template: StatementTemplate | None = None
         """The template whose rows are on screen."""
+        self._person_ranges: list[tuple[PageRange, ...]] = []
+        """The pages of each person whom the open case is about."""
         self._retry_message: Message = {}
         """What to try again after a fault."""
         self._queue_query = QueueQuery()
@@ -412,6 +415,7 @@ class Workbench:
             evidence=evidence_page_numbers,
             seen=case.draft.pages_seen,
         )
+        self._person_ranges = list_page_ranges_by_person(case.bundle)
         if isinstance(case, TemplateReviewCase):
             self.page_pane.strips = []  # whose page it is does not matter to how it is read
         self.page_pane.note = self._pages_unavailable_reason
@@ -579,6 +583,34 @@ class Workbench:
             for segment_index, segment in enumerate(self.draft.segments)
             if segment.start_page <= page <= segment.end_page
         )
+
+    def separate_patient(self, message: Message) -> Draft:
+        """The draft with another patient's pages as documents of their own: those around a page, or all of them."""
+        page = int(message["page"])
+        ranges = next(
+            (ranges for ranges in self._person_ranges if any(first <= page <= last for first, last in ranges)), ()
+        )
+        draft = self.draft
+        for first, last in ranges:
+            if message.get("rest") or first <= page <= last:
+                draft = draft.separate_pages(first, last, "other_patient")
+        return draft
+
+    def _offer_further_pages(self) -> dict[str, Any]:
+        """Further pages of a patient of whom some pages were separated."""
+        flagged_starts = {flag.start_page for flag in self.draft.flags if flag.flag == "other_patient"}
+        separated_pages = {
+            page
+            for segment in self.draft.segments
+            if segment.start_page in flagged_starts
+            for page in range(segment.start_page, segment.end_page + 1)
+        }
+        for ranges in self._person_ranges:
+            pages = [page for first, last in ranges for page in range(first, last + 1)]
+            separated = [page for page in pages if page in separated_pages]
+            if separated and len(separated) < len(pages):
+                return {"page": separated[0], "pages": [page for page in pages if page not in separated_pages]}
+        return {}
 
     def require_known_issue_id(self, issue_id: object) -> str:
         """The id of one of the case's issues. UsageError for any other: nothing on screen could take it back."""
@@ -766,6 +798,8 @@ class Workbench:
         segments = self._build_ribbon_segments()
         if self.page_pane.segments != segments:
             self.page_pane.segments = segments
+        self.page_pane.can_separate = case.packet.kind == "classification" and not self._is_locked
+        self.page_pane.offer = self._offer_further_pages() if self.page_pane.can_separate else {}
         with self.segment_editor.hold_sync():
             self.segment_editor.token = self.page_pane.version
             self.segment_editor.kind = case.packet.kind
@@ -984,6 +1018,7 @@ _HANDLER_BY_ACTION: dict[str, Handler] = {
     "flag": _save(
         lambda screen, message: screen.draft.toggle_segment_flag(screen.find_segment_index(message), message["flag"])
     ),
+    "separate": _save(Workbench.separate_patient),
     "segment_note": _save(
         lambda screen, message: screen.draft.set_segment_note(screen.find_segment_index(message), str(message["text"]))
     ),
@@ -1050,6 +1085,7 @@ _UNDOABLE_ACTIONS = frozenset(
         "dominant",
         "verdict",
         "flag",
+        "separate",
         "mixture",
         "field_value",
         "field_status",

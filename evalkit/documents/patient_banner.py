@@ -1,71 +1,135 @@
-"""Whose page is this, and is it the same patient's as the page before? One line for each page, to be shown beside it."""
+"""Whose page is this, and is it the same patient's as the pages before? One line for each page, to be shown beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
 from typing import Literal
 
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
+from evalkit.documents.identity.file_persons import (
+    PageIdentity,
+    compare_page_identities,
+    get_page_identity,
+    group_pages_by_person,
+)
+from evalkit.documents.identity.same_person import FactComparison, PersonComparison, PersonRelation
 
 PatientRelation = Literal["first", "same", "doubtful", "other", "none"]
-
-#: What tells patients apart, in the order in which it is said; a report's date tells nothing about whose it is.
-_IDENTIFYING_KINDS: dict[IdentifierKind, str] = {
-    "patient": "name",
-    "date_of_birth": "date of birth",
-    "mrn": "record number",
-}
+PageRange = tuple[int, int]
+"""First and last page."""
 
 
 @dataclass(frozen=True)
 class PatientBanner:
-    """Name and dates of one page, and how they agree with those of the page before."""
+    """Name and dates of one page, and how they agree with those of the pages before."""
 
     text: str
     """``DOE, JOHN · 01/15/1970``: in one form, so that two pages can be compared at a glance."""
     relation: PatientRelation
-    """``first``: no earlier page to compare with; ``doubtful``: one thing agrees, another differs; ``none``: no name."""
+    """``first``: nothing before to compare with; ``other``: two facts differ; ``doubtful``: one does; ``none``: no name."""
     relation_text: str
-    """``same as page 2``, ``another patient than page 2`` …; empty where there is nothing to compare."""
+    """``same as page 2``, ``name read differently: … / …``; empty where there is nothing to compare."""
     identifiers: tuple[Identifier, ...]
     """What it was made of, with the place on the page, where a person can see whether it was read rightly."""
+    compared_page: int | None = None
+    """The page before that it is compared with; None where there is none."""
+    differences: tuple[FactComparison, ...] = ()
+    """The facts that differ: ``left`` with its place on ``compared_page``, ``right`` on this page."""
 
 
 def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
     """Describe the patient of every page, in order, compared with the pages before.
 
-    A page is compared with the last one before it that says the same kind of thing.
+    The nearest page before that is the same patient's decides; else the nearest one that is another's; else the nearest
+    of which one fact can be compared.
     """
-    latest_by_kind: dict[IdentifierKind, tuple[int, str]] = {}
+    person_by_page = _index_person_by_page(bundle)
+    # Of pages that say the same only the last one is compared with.
+    earlier_pages: dict[object, PageIdentity] = {}
     for page in bundle.pages:
-        identity: dict[IdentifierKind, str] = {identifier.kind: identifier.normal for identifier in page.identifiers}
-        identifying_kinds: list[IdentifierKind] = [kind for kind in _IDENTIFYING_KINDS if kind in identity]
-        previous_by_kind = {kind: latest_by_kind[kind] for kind in identifying_kinds if kind in latest_by_kind}
-        relation, relation_text = _compare_identity(identity, previous_by_kind)
-        yield PatientBanner(_format_identity(identity), relation, relation_text, page.identifiers)
-        latest_by_kind.update({kind: (page.page_num, identity[kind]) for kind in identifying_kinds})
-
-
-def _compare_identity(
-    identity: dict[IdentifierKind, str], previous_by_kind: dict[IdentifierKind, tuple[int, str]]
-) -> tuple[PatientRelation, str]:
-    """Each kind with the last page that has it: between two names there may be pages with a number alone."""
-    differing_kinds = [
-        kind for kind, (_, previous_normal) in previous_by_kind.items() if identity[kind] != previous_normal
-    ]
-    if not previous_by_kind:
-        return ("first" if not identity.keys().isdisjoint(_IDENTIFYING_KINDS) else "none"), ""
-    page_num = max(previous_by_kind[kind][0] for kind in differing_kinds or previous_by_kind)
-    if not differing_kinds:
-        return "same", f"same as page {page_num}"
-    if len(differing_kinds) < len(previous_by_kind):
-        return (
-            "doubtful",
-            f"another {' and '.join(_IDENTIFYING_KINDS[kind] for kind in differing_kinds)} than page {page_num}",
+        identity = get_page_identity(page)
+        compared_page, comparison = (
+            _choose_comparison(tuple(earlier_pages.values()), identity) if identity else (None, None)
         )
-    return "other", f"another patient than page {page_num}"
+        relation, relation_text = _describe_relation(compared_page, comparison)
+        if (
+            relation == "other"
+            and compared_page
+            and person_by_page[compared_page.page_num] == person_by_page[page.page_num]
+        ):
+            relation = "doubtful"  # another page shows that both are the same person's
+        yield PatientBanner(
+            _format_identity({identifier.kind: identifier.normal for identifier in page.identifiers}),
+            relation if identity else "none",
+            relation_text,
+            page.identifiers,
+            compared_page.page_num if compared_page else None,
+            comparison.differing if comparison and relation in ("other", "doubtful") else (),
+        )
+        if identity:
+            key = tuple((identifier.kind, identifier.value, identifier.issuer) for identifier in identity.identifiers)
+            earlier_pages.pop(key, None)
+            earlier_pages[key] = identity
+
+
+def list_page_ranges_by_person(bundle: DocumentBundle) -> list[tuple[PageRange, ...]]:
+    """List the ranges of pages about each person of the file, in the order in which the persons first appear.
+
+    A range ends where a page is about somebody else; pages in it that name nobody belong to it.
+    """
+    person_by_page = _index_person_by_page(bundle)
+    ranges: dict[int, list[PageRange]] = {}
+    for person_index, group in groupby(sorted(person_by_page), key=person_by_page.__getitem__):
+        page_numbers = list(group)
+        ranges.setdefault(person_index, []).append((page_numbers[0], page_numbers[-1]))
+    return [tuple(ranges[person_index]) for person_index in sorted(ranges)]
+
+
+def _index_person_by_page(bundle: DocumentBundle) -> dict[int, int]:
+    return {
+        page_num: person_index
+        for person_index, person in enumerate(group_pages_by_person(bundle.pages))
+        for page_num in person.page_numbers
+    }
+
+
+def _choose_comparison(
+    earlier_pages: Sequence[PageIdentity], identity: PageIdentity
+) -> tuple[PageIdentity | None, PersonComparison | None]:
+    best: tuple[PageIdentity | None, PersonComparison | None] = (None, None)
+    for page in reversed(earlier_pages):
+        comparison = compare_page_identities(page, identity)
+        if comparison.relation is PersonRelation.SAME:
+            return page, comparison
+        is_better = best[1] is None or (
+            comparison.relation is PersonRelation.DIFFERENT and best[1].relation is PersonRelation.CANNOT_TELL
+        )
+        if is_better and (comparison.agreeing or comparison.differing):
+            best = page, comparison
+    return best
+
+
+def _describe_relation(
+    compared_page: PageIdentity | None, comparison: PersonComparison | None
+) -> tuple[PatientRelation, str]:
+    if compared_page is None or comparison is None:
+        return "first", ""
+    if comparison.relation is PersonRelation.DIFFERENT:
+        return "other", f"another patient than page {compared_page.page_num}"
+    if comparison.relation is PersonRelation.SAME or not comparison.differing:
+        return "same", f"same as page {compared_page.page_num}"
+    difference = comparison.differing[0]
+    left, right = (_format_fact(identifier) for identifier in (difference.left, difference.right))
+    return "doubtful", f"{difference.fact} read differently: {left} / {right}"
+
+
+def _format_fact(identifier: Identifier) -> str:
+    if identifier.kind == "patient":
+        return identifier.normal.replace(" ", ", ", 1)
+    return _format_us_date(identifier.normal) if identifier.kind == "date_of_birth" else identifier.value
 
 
 def _format_identity(identity: dict[IdentifierKind, str]) -> str:

@@ -254,6 +254,23 @@ class Draft(StrictRecord):
         segment_flag = SegmentFlag(start_page=self._get_segment(segment_position).start_page, flag=flag)
         return self._replace_fields(flags=_sort_flags({*self.flags} ^ {segment_flag}))
 
+    def separate_pages(self, first_page: int, last_page: int, flag: FlagKind) -> Draft:
+        """Make these pages documents of their own with that flag; where documents begin among them stays.
+
+        ValueError for pages that the document does not have.
+        """
+        self._require_page(first_page)
+        self._require_page(last_page)
+        boundary_pages = [page for page in (first_page, last_page + 1) if page <= self.total_pages]
+        draft = self._redraw_segments(
+            {page: self._find_segment_of_page(page).dominant_type for page in boundary_pages} | self._types_by_start
+        )
+        for position, segment in enumerate(draft.segments):
+            is_flagged = SegmentFlag(start_page=segment.start_page, flag=flag) in draft.flags
+            if first_page <= segment.start_page <= last_page and not is_flagged:
+                draft = draft.toggle_segment_flag(position, flag)
+        return draft
+
     def set_segment_note(self, segment_position: int, text: str) -> Draft:
         """The expert's words about the segment at that position, from 0; blank ones take them back. IndexError."""
         return self._replace_fields(

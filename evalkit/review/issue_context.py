@@ -116,7 +116,7 @@ def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle
         paragraphs_matched=surroundings.matched if surroundings else (),
         paragraphs_after=surroundings.after if surroundings else first_paragraphs,
         page_found=shown_match.page_number if shown_match else None,
-        boxes=shown_match.boxes if shown_match else (),
+        boxes=shown_match.boxes if shown_match else () if issue.quote else issue.boxes,
         verdict=issue.verdict or (match.verdict if match else None),
         note=_describe_context(
             bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)

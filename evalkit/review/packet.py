@@ -56,6 +56,8 @@ ReviewStatus = Literal["pending", "in_review", "deferred", "completed"]
 ReviewReason = Literal["escalated", "audit", "sample", "requested"]
 
 #: What the ids of the cases for further opinions end with.
+PATIENT_QUESTIONS = "V2-PATIENT"
+"""What the codes of questions whose pages these are begin with; their name in the queue."""
 SECOND_SUFFIX, ADJUDICATION_SUFFIX = ".second", ".adjudication"
 #: What the id of a case about a document's fields ends with.
 EXTRACTION_SUFFIX = ".extraction"
@@ -415,9 +417,16 @@ def build_case_row(packet: SMEPacket, status: ReviewStatus, excluded_reviewers: 
         "barred": ",".join(excluded_reviewers),
         "created_at": packet.created_at,
         "dominant_type": _get_indexed_type(packet),
-        "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
+        "agents": ",".join(sorted(_list_issue_sources(packet.open_issues))),
         "is_blind": packet.is_first_review_blind,
         "shows": packet.bundle_doc_id if packet.is_attention_check else "",
+    }
+
+
+def _list_issue_sources(issues: Iterable[Issue]) -> set[str]:
+    """Who raised the issues; questions whose pages these are have a name of their own, for they are looked for."""
+    return {issue.agent for issue in issues} | {
+        PATIENT_QUESTIONS for issue in issues if issue.code.startswith(PATIENT_QUESTIONS)
     }
 
 

@@ -19,7 +19,7 @@ from evalkit.review.ground_truth import (
     hash_review_file,
     read_review,
 )
-from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket
+from evalkit.review.packet import PATIENT_QUESTIONS, ReviewReason, ReviewStatus, SMEPacket
 from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,
@@ -52,7 +52,7 @@ class QueueQuery:
     dominant_type: str | None = None
     """The agent's type of the whole file, or ``cannot tell``."""
     agent: str | None = None
-    """Who raised an open issue."""
+    """Who raised an open issue, or ``V2-PATIENT``: an open question is whose pages these are."""
     review_reason: str | None = None
     """Why the case is in the queue."""
     source: str | None = None
@@ -92,7 +92,7 @@ class QueueQuery:
 FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
     "severity": (*IssueSeverity, "none"),
     "dominant_type": None,  # of fields, the form or report
-    "agent": get_args(ShippedAgent),
+    "agent": (*get_args(ShippedAgent), PATIENT_QUESTIONS),
     "review_reason": get_args(ReviewReason),
     "source": None,
     "kind": get_args(SMEPacket.model_fields["kind"].annotation),

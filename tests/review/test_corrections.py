@@ -21,6 +21,7 @@ from evalkit.classification.schema import (
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
+from evalkit.documents.identity.page_identity import find_identifiers
 from evalkit.errors import ReviewRefused
 from evalkit.issue import IssueSeverity
 from evalkit.review.corrections import (
@@ -110,6 +111,18 @@ def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: A
     issues = V2ConsistencyChecker().validate(doubted, five)
     assert [one.code for one in issues] == ["V2-BOUNDARY-DOUBT"]
     assert repair_validated_classification(doubted, issues, five, CLASSIFICATION_PARTS)[0].segments == doubted.segments
+
+
+def test_who_agrees_has_answered_whose_pages_these_are(build: Any) -> None:
+    owners = ("Patient: Jane Roe DOB: 03/02/1981", "Patient: John Doe DOB: 01/15/1970")
+    bundle = build.bundle([[text] for text in owners])
+    pages = (
+        page.model_copy(update={"identifiers": find_identifiers(page.text, page.words)}) for page in bundle.pages
+    )
+    bundle = bundle.model_copy(update={"pages": tuple(pages)})
+    answer = build.single("Other", pages=2)
+    assert "V2-PATIENT-MIXED" in {issue.code for issue in V2ConsistencyChecker().validate(answer, bundle)}
+    assert find_rule_violations(answer, bundle, CLASSIFICATION_PARTS) == []
 
 
 # --- type only -------------------------------------------------------------------------------------------------------

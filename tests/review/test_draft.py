@@ -195,6 +195,23 @@ def test_notes_on_segments_and_issues_can_be_replaced() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pages", "segments", "flagged"),
+    [
+        ((2, 2), [(1, 1, GENOMIC), (2, 2, GENOMIC), (3, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)], [2]),
+        ((3, 6), [(1, 2, GENOMIC), (3, 3, GENOMIC), (4, 5, NOTE), (6, 6, OTHER), (7, 8, OTHER)], [3, 4, 6]),
+        ((6, 8), shape(THREE), [6]),
+    ],
+)
+def test_separated_pages_are_flagged_documents(pages: tuple[int, int], segments: list[Any], flagged: list[int]) -> None:
+    draft = THREE.separate_pages(*pages, "other_patient")
+    assert shape(draft) == segments
+    assert flags(draft) == [(page, "other_patient") for page in flagged]
+    assert draft.separate_pages(*pages, "other_patient") == draft
+    with pytest.raises(ValueError, match="no page 9"):
+        THREE.separate_pages(8, 9, "other_patient")
+
+
+@pytest.mark.parametrize(
     ("move", "expected"),
     [
         # a flag and a note go where the first page of their segment goes

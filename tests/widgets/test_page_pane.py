@@ -8,6 +8,7 @@ import pytest
 from builders import doc2_6, document, page
 
 from evalkit.documents.bundle import Block
+from evalkit.documents.identity.page_identity import find_identifiers
 from evalkit.errors import DocumentError
 from widgets.page_pane import MAX_HEADING_LENGTH, PagePane, extract_heading
 
@@ -105,3 +106,21 @@ def test_hits_are_numbered_by_occurrence(pane: PagePane) -> None:
 def test_a_page_is_headed(blocks: list[tuple[str, str, bool]], said: str) -> None:
     made = tuple(Block(type=kind, text=text, box=(0, 0, 1, 1), furniture=is_it) for kind, text, is_it in blocks)
     assert extract_heading(page(1, "").model_copy(update={"blocks": made})) == said
+
+
+def test_red_strip_carries_both_pages_facts_and_ranges() -> None:
+    texts = ("Patient: John Doe DOB: 01/15/1970", "Patient: Jane Roe DOB: 03/02/1981", "Patient: Jane Roe Sex: F")
+    pages = [page(number, text) for number, text in enumerate(texts, 1)]
+    pane = PagePane()
+    pane.show_document(
+        "case:1",
+        document(*(one.model_copy(update={"identifiers": find_identifiers(one.text, one.words)}) for one in pages)),
+        [{"start": 1, "end": 3, "type": None}],
+    )
+    strip = pane.strips[1]
+    assert (strip["relation"], strip["other"], strip["ranges"]) == ("other", 1, [[1, 1], [2, 3]])
+    assert [(one["fact"], one["values"]) for one in strip["differences"]] == [
+        ("name", ["John Doe", "Jane Roe"]),
+        ("birth date", ["01/15/1970", "03/02/1981"]),
+    ]
+    assert "differences" not in pane.strips[0]

@@ -368,3 +368,25 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     assert not (tmp_path / "output/reviews").exists()
     screen.dispatch({"action": "ping", "tab": "tab-1", "active": 2.0})
     assert screen.segment_editor.problem == "", "the expert's claim is still theirs"
+
+
+def test_another_patients_pages_become_documents_and_can_be_undone(
+    screen: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ranges = [((1, 2), (4, 8)), ((3, 3),)]
+    monkeypatch.setattr("widgets.workbench.list_page_ranges_by_person", lambda _: ranges)
+    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    total, before = screen.draft.total_pages, screen.draft
+    ranges[:] = [((1, total - 2), (total, total)), ((total - 1, total - 1),)]
+    press = {"action": "separate", "token": screen.page_pane.version, "page": total, "rest": False}
+    assert (screen.page_pane.can_separate, screen.page_pane.offer) == (True, {})
+    screen.dispatch(press)
+    assert screen.draft.segments[-1].start_page == total
+    assert [(flag.start_page, flag.flag) for flag in screen.draft.flags] == [(total, "other_patient")]
+    assert screen.page_pane.offer == {"page": total, "pages": list(range(1, total - 1))}
+    screen.dispatch(press | {"rest": True})
+    assert screen.page_pane.offer == {}
+    assert (total - 1) in {segment.start_page for segment in screen.draft.segments}
+    screen.dispatch({"action": "undo", "token": screen.page_pane.version})
+    screen.dispatch({"action": "undo", "token": screen.page_pane.version})
+    assert (screen.draft.segments, screen.draft.flags) == (before.segments, ())
