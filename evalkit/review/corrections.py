@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair, find_missing_types
+from evalkit.classification.patient_check import PATIENT_CODES
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -48,6 +49,7 @@ _CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] =
     "V2-PAGE-OVERLAP": (_SEGMENTS_ONLY,),
     "V2-PAGE-GAP": (_SEGMENTS_ONLY,),
     "V2-BOUNDARY-DOUBT": (),  # a question to the expert, whose agreement is the answer
+    **dict.fromkeys(PATIENT_CODES, ()),  # likewise: whose pages they are
     "V2-DOMINANT-SEGMENT": (_SEGMENTS_ONLY,),
     "V2-DOMINANT-OVERALL": (_TYPE_ONLY | _SEGMENTS_ONLY, _TYPE_ONLY | _MIXTURE_ONLY),
     "V2-MIXTURE": (_MIXTURE_ONLY,),
