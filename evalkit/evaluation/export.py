@@ -66,6 +66,8 @@ CSV_COLUMNS = (
     "dominant_type",
     "number_of_segments",
     "segments",
+    "patients_in_file",
+    "pages_of_others",
     "vouched",
     "reviewer",
     "reviewed_at",
@@ -95,6 +97,10 @@ class ExportedTruth(GroundTruth):
 
     is_simulated: bool
     """Whether a program answered any case of the document, for a demonstration or test."""
+    patients_in_file: int | None = None
+    """How many patients the pages name; None where the bundle cannot be read."""
+    pages_of_others: int | None = None
+    """How many pages name another patient than most pages do; None likewise."""
     split: str | None = None
     """The part of the split that the document belongs to, where one was asked for."""
     text: str | None = None
@@ -309,7 +315,11 @@ def _iterate_rows(documents: Iterable[_ExportDocument], options: _ExportOptions)
 
 def _iterate_records(documents: Iterable[_ExportDocument], options: _ExportOptions) -> Iterator[GroundTruthRow]:
     for document in documents:
-        added_fields = {"is_simulated": document.truth.is_simulated}
+        added_fields = {
+            "is_simulated": document.truth.is_simulated,
+            "patients_in_file": document.truth.patients_in_file,
+            "pages_of_others": document.truth.pages_of_others,
+        }
         yield document.truth.record.model_dump(mode="json") | added_fields | _build_extra_columns(document, options, {})
 
 

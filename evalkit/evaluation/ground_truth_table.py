@@ -6,6 +6,7 @@ What each column means is data (``COLUMNS``): the data card of an export prints 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from evalkit.classification.schema import Segment
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.documents.identity.file_persons import count_other_pages, read_stored_persons
 from evalkit.errors import StoreError
 from evalkit.pipeline.sample_draws import read_draw_probabilities
 from evalkit.review.attention_checks import is_attention_check_review
@@ -63,6 +65,8 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
         "is_vouched": "Whether an expert stands for dominant_type.",
         "number_of_segments": "How many source documents the file holds.",
         "segments": "Pages and type of each segment: `1-5 Genomic Report; 6-8 Clinical Note`.",
+        "patients_in_file": "How many patients the pages name; null where the document's bundle cannot be read.",
+        "pages_of_others": "How many pages name another patient than most pages do; null likewise.",
         **_TRAILING_COLUMNS,
     },
     "segment": {
@@ -88,7 +92,10 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
 _COLUMN_DTYPES = {
     **dict.fromkeys(("is_simulated", "is_vouched"), "bool"),
     **dict.fromkeys(
-        ("number_of_pages", "number_of_segments", "segment_index", "start_page", "end_page", "page", "revision"),
+        (
+            *("number_of_pages", "number_of_segments", "patients_in_file", "pages_of_others"),
+            *("segment_index", "start_page", "end_page", "page", "revision"),
+        ),
         "Int64",
     ),
     "inclusion_probability": "Float64",
@@ -104,6 +111,10 @@ class GroundTruthDocument:
     """Of the PDF; None where the bundle cannot be read."""
     number_of_pages: int | None
     """None where the bundle cannot be read."""
+    patients_in_file: int | None = None
+    """How many patients the pages name; None where the bundle cannot be read."""
+    pages_of_others: int | None = None
+    """How many pages name another patient than most pages do; None likewise."""
     answer_reviewers: tuple[str, ...] = ()
     """The reviewer of every answer to a case of the document, also of second opinions and of who decided between two."""
 
@@ -252,7 +263,11 @@ def _attach_bundle(output_folder: OutputFolder, record: GroundTruth, problems: l
         return GroundTruthDocument(record, None, None)
     sha256, page_count = stored_bundle.get("sha256"), stored_bundle.get("total_pages")
     if isinstance(sha256, str) and isinstance(page_count, int):
-        return GroundTruthDocument(record, sha256, page_count)
+        truth = GroundTruthDocument(record, sha256, page_count)
+        with suppress(LookupError, TypeError, ValueError):
+            persons = read_stored_persons(stored_bundle)
+            truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_other_pages(persons))
+        return truth
     problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
     return GroundTruthDocument(record, None, None)
 
@@ -310,6 +325,8 @@ def _iterate_document_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRo
         "is_vouched": "dominant_type" in truth.record.vouched,
         "number_of_segments": len(segments),
         "segments": format_segments(segments),
+        "patients_in_file": truth.patients_in_file,
+        "pages_of_others": truth.pages_of_others,
     }
 
 

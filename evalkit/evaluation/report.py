@@ -134,6 +134,7 @@ def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) ->
         _build_headlines_section(study),
         _build_types_section(study),
         _build_segments_section(study),
+        _build_patients_section(study),
         _build_presence_section(study),
         _build_production_section(study),
         _build_verifiers_section(study),
@@ -271,6 +272,30 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
             EvaluationTable("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
             EvaluationTable("Pages that a person must move", moved_pages),
         ),
+    )
+
+
+def _build_patients_section(study: Study) -> EvaluationSection | None:
+    checked_documents = [document for document in study.documents if document.patients_in_file is not None]
+    if not checked_documents:
+        return None
+    rows = [
+        {
+            "source folder": source_folder or None,
+            "files": len(documents),
+            "files with several patients": sum((document.patients_in_file or 0) > 1 for document in documents),
+            "pages of others": sum(document.pages_of_others or 0 for document in documents),
+        }
+        for source_folder in sorted({document.source_folder for document in checked_documents})
+        for documents in [[document for document in checked_documents if document.source_folder == source_folder]]
+    ]
+    return EvaluationSection(
+        "patients",
+        "Whose pages are they?",
+        "How many files name more than one patient, and how many of their pages name another patient than most pages of "
+        "the file do. The program read this from names, birth dates and numbers; pages that name nobody are not counted, "
+        "and no expert is needed.",
+        (EvaluationTable("By the folder that the files came from", pd.DataFrame(rows)),),
     )
 
 

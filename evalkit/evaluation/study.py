@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.classification.schema import DocumentType
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
+from evalkit.documents.identity.file_persons import FilePerson, count_other_pages, read_stored_persons
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheck, read_attention_checks
 from evalkit.issue import Issue
@@ -41,6 +43,7 @@ from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
     OutputIndex,
+    bundle_file_name,
     ground_truth_file_name,
     has_database,
     open_output_folder,
@@ -153,6 +156,12 @@ class DocumentRecord:
     page_count: int | None = None
     agent_labels: DocumentLabels | None = None
     """The pipeline's answer; None where it gave no usable one."""
+    source_folder: str = ""
+    """Name of the folder from which the file was read; empty where nobody knows."""
+    patients_in_file: int | None = None
+    """How many patients the pages name; None where nobody knows."""
+    pages_of_others: int | None = None
+    """How many pages name another patient than most pages do; None likewise."""
     production_labels: DocumentLabels | None = None
     """The production classifier's label; None where it is not known."""
     truth: KnownTruth | None = None
@@ -228,7 +237,7 @@ class Study:
         """One row per document.
 
         Columns: ``doc_id``, ``filename``, ``pages``, ``standing``, ``decision``, ``agent`` and ``confidence``,
-        ``production``, ``truth`` and ``source`` of it, ``blocker``, ``major``, ``minor`` (open issues),
+        ``patients_in_file``, ``pages_of_others``, ``production``, ``truth`` and ``source`` of it, ``blocker``, ``major``, ``minor`` (open issues),
         ``grounded_ratio``, ``probability`` (of having been looked at by now), ``seconds``, ``cost_usd``.
         """
         import pandas as pd
@@ -250,6 +259,8 @@ def _build_frame_row(document: DocumentRecord) -> dict[str, Any]:
         "decision": document.decision,
         "agent": document.agent_labels.dominant_type if document.agent_labels else None,
         "confidence": document.agent_labels.confidence if document.agent_labels else None,
+        "patients_in_file": document.patients_in_file,
+        "pages_of_others": document.pages_of_others,
         "production": document.production_labels.dominant_type if document.production_labels else None,
         "truth": document.truth.labels.dominant_type if document.truth else None,
         "source": document.truth.source if document.truth else None,
@@ -496,8 +507,12 @@ class _StudyReader:
         agent_labels = parse_labels(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
         inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
+        persons = self._read_persons(doc_id)
         return DocumentRecord(
             doc_id=doc_id,
+            source_folder=Path((self._index_rows.get(doc_id) or {}).get("file_path") or "").parent.name,
+            patients_in_file=None if persons is None else len(persons),
+            pages_of_others=None if persons is None else count_other_pages(persons),
             sha256=result["sha256"],
             filename=filename,
             truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),
@@ -526,6 +541,16 @@ class _StudyReader:
             cost_usd=None if usage["cost_usd"] is None else Decimal(usage["cost_usd"]),
             processing_seconds=_compute_elapsed_seconds(result["times"]),
         )
+
+    def _read_persons(self, doc_id: str) -> list[FilePerson] | None:
+        """The persons whom the pages name; None where the bundle cannot be read: no other figure needs it."""
+        try:
+            stored_bundle = self.output_folder.read_json(
+                bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
+            )
+            return read_stored_persons(stored_bundle)
+        except (EvalkitError, LookupError, TypeError, ValueError):
+            return None
 
     def _read_if_present(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
         return self._read_json(name) if name in names else None

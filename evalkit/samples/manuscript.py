@@ -105,6 +105,8 @@ class ManuscriptPart(StrictRecord):
     """Label and value of each field of the strip under the first letterhead."""
     running_header: str = ""
     """Stands at the top from the second page on, where the letterhead is no more."""
+    misfiled_headers: dict[str, str] = {}
+    """Instead of the running header, by page number: another patient's page lies among the part's own."""
     footer: str = ""
     """Stands at the foot of every page, beside its number."""
     pages: tuple[str, ...]

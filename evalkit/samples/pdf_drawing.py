@@ -74,7 +74,7 @@ def _draw_page(page: PyMuPdfObject, part: ManuscriptPart, page_number: int) -> N
             _draw_letterhead(pen)
             _draw_patient_strip(pen)
         else:
-            _draw_running_header(pen)
+            _draw_running_header(pen, part.misfiled_headers.get(str(page_number), part.running_header))
         for block in parse_blocks(markup):
             DRAW_BY_KIND[block.kind](pen, block)
         if pen.y > BODY_BOTTOM:
@@ -213,9 +213,9 @@ def _draw_patient_strip(pen: _PagePen) -> None:
     pen.y += row_count * row_height + 6
 
 
-def _draw_running_header(pen: _PagePen) -> None:
-    if pen.part.running_header:
-        pen.draw_text(LEFT_EDGE, pen.y + 8, pen.part.running_header, pen.regular_font, 8, GREY)
+def _draw_running_header(pen: _PagePen, running_header: str) -> None:
+    if running_header:
+        pen.draw_text(LEFT_EDGE, pen.y + 8, running_header, pen.regular_font, 8, GREY)
         pen.draw_rule(LEFT_EDGE, pen.y + 13, RIGHT_EDGE, pen.y + 13, 0.6, pen.part.colour)
         pen.y += 20
 

@@ -35,6 +35,7 @@ KEYS = [
     "headlines",
     "types",
     "segments",
+    "patients",
     "evidence",
     "production",
     "verifiers",
@@ -51,6 +52,14 @@ def reviewed(demo_run: RunSummary, samples: Path, tmp_path_factory: pytest.TempP
     draw_and_publish_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
     simulate_reviews(open_folder(output), samples / "truth.csv")
     return read_study(output)
+
+
+def test_patients_are_counted_by_source_folder(reviewed: Study) -> None:
+    (table,) = build_report(reviewed, made_at=NOW)["patients"].tables
+    (row,) = table.frame.to_dict("records")
+    assert (row["files"], row["files with several patients"], row["pages of others"]) == (19, 1, 1)
+    misfiled = next(one for one in reviewed.documents if one.doc_id == "misfiled_page")
+    assert (row["source folder"], misfiled.patients_in_file, misfiled.pages_of_others) == ("samples", 2, 1)
 
 
 def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study, tmp_path: Path) -> None:

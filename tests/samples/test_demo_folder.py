@@ -18,6 +18,7 @@ from evalkit.samples.manuscript import Manuscript, parse_blocks
 from evalkit.samples.pdf_drawing import draw_pdf
 
 PAGES = {
+    "adjoining_notes": 2,
     "altered_quotes": 2,
     "clinical_note": 3,
     "consent_form": 2,
@@ -25,6 +26,7 @@ PAGES = {
     "fabricated_quote": 4,
     "faxed_packet": 6,
     "genomic_report": 4,
+    "misfiled_page": 4,
     "pathology_report": 3,
     "poor_scan": 1,
     "quest_cbc": 2,
@@ -115,6 +117,13 @@ def test_administrative_words_stand_where_they_belong(texts: dict[str, list[str]
 def test_a_fax_machine_printed_on_every_page(texts: dict[str, list[str]]) -> None:
     for number, page in enumerate(texts["faxed_packet"], 1):
         assert f"P. {number:02}/06" in page
+
+
+def test_only_the_misfiled_page_names_another_patient(texts: dict[str, list[str]]) -> None:
+    pages = texts["misfiled_page"]
+    assert ["HC-502218" in page for page in pages] == [True, True, False, True]
+    assert "Varga, Miriam DOB: 11/30/1972 MRN: HC-617340" in pages[2]
+    assert "Page 3 of 4" in pages[2]
 
 
 def test_expected_and_production_name_the_documents(folder: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from evalkit.documents.bundle import Identifier, Page, PageStatus
 from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons
@@ -107,6 +108,24 @@ def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
             identifiers.append(identifier)
         completed.append(replace(identity, identifiers=tuple(identifiers)))
     return completed
+
+
+def count_other_pages(persons: Sequence[FilePerson]) -> int:
+    """Count the pages that are about another person than the one with the most pages."""
+    page_counts = [len(person.pages) for person in persons]
+    return sum(page_counts) - max(page_counts, default=0)
+
+
+def read_stored_persons(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
+    """Group a stored bundle's pages by person without reading the rest of it. LookupError, ValueError: it is damaged."""
+    return group_pages_by_person(
+        Page.model_construct(
+            page_num=page["page_num"],
+            status=PageStatus(page["status"]),
+            identifiers=tuple(map(Identifier.model_validate, page["identifiers"])),
+        )
+        for page in stored_bundle["pages"]
+    )
 
 
 def _find_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson | None:
