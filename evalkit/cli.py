@@ -1402,6 +1402,8 @@ def _print_run_summary(summary: RunSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_format_usage(usage)}")
+    if summary.hint:
+        typer.echo(summary.hint)
     typer.echo(summary.timings.format_line(summary.seconds))
     typer.echo(f"Results in {summary.output}. Waiting cases: {_format_queue_command(summary.output)}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from evalkit.errors import UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.fingerprint import compute_fingerprint
 from evalkit.pipeline.patient_roster import build_patient_expectation, read_patient_roster
+from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
 from evalkit.settings import Settings
 
 HEADER = "doc_id,filename,name,birth_date,record_number\n"
@@ -150,3 +152,11 @@ def test_command_line_takes_a_roster(samples: Path, tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "row 1: its birth_date cannot be read" in refused.stderr
     assert "Quagmire" not in refused.stderr
+
+
+@pytest.mark.parametrize(("several", "is_named"), [(0, False), (1, False), (2, False), (3, True), (10, True)])
+def test_summary_names_the_setting_beyond_a_fifth(several: int, is_named: bool) -> None:
+    document = DocumentSummary("a", "a.pdf", 1, None, None, None, 0, 0, 0, (), 1, None, 0, False)
+    documents = [replace(document, has_unexpected_patients=number < several) for number in range(10)]
+    hint = RunSummary(tuple(documents), (), (), "output", 1.0).hint
+    assert (hint is not None and 'patients = "several"' in hint) == is_named
