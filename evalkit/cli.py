@@ -137,6 +137,9 @@ def run(
     production: Annotated[
         Path | None, typer.Option(metavar="FILE", help="CSV or JSON with production's labels.")
     ] = None,
+    patients: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON: the patient of each document.")
+    ] = None,
     classifications: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json to be verified instead of asking.")
     ] = None,
@@ -164,6 +167,7 @@ def run(
             reader=reader,
             profile=profile,
             production=production,
+            patients_file=patients,
             classifications=classifications,
             workers=workers,
             executor=executor,
@@ -1398,6 +1402,8 @@ def _print_run_summary(summary: RunSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_format_usage(usage)}")
+    if summary.hint:
+        typer.echo(summary.hint)
     typer.echo(summary.timings.format_line(summary.seconds))
     typer.echo(f"Results in {summary.output}. Waiting cases: {_format_queue_command(summary.output)}")
 

@@ -333,6 +333,10 @@ class Settings(BaseSettings):
     """Another seed draws other documents."""
     foreign_types: dict[str, DocumentTypeName] = {}
     """A label of the production classifier → one of the five types."""
+    patients: Literal["one", "several"] = "one"
+    """How many patients a file may be about; with ``several`` documents of several in one file are a MINOR issue."""
+    patients_by_folder: dict[str, Literal["one", "several"]] = {}
+    """Source folder → the same for the files in and below it; of several folders the innermost counts."""
     review: ReviewSettings = ReviewSettings()
     retention: RetentionSettings = RetentionSettings()
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.orchestrator import ClassificationOutcome
+from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import current_timestamp
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
-from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.bundle import DocumentBundle, Identifier
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.audit_sampling import AuditPlan
@@ -31,6 +32,7 @@ from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import FieldExtractionPipeline, extract_and_publish_or_load
 from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
 from evalkit.pipeline.run_timings import RunTimings
@@ -101,6 +103,7 @@ class DocumentRun:
         row_by_doc_id: Mapping[str, Mapping[str, Any]],
         label_by_doc_id: Mapping[str, Mapping[str, Any]] | None,
         supplied_by_doc_id: Mapping[str, Any],
+        roster_by_doc_id: Mapping[str, tuple[Identifier, ...]],
         fresh: bool,
         extract: bool,
     ) -> None:
@@ -110,6 +113,7 @@ class DocumentRun:
         self._row_by_doc_id = row_by_doc_id
         self._label_by_doc_id = label_by_doc_id
         self._supplied_by_doc_id = supplied_by_doc_id
+        self._roster_by_doc_id = roster_by_doc_id
         self._fresh = fresh
         self._reader_config = reader_config
         self._model_session = model_session
@@ -151,9 +155,7 @@ class DocumentRun:
             return self._record_failure(source, source.read_error, monotonic_start)
         try:
             supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
-            result_fingerprint = compute_fingerprint(
-                source.sha256 or "", self._settings, self._reader_config.reader_version, supplied_classification
-            )
+            result_fingerprint = self._compute_fingerprint(source)
             summary = (
                 None
                 if self._fresh
@@ -181,6 +183,18 @@ class DocumentRun:
             return summarise_failure(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
             return self._record_failure(source, create_unexpected_error(source, error), monotonic_start)
+
+    def _compute_fingerprint(self, source: SourceDocument) -> str:
+        return compute_fingerprint(
+            source.sha256 or "",
+            self._settings,
+            self._reader_config.reader_version,
+            self._supplied_by_doc_id.get(source.doc_id),
+            self._build_patient_expectation(source),
+        )
+
+    def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
+        return build_patient_expectation(self._settings, source.path, self._roster_by_doc_id.get(source.doc_id, ()))
 
     def _resume_finished_document(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
@@ -215,7 +229,8 @@ class DocumentRun:
             read_outcome = await read_and_save_document(self._output_folder, source, executor, started_at)
             bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
         monotonic_start = time.monotonic()
-        outcome = await executor.run_step("decide", self._orchestrator.evaluate, bundle, supplied_classification)
+        evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
+        outcome = await executor.run_step("decide", evaluate, bundle, supplied_classification)
         # The calls of one document overlap: what counts is how long it waited for any of them.
         seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
         seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
@@ -311,14 +326,7 @@ class DocumentRun:
         self.timings.add(source.doc_id, seconds_by_step)
         log_event(log, logging.INFO, "failed", document_sha256=source.sha256 or "", code=error.code, **seconds_by_step)
         is_transient = source.sha256 is None or error.code in _TRANSIENT_ERROR_CODES
-        supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
-        result_fingerprint = (
-            None
-            if is_transient
-            else compute_fingerprint(
-                source.sha256 or "", self._settings, self._reader_config.reader_version, supplied_classification
-            )
-        )
+        result_fingerprint = None if is_transient else self._compute_fingerprint(source)
         failure = DocumentFailure(
             doc_id=source.doc_id,
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),

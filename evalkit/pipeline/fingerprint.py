@@ -11,6 +11,7 @@ from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.orchestrator import UnparseableClassification
 from evalkit.classification.own_verifiers import identify_code
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.traps import load_traps
 from evalkit.grounding import get_grounding_version
@@ -39,7 +40,13 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
     }
 
 
-def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, supplied_classification: Any) -> str:
+def compute_fingerprint(
+    sha256: str,
+    settings: Settings,
+    reader_name: str,
+    supplied_classification: Any,
+    patient_expectation: PatientExpectation = ANY_PATIENT,
+) -> str:
     """Of all that makes a document's result; workers, output and production's labels are none of it."""
     return hash_canonical_json(
         {
@@ -55,7 +62,13 @@ def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, suppl
             else hash_canonical_json(_supplied_to_json(supplied_classification)),
         }
         | describe_models(settings)
+        | ({} if patient_expectation == ANY_PATIENT else {"patients": _hash_expectation(patient_expectation)})
     )
+
+
+def _hash_expectation(patient_expectation: PatientExpectation) -> str:
+    identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
+    return hash_canonical_json([patient_expectation.patients, identity_json])
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:

@@ -50,8 +50,12 @@ class DocumentSummary:
     """Input and output of these calls."""
     cost_usd: str | None = "0"
     """Of these calls, a decimal number as text; None where nobody knows the price."""
+    has_unexpected_patients: bool = False
+    """Documents of several patients are in the file, and the setting ``patients`` says that there is one."""
 
 
+_MANY_PATIENTS_SHARE = 0.20
+"""Where more files than this share are about several patients, the archive is made so."""
 _ISSUE_COLUMNS = (
     "issue_id",
     "agent",
@@ -73,6 +77,17 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     timings: RunTimings = field(default_factory=RunTimings)
     """What this run's own documents took; no part of the JSON."""
+
+    @property
+    def hint(self) -> str | None:
+        """The setting that the run's files ask for, in a sentence; None where they ask for none."""
+        count = sum(document.has_unexpected_patients for document in self.documents)
+        if count <= _MANY_PATIENTS_SHARE * len(self.documents):
+            return None
+        return (
+            f"{count} of {len(self.documents)} files hold documents of several patients: if that is how they are filed, "
+            'set patients = "several", or patients_by_folder for their folder'
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per document, columns as the fields of :class:`DocumentSummary`."""
@@ -125,6 +140,9 @@ def summarise_result(
         resumed=usage is None,
         tokens=usage_of_run.input_tokens + usage_of_run.output_tokens,
         cost_usd=usage_of_run.cost_usd,
+        has_unexpected_patients=any(
+            issue.code == "V2-PATIENT-SEVERAL" and issue.severity is IssueSeverity.MAJOR for issue in result.open_issues
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.fingerprint import compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
+from evalkit.pipeline.patient_roster import build_patient_expectation, read_patient_roster
 from evalkit.pipeline.purge import exclude_purged
 from evalkit.pipeline.reindex import rebuild_index
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator, resolve_settings
@@ -46,6 +47,7 @@ def run(
     reader: str | None = None,
     profile: str | None = None,
     production: Path | str | None = None,
+    patients_file: Path | str | None = None,
     classifications: Path | str | None = None,
     workers: int | None = None,
     executor: str | None = None,
@@ -66,6 +68,7 @@ def run(
         reader: ``local`` or ``documentai``.
         profile: ``full``, or ``lean``: two calls a document instead of four.
         production: CSV or JSON with the production classifier's labels.
+        patients_file: CSV or JSON with the patient whom each document should be about.
         classifications: folder with ``{doc_id}.json``: answers of another system, to be verified instead of asking.
         workers: processes that read PDFs; 0 is one per core.
         executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read, and decided about without a language model.
@@ -86,6 +89,7 @@ def run(
             reader=reader,
             profile=profile,
             production=production,
+            patients_file=patients_file,
             classifications=classifications,
             workers=workers,
             executor=executor,
@@ -106,6 +110,7 @@ async def arun(
     reader: str | None = None,
     profile: str | None = None,
     production: Path | str | None = None,
+    patients_file: Path | str | None = None,
     classifications: Path | str | None = None,
     workers: int | None = None,
     executor: str | None = None,
@@ -140,6 +145,13 @@ async def arun(
             store_production_labels(output_folder, label_by_doc_id)
             path_by_earlier_id = {row["doc_id"]: row["file_path"] for row in index.list_documents()}
             label_problems = list_unused_label_problems(supplied_labels, discovered.sources, path_by_earlier_id)
+        roster_by_doc_id, roster_problems = {}, []
+        if patients_file is not None:
+            roster = read_patient_roster(Path(patients_file))
+            roster_by_doc_id = roster.select_identities(discovered.sources)
+            roster_problems = roster.list_unused_row_problems(
+                discovered.sources, {row["doc_id"]: row["file_path"] for row in index.list_documents()}
+            )
         supplied_by_doc_id, classification_problems = (
             read_classifications(Path(classifications), discovered.sources) if classifications is not None else ({}, [])
         )
@@ -156,6 +168,7 @@ async def arun(
                 row_by_doc_id,
                 label_by_doc_id,
                 supplied_by_doc_id,
+                roster_by_doc_id,
                 fresh,
                 extract,
             )
@@ -167,7 +180,7 @@ async def arun(
         output=output_folder.root,
         monotonic_start=monotonic_start,
         by_agent=model_session.ledger.usage_by_role,
-        further_problems=[*label_problems, *classification_problems],
+        further_problems=[*label_problems, *roster_problems, *classification_problems],
     )
     return replace(summary, timings=document_run.timings)
 
@@ -207,10 +220,13 @@ async def aevaluate(
     with ReaderPool(1, reader_config) as reader_pool:
         bundle = (await reader_pool.read(absolute_path, doc_id=sanitise_file_stem(path), timestamp=started_at)).bundle
     supplied_classification = None if classification is None else make_storable_classification(classification)
+    patient_expectation = build_patient_expectation(resolved_settings, absolute_path)
     async with ModelSession(resolved_settings) as model_session:
-        outcome = await create_orchestrator(resolved_settings, model_session).evaluate(bundle, supplied_classification)
+        outcome = await create_orchestrator(resolved_settings, model_session).evaluate(
+            bundle, supplied_classification, patient_expectation
+        )
     result_fingerprint = compute_fingerprint(
-        bundle.sha256, resolved_settings, reader_config.reader_version, supplied_classification
+        bundle.sha256, resolved_settings, reader_config.reader_version, supplied_classification, patient_expectation
     )
     return create_result(
         bundle,

@@ -78,16 +78,23 @@ class SuppliedLabels:
         return {name for name, count in Counter(source.path.name for source in sources).items() if count > 1}
 
 
-class _LabelKind(NamedTuple):
-    """What sort of labels a file holds."""
+class TableKind(NamedTuple):
+    """What sort of table a file holds."""
 
     name: str
     error_code: str
-    is_truth: bool
+    remedy: str
+    is_confidential: bool = False
+    """Whether an error names no column of it: a file without a header has somebody's name there."""
+
+    def create_error(self, path: Path, problem: str) -> UsageError:
+        """Build the error for a file of this kind that cannot be used."""
+        return UsageError(f"{self.name} {path}: {problem}", code=self.error_code, remedy=self.remedy)
 
 
-_PRODUCTION_LABELS = _LabelKind("production labels", "PRODUCTION-LABELS", is_truth=False)
-_TRUE_LABELS = _LabelKind("true labels", "TRUTH-LABELS", is_truth=True)
+_LABEL_REMEDY = "It needs the columns doc_id or filename, and dominant_type; one label for each document."
+_PRODUCTION_LABELS = TableKind("production labels", "PRODUCTION-LABELS", _LABEL_REMEDY)
+_TRUE_LABELS = TableKind("true labels", "TRUTH-LABELS", _LABEL_REMEDY)
 
 
 def read_production_labels(path: Path) -> SuppliedLabels:
@@ -107,27 +114,26 @@ def read_true_labels(path: Path) -> SuppliedLabels:
     return _read_labels(path, _TRUE_LABELS)
 
 
-def _read_labels(path: Path, label_kind: _LabelKind) -> SuppliedLabels:
+def _read_labels(path: Path, table_kind: TableKind) -> SuppliedLabels:
     label_by_key: dict[str, Mapping[str, Any]] = {}
-    for row_number, row in enumerate(_read_rows(path, label_kind), 1):
+    for row_number, row in enumerate(read_table_rows(path, table_kind), 1):
         key = row.get("doc_id") or row.get("filename")
         if not isinstance(key, str) or not isinstance(row.get("dominant_type"), str) or not row["dominant_type"]:
-            raise _create_label_error(
-                path, label_kind, f"row {row_number} has no doc_id or filename, or no dominant_type, that is text"
+            raise table_kind.create_error(
+                path, f"row {row_number} has no doc_id or filename, or no dominant_type, that is text"
             )
         label = {column: row[column] for column in _LABEL_COLUMNS if row.get(column) not in (None, "")}
-        if label_kind.is_truth and (fault := _find_label_fault(label)):
-            raise _create_label_error(path, label_kind, f"row {row_number}: {fault}")
+        if table_kind is _TRUE_LABELS and (fault := _find_label_fault(label)):
+            raise table_kind.create_error(path, f"row {row_number}: {fault}")
         if label_by_key.setdefault(key, label) != label:
-            raise _create_label_error(
-                path, label_kind, f"row {row_number} says of {key} something else than a row before it"
-            )
+            raise table_kind.create_error(path, f"row {row_number} says of {key} something else than a row before it")
     if not label_by_key:
-        raise _create_label_error(path, label_kind, "it has no rows")
+        raise table_kind.create_error(path, "it has no rows")
     return SuppliedLabels(label_by_key)
 
 
-def _read_rows(path: Path, label_kind: _LabelKind) -> Iterator[Mapping[str, Any]]:
+def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, Any]]:
+    """The rows of a CSV or JSON file, by column. UsageError where it is no such table."""
     is_json = path.suffix.lower() == ".json"
     try:
         text = read_regular_file(path).decode("utf-8-sig")
@@ -135,16 +141,19 @@ def _read_rows(path: Path, label_kind: _LabelKind) -> Iterator[Mapping[str, Any]
         rows = json.loads(text, object_pairs_hook=reject_duplicate_keys) if is_json else list(csv_reader)
         encode_canonical_json(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise _create_label_error(path, label_kind, f"it cannot be read ({_describe_error(error)})") from error
+        raise table_kind.create_error(path, f"it cannot be read ({_describe_error(error)})") from (
+            None if table_kind.is_confidential else error
+        )
     if not is_json and (repeated_columns := _find_repeated_columns(csv_reader.fieldnames or ())):
-        raise _create_label_error(path, label_kind, f"it has several columns {', '.join(repeated_columns)}")
+        shown_columns = "of one name" if table_kind.is_confidential else ", ".join(repeated_columns)
+        raise table_kind.create_error(path, f"it has several columns {shown_columns}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise _create_label_error(path, label_kind, "it is not a list of rows")
+        raise table_kind.create_error(path, "it is not a list of rows")
     for row_number, row in enumerate(rows, 1):
         if not is_json and any(
             map(str.strip, row.get(_OVERFLOW_KEY, ()))
         ):  # a comma at the end adds an empty cell only
-            raise _create_label_error(path, label_kind, f"row {row_number} has more cells than there are columns")
+            raise table_kind.create_error(path, f"row {row_number} has more cells than there are columns")
         yield row
 
 
@@ -175,14 +184,6 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
 def _describe_error(error: Exception) -> str:
     """In words where the system has some; what is wrong with the text is only named, as its own words would quote it."""
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
-
-
-def _create_label_error(path: Path, label_kind: _LabelKind, problem: str) -> UsageError:
-    return UsageError(
-        f"{label_kind.name} {path}: {problem}",
-        code=label_kind.error_code,
-        remedy="It needs the columns doc_id or filename, and dominant_type; one label for each document.",
-    )
 
 
 def parse_spans(segments: Any) -> tuple[PageSpan, ...]:

@@ -1,0 +1,144 @@
+"""The patient whom each file should be about: a table that a site has, and the settings for its folders.
+
+Source: contract ruling 22. The table names patients: what is wrong with it is said by its rows, never in its words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalkit.classification.patient_check import PatientExpectation
+from evalkit.documents.bundle import Identifier, IdentifierKind
+from evalkit.documents.identity.page_identity import normalise_identifier
+from evalkit.errors import UsageError
+from evalkit.pipeline.document_discovery import SourceDocument
+from evalkit.pipeline.supplied_labels import SuppliedLabels, TableKind, read_table_rows
+from evalkit.settings import Settings
+
+_ROSTER = TableKind(
+    "the patients' roster",
+    "ROSTER",
+    "It needs the columns doc_id or filename, and name, birth_date or record_number; one patient for each document.",
+    is_confidential=True,
+)
+_KIND_BY_COLUMN: dict[str, IdentifierKind] = {
+    "name": "patient",
+    "birth_date": "date_of_birth",
+    "record_number": "mrn",
+}
+_MAX_CELL_LENGTH = 200
+"""Characters of a name; no date or number is longer."""
+_NO_BOX = (0.0, 0.0, 0.0, 0.0)
+_MAX_NAMED_ROWS = 10
+"""Rows that a problem names."""
+
+
+@dataclass(frozen=True)
+class PatientRoster:
+    """The patients by ``doc_id`` or file name, and the row of each."""
+
+    rows: SuppliedLabels
+    row_number_by_key: Mapping[str, int]
+    path: Path
+
+    def select_identities(self, sources: Sequence[SourceDocument]) -> dict[str, tuple[Identifier, ...]]:
+        """doc_id → identity, of the documents that have a row; a file name that several bear names no patient."""
+        row_by_doc_id = self.rows.select_labels(sources)
+        return {doc_id: row["identity"] for doc_id, row in row_by_doc_id.items()}
+
+    def list_unused_row_problems(
+        self, sources: Sequence[SourceDocument], path_by_earlier_id: Mapping[str, str | None]
+    ) -> list[UsageError]:
+        """A problem for rows that belong to no document, or to several; ``path_by_earlier_id`` as for production's labels."""
+        known_ids = [*path_by_earlier_id, *(source.doc_id for source in sources)]
+        known_names = [
+            *(Path(path).name for path in path_by_earlier_id.values() if path),
+            *(source.path.name for source in sources),
+        ]
+        return [
+            UsageError(
+                f"{_ROSTER.name} {self.path}: {self._format_rows(keys)} {fault}", code=f"ROSTER-{code}", remedy=remedy
+            )
+            for keys, fault, code, remedy in (
+                (
+                    self.rows.find_ambiguous_names(sources),
+                    "could mean several documents of that name, and says nothing about any",
+                    "AMBIGUOUS",
+                    "Give each document a row with its doc_id.",
+                ),
+                (
+                    self.rows.find_unmatched_keys(known_ids, known_names),
+                    "belongs to no document",
+                    "UNKNOWN",
+                    "Name documents by doc_id or file name, or leave the rows out.",
+                ),
+            )
+            if keys
+        ]
+
+    def _format_rows(self, keys: Sequence[str]) -> str:
+        numbers = sorted(self.row_number_by_key[key] for key in keys)
+        shown_numbers = ", ".join(map(str, numbers[:_MAX_NAMED_ROWS]))
+        if len(numbers) == 1:
+            return f"row {shown_numbers}"
+        return f"each of the {len(numbers)} rows {shown_numbers}{' …' * (len(numbers) > _MAX_NAMED_ROWS)}"
+
+
+def read_patient_roster(path: Path) -> PatientRoster:
+    """The patients from a CSV or JSON file. UsageError naming the file, the row and what is wrong with it.
+
+    Columns: ``doc_id`` or ``filename``, and ``name``, ``birth_date``, ``record_number``, of which each row has at least
+    one. JSON is a list of such objects.
+    """
+    row_by_key: dict[str, dict[str, Any]] = {}
+    row_number_by_key: dict[str, int] = {}
+    for row_number, row in enumerate(read_table_rows(path, _ROSTER), 1):
+        key = row.get("doc_id") or row.get("filename")
+        if not isinstance(key, str) or not key:
+            raise _ROSTER.create_error(path, f"row {row_number} has no doc_id or filename that is text")
+        try:
+            identity = tuple(_iterate_identifiers(row))
+        except ValueError as error:
+            raise _ROSTER.create_error(path, f"row {row_number}: {error}") from None
+        if not identity:
+            raise _ROSTER.create_error(path, f"row {row_number} has no name, birth_date or record_number")
+        if row_by_key.setdefault(key, {"identity": identity})["identity"] != identity:
+            raise _ROSTER.create_error(path, f"row {row_number} names another patient than a row before it")
+        row_number_by_key.setdefault(key, row_number)
+    if not row_by_key:
+        raise _ROSTER.create_error(path, "it has no rows")
+    return PatientRoster(SuppliedLabels(row_by_key), row_number_by_key, path)
+
+
+def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
+    """The facts of a row. ValueError for one that cannot be read, which it names by its column."""
+    for column, kind in _KIND_BY_COLUMN.items():
+        cell = row.get(column)
+        if cell is None or cell == "":
+            continue
+        if not isinstance(cell, str) or len(cell) > _MAX_CELL_LENGTH:
+            raise ValueError(f"its {column} is no text of at most {_MAX_CELL_LENGTH} characters")
+        if not (text := cell.strip()):
+            continue
+        normal = normalise_identifier(kind, text)
+        if normal is None:
+            raise ValueError(f"its {column} cannot be read as one")
+        yield Identifier(kind=kind, value=text, normal=normal, box=_NO_BOX)
+
+
+def build_patient_expectation(
+    settings: Settings, path: Path, roster_identity: tuple[Identifier, ...] = ()
+) -> PatientExpectation:
+    """What is known about the patients of the file at this absolute path: its folder's setting, and its row."""
+    folder_settings = (
+        (Path(os.path.abspath(folder)), patients) for folder, patients in settings.patients_by_folder.items()
+    )
+    _, patients = max(
+        ((len(folder.parts), patients) for folder, patients in folder_settings if path.is_relative_to(folder)),
+        default=(0, settings.patients),
+    )
+    return PatientExpectation(patients, roster_identity)
