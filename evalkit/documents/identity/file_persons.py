@@ -60,9 +60,13 @@ def _rank_comparison(comparison: PersonComparison) -> tuple[int, int]:
 
 def get_page_identity(page: Page) -> PageIdentity | None:
     """What the page says about its patient; None where it says nothing."""
-    identifiers = tuple(identifier for identifier in page.identifiers if identifier.kind != "report_date")
-    is_named = any(identifier.kind not in ("sex", "age") for identifier in identifiers)
-    return PageIdentity(page.page_num, identifiers, page.status is PageStatus.OCR) if is_named else None
+    return _select_identity(page.page_num, page.status, page.identifiers)
+
+
+def _select_identity(page_num: int, status: PageStatus, identifiers: Iterable[Identifier]) -> PageIdentity | None:
+    personal = tuple(identifier for identifier in identifiers if identifier.kind != "report_date")
+    is_named = any(identifier.kind not in ("sex", "age") for identifier in personal)
+    return PageIdentity(page_num, personal, status is PageStatus.OCR) if is_named else None
 
 
 def compare_page_identities(left: PageIdentity, right: PageIdentity) -> PersonComparison:
@@ -76,7 +80,11 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     Pages that say so by themselves make the groups; of the others each joins the group that it agrees with, else that
     of the page before it, for nothing shows that it is another's.
     """
-    identities = _inherit_issuers([identity for page in pages if (identity := get_page_identity(page))])
+    return _group_identities(map(get_page_identity, pages))
+
+
+def _group_identities(page_identities: Iterable[PageIdentity | None]) -> list[FilePerson]:
+    identities = _inherit_issuers([identity for identity in page_identities if identity])
     strong_pages = [identity for identity in identities if identity.is_strong]
     persons: list[FilePerson] = []
     for identity in strong_pages or identities:
@@ -118,11 +126,9 @@ def count_other_pages(persons: Sequence[FilePerson]) -> int:
 
 def read_stored_persons(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
     """Group a stored bundle's pages by person without reading the rest of it. LookupError, ValueError: it is damaged."""
-    return group_pages_by_person(
-        Page.model_construct(
-            page_num=page["page_num"],
-            status=PageStatus(page["status"]),
-            identifiers=tuple(map(Identifier.model_validate, page["identifiers"])),
+    return _group_identities(
+        _select_identity(
+            page["page_num"], PageStatus(page["status"]), map(Identifier.model_validate, page["identifiers"])
         )
         for page in stored_bundle["pages"]
     )
