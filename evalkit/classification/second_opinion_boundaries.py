@@ -27,6 +27,8 @@ BEGINNING_THRESHOLD = 3.0
 CONTINUATION_THRESHOLD = -3.0
 """From here down it goes on with the page before."""
 
+_PATIENT_KINDS = frozenset({"patient", "date_of_birth", "mrn", "account", "accession", "visit"})
+"""Identifiers that are quoted nowhere."""
 _LOOKBACK_PAGES = 30
 """So many pages back, and to the document's first one, it is asked what was said before."""
 _HEAD_LINES, _FOOT_LINES = 8, 4
@@ -159,6 +161,10 @@ def _build_boundary_finding(
     )
     description = ", ".join(sign.description for sign in relevant_signs[:3])
     page_number, segment_index = page.page_num, segment.segment_index
+    quotes = [
+        *(sign.quote for sign in relevant_signs),
+        *(line[:_MAX_TITLE_LENGTH] for line in _split_lines(page.text)[:_HEAD_LINES]),
+    ]
     return Finding(
         reasoning=f"Page {page_number} {description}.",
         severity=IssueSeverity.MAJOR,
@@ -167,11 +173,14 @@ def _build_boundary_finding(
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
         segment_index=segment_index,
         page=page_number,
-        quote=next(
-            (sign.quote for sign in relevant_signs if sign.quote), _split_lines(page.text)[0][:_MAX_TITLE_LENGTH]
-        ),
+        quote=next((quote for quote in quotes if quote and not _names_patient(quote, page)), None),
         suggested_fix="Look where the document begins",
     )
+
+
+def _names_patient(quote: str, page: Page) -> bool:
+    """Whether the quote holds what identifies the page's patient: results and reports must not."""
+    return any(identifier.kind in _PATIENT_KINDS and identifier.value in quote for identifier in page.identifiers)
 
 
 # ------------------------------------------------------------------------------------------------ what pages tell
