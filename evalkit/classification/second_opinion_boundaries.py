@@ -18,7 +18,7 @@ from evalkit.classification.findings import Finding
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
 from evalkit.classification.second_opinion_types import measure_page_forms
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, Page
-from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity
+from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity, is_patient_named
 from evalkit.documents.identity.same_person import PersonRelation, have_other_record_numbers
 from evalkit.issue import IssueSeverity
 
@@ -27,8 +27,6 @@ BEGINNING_THRESHOLD = 3.0
 CONTINUATION_THRESHOLD = -3.0
 """From here down it goes on with the page before."""
 
-_PATIENT_KINDS = frozenset({"patient", "date_of_birth", "mrn", "account", "accession", "visit"})
-"""Identifiers that are quoted nowhere."""
 _LOOKBACK_PAGES = 30
 """So many pages back, and to the document's first one, it is asked what was said before."""
 _HEAD_LINES, _FOOT_LINES = 8, 4
@@ -173,14 +171,9 @@ def _build_boundary_finding(
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
         segment_index=segment_index,
         page=page_number,
-        quote=next((quote for quote in quotes if quote and not _names_patient(quote, page)), None),
+        quote=next((quote for quote in quotes if quote and not is_patient_named(quote, page)), None),
         suggested_fix="Look where the document begins",
     )
-
-
-def _names_patient(quote: str, page: Page) -> bool:
-    """Whether the quote holds what identifies the page's patient: results and reports must not."""
-    return any(identifier.kind in _PATIENT_KINDS and identifier.value in quote for identifier in page.identifiers)
 
 
 # ------------------------------------------------------------------------------------------------ what pages tell
