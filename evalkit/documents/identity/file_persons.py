@@ -115,9 +115,9 @@ def read_stored_persons(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
     """Group a stored bundle's pages by person without reading the rest of it. LookupError, ValueError: it is damaged."""
     return group_pages_by_person(
         Page.model_construct(
-            page_num=page["page_num"],
-            status=PageStatus(page["status"]),
-            identifiers=tuple(map(Identifier.model_validate, page["identifiers"])),
+            **page
+            | {"status": PageStatus(page["status"])}
+            | {"identifiers": tuple(map(Identifier.model_validate, page["identifiers"]))}
         )
         for page in stored_bundle["pages"]
     )
