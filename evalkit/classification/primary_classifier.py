@@ -40,6 +40,7 @@ from evalkit.classification.type_scoring import (
 )
 from evalkit.classification.v2_consistency import DOUBTS_KEY, SUMMARY_KEY, choose_tie_winner, find_largest_types
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.identity.file_persons import is_patient_named
 from evalkit.grounding.locate import widen_to_whole_words
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fence_document, fill_prompt_template
@@ -459,7 +460,10 @@ def _find_quotes(
             continue
         start, end = _fit_quote_window(text, *passage, passage_cues)
         passage_cues = _select_cues_in_span(passage_cues, (start, end))
-        if passage_cues and not _PAGE_FURNITURE_PATTERN.search(text, start, end):
+        is_identifying = _PAGE_FURNITURE_PATTERN.search(text, start, end) or is_patient_named(
+            text[slice(*widen_to_whole_words(text, start, end))], reading.page
+        )
+        if passage_cues and not is_identifying:
             yield _QuoteCandidate(reading.page, start, end, tuple(passage_cues))
 
 

@@ -18,7 +18,7 @@ from evalkit.classification.findings import Finding
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
 from evalkit.classification.second_opinion_types import measure_page_forms
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, Page
-from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity
+from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity, is_patient_named
 from evalkit.documents.identity.same_person import PersonRelation, have_other_record_numbers
 from evalkit.issue import IssueSeverity
 
@@ -159,6 +159,10 @@ def _build_boundary_finding(
     )
     description = ", ".join(sign.description for sign in relevant_signs[:3])
     page_number, segment_index = page.page_num, segment.segment_index
+    quotes = [
+        *(sign.quote for sign in relevant_signs),
+        *(line[:_MAX_TITLE_LENGTH] for line in _split_lines(page.text)[:_HEAD_LINES]),
+    ]
     return Finding(
         reasoning=f"Page {page_number} {description}.",
         severity=IssueSeverity.MAJOR,
@@ -167,9 +171,7 @@ def _build_boundary_finding(
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
         segment_index=segment_index,
         page=page_number,
-        quote=next(
-            (sign.quote for sign in relevant_signs if sign.quote), _split_lines(page.text)[0][:_MAX_TITLE_LENGTH]
-        ),
+        quote=next((quote for quote in quotes if quote and not is_patient_named(quote, page)), None),
         suggested_fix="Look where the document begins",
     )
 

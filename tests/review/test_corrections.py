@@ -116,9 +116,7 @@ def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: A
 def test_who_agrees_has_answered_whose_pages_these_are(build: Any) -> None:
     owners = ("Patient: Jane Roe DOB: 03/02/1981", "Patient: John Doe DOB: 01/15/1970")
     bundle = build.bundle([[text] for text in owners])
-    pages = (
-        page.model_copy(update={"identifiers": find_identifiers(page.text, page.words)}) for page in bundle.pages
-    )
+    pages = (page.model_copy(update={"identifiers": find_identifiers(page.text, page.words)}) for page in bundle.pages)
     bundle = bundle.model_copy(update={"pages": tuple(pages)})
     answer = build.single("Other", pages=2)
     assert "V2-PATIENT-MIXED" in {issue.code for issue in V2ConsistencyChecker().validate(answer, bundle)}

@@ -13,6 +13,8 @@ from evalkit.documents.identity.same_person import PersonComparison, PersonRelat
 _STRONG_FACTS = frozenset({"patient", "date_of_birth", "mrn"})
 """A page with two of these says by itself whose it is."""
 
+_QUOTED_NOWHERE_KINDS = frozenset({"date_of_birth", "mrn", "account", "accession", "visit"})
+
 
 @dataclass(frozen=True)
 class PageIdentity:
@@ -116,6 +118,17 @@ def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
             identifiers.append(identifier)
         completed.append(replace(identity, identifiers=tuple(identifiers)))
     return completed
+
+
+def is_patient_named(text: str, page: Page) -> bool:
+    """Whether a text of the page holds what identifies its patient: a word of the name, birth date or number."""
+    words = {word.capitalize() for word in re.findall(r"[^\W\d_]+", text) if word[0].isupper()}
+    return any(
+        not words.isdisjoint(word.capitalize() for word in re.findall(r"[^\W\d_]{3,}", identifier.value))
+        if identifier.kind == "patient"
+        else identifier.kind in _QUOTED_NOWHERE_KINDS and identifier.value in text
+        for identifier in page.identifiers
+    )
 
 
 def count_other_pages(persons: Sequence[FilePerson]) -> int:

@@ -268,8 +268,8 @@ class _PageScan:
     def _is_before_bare_name(self, position: int) -> bool:
         """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
         cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
-        found = self._match_name(position, cell_end)
-        return found is not None and found[1] == cell_end and len(self._text[slice(*found)].split()) > 1
+        place = self._match_name(position, cell_end)
+        return place is not None and place[1] == cell_end and len(self._text[slice(*place)].split()) > 1
 
     def _is_at_line_start(self, position: int) -> bool:
         line_start = self._text.rfind("\n", 0, position) + 1
@@ -407,18 +407,18 @@ class _PageScan:
         return first[0], end
 
     def read_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        if found := self._match_name(start, end):
-            value_start, value_end = found
+        if place := self._match_name(start, end):
+            value_start, value_end = place
             if (
                 not hit.label.is_patients and " " not in self._text[value_start:value_end]
             ):  # "Name Doe", "Forename Jane"
-                self._add_name_part("family_name", found)
+                self._add_name_part("family_name", place)
                 return
             # "RE:" has subjects, and "Name:" bearers, of every kind.
             if not (
                 hit.label.is_patients
                 or self._has_other_fact_near(hit.start)
-                or (hit.start < _HEAD_LENGTH and self._has_known_given_name(*found))
+                or (hit.start < _HEAD_LENGTH and self._has_known_given_name(*place))
             ):
                 return
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
@@ -427,7 +427,7 @@ class _PageScan:
                 hit.start,
                 value_start,
                 value_end,
-                rank=0 if hit.label.is_patients else 1 if self._has_known_given_name(*found) else _LAST_RANK,
+                rank=0 if hit.label.is_patients else 1 if self._has_known_given_name(*place) else _LAST_RANK,
             )
 
     def _has_known_given_name(self, start: int, end: int) -> bool:
@@ -492,13 +492,15 @@ class _PageScan:
 
     def _add_name_part(self, kind: str, place: tuple[int, int]) -> None:
         self._name_parts[kind] = place
-        family, given = self._name_parts.get("family_name"), self._name_parts.get("given_name")
-        if family and given:
-            value = f"{self._text[slice(*family)]}, {self._text[slice(*given)]}"
+        family_place, given_place = self._name_parts.get("family_name"), self._name_parts.get("given_name")
+        if family_place and given_place:
+            value = f"{self._text[slice(*family_place)]}, {self._text[slice(*given_place)]}"
             if (name := parse_person_name(value)) and name.family:
-                start = min(family[0], given[0])
+                start = min(family_place[0], given_place[0])
                 self._candidates.append(
-                    _Candidate("patient", value, name.normal, start, start, max(family[1], given[1]), "label", 0)
+                    _Candidate(
+                        "patient", value, name.normal, start, start, max(family_place[1], given_place[1]), "label", 0
+                    )
                 )
 
     def read_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
@@ -613,32 +615,32 @@ class _PageScan:
         return False
 
     def _add_bare_name(self, start: int, end: int, *, is_line_above: bool) -> bool:
-        found = self._match_name(start, end)
-        rest = self._text[found[1] : end].strip(" ,;|/-(\t") if found else "?"
+        place = self._match_name(start, end)
+        rest = self._text[place[1] : end].strip(" ,;|/-(\t") if place else "?"
         if rest and not _FACT_BEHIND_NAME.match(rest):
             at_end = _NAME_AT_END.search(self._text, start, end)
             if at_end is None or (is_line_above and at_end.start() - start > _MAX_PREFIX_LENGTH):
                 return False
-            found = self._match_last_name(*at_end.span(1))
-        if not found or _CLINICIAN_BEHIND_NAME.match(self._text, found[1]):
+            place = self._match_last_name(*at_end.span(1))
+        if not place or _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
             return False
-        value = self._text[slice(*found)]
+        value = self._text[slice(*place)]
         words = re.findall(r"[^\W\d_]{2,}", value)
         if (
             len(words) < 2
             or "(" in value
-            or (is_line_above and "," not in value and not self._has_known_given_name(*found))
+            or (is_line_above and "," not in value and not self._has_known_given_name(*place))
         ):
             return False
-        self._add("patient", found[0], *found, rank=2, source="running_head")
+        self._add("patient", place[0], *place, rank=2, source="running_head")
         return True
 
     def _match_last_name(self, start: int, end: int) -> tuple[int, int] | None:
         """The name at the end of these words: "Medical Report Jane Doe"."""
         for match in re.finditer(r"\S+", self._text[start:end]):
-            found = self._match_name(start + match.start(), end)
-            if found and found[1] == end:
-                return found
+            place = self._match_name(start + match.start(), end)
+            if place and place[1] == end:
+                return place
         return None
 
     def _find_running_head(self) -> bool:
@@ -646,9 +648,9 @@ class _PageScan:
         lines = list(re.finditer(r"[^\n]+", self._text))
         for line in (*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]):
             match = _RUNNING_HEAD_NAME.match(self._text, line.start(), line.end())
-            found = self._match_name(*match.span(1)) if match else None
-            if found and "," in self._text[slice(*found)] and not _CLINICIAN_BEHIND_NAME.match(self._text, found[1]):
-                self._add("patient", found[0], *found, rank=2, source="running_head")
+            place = self._match_name(*match.span(1)) if match else None
+            if place and "," in self._text[slice(*place)] and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
+                self._add("patient", place[0], *place, rank=2, source="running_head")
                 return True
         return False
 
@@ -660,9 +662,9 @@ class _PageScan:
                 story = _STORY_PATTERN.match(self._text, match.end())
                 if not story or story.end() < anchor.start() or re.match(r"(?:Dr|Prof)\b", match.group()):
                     continue
-                if (found := self._match_last_name(*match.span())) and len(self._text[slice(*found)].split()) > 1:
-                    self._add("patient", found[0], *found, rank=3, source="running_text")
-                    self._add_story_facts(*found, self._text[slice(*found)])
+                if (place := self._match_last_name(*match.span())) and len(self._text[slice(*place)].split()) > 1:
+                    self._add("patient", place[0], *place, rank=3, source="running_text")
+                    self._add_story_facts(*place, self._text[slice(*place)])
                     return True
         return False
 
@@ -818,8 +820,8 @@ def is_person_name(text: str) -> bool:
     name = parse_person_name(text)
     return (
         name is not None
-        and any(len(word) > 1 for word in (*name.family, *name.given))
-        and len("".join((*name.family, *name.given))) > 2
+        and any(len(word) > 1 for word in (*name.family, *name.given_names))
+        and len("".join((*name.family, *name.given_names))) > 2
     )
 
 

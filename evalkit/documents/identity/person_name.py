@@ -49,7 +49,7 @@ class NameRelation(StrEnum):
 class PersonName:
     """A name, in capitals without accents, apostrophes and full stops."""
 
-    given: tuple[str, ...]
+    given_names: tuple[str, ...]
     """First and middle names or initials, in their order."""
     family: tuple[str, ...]
     """The family name's words, hyphens divided, particles in; empty where only one word is known."""
@@ -63,7 +63,7 @@ class PersonName:
     @property
     def normal(self) -> str:
         """``MARSH HELEN``: family name and first given name."""
-        return " ".join((*self.family, *self.given[:1]))
+        return " ".join((*self.family, *self.given_names[:1]))
 
 
 @cache
@@ -107,7 +107,7 @@ def parse_person_name(text: str) -> PersonName | None:
     >>> parse_person_name("MARSH, HELEN A.").normal, parse_person_name("Ms. Helen A. Marsh").normal
     ('MARSH HELEN', 'MARSH HELEN')
     >>> parse_person_name("Dr. van der Berg, Jan Jr."), parse_person_name("Ann O'Hara (née Bell)").former
-    (PersonName(given=('JAN',), family=('VAN', 'DER', 'BERG'), former=(), suffix='JR', is_order_known=True), ('BELL',))
+    (PersonName(given_names=('JAN',), family=('VAN', 'DER', 'BERG'), former=(), suffix='JR', is_order_known=True), ('BELL',))
     """
     former: list[str] = []
     nicknames: list[str] = []
@@ -130,15 +130,15 @@ def parse_person_name(text: str) -> PersonName | None:
     if not parts:
         return None
     if len(parts) > 1:
-        family, given = parts[0], parts[1]
+        family, given_names = parts[0], parts[1]
         is_order_known = True
     else:
-        family, given = _divide_names(parts[0])
+        family, given_names = _divide_names(parts[0])
         is_order_known = False
-    if not any(len(word) > 1 for word in (*family, *given)):
+    if not any(len(word) > 1 for word in (*family, *given_names)):
         return None
     return PersonName(
-        tuple(given),
+        tuple(given_names),
         tuple(family),
         tuple(word for word in (*former, *nicknames) if not _MAIDEN_PATTERN.fullmatch(word)),
         suffix,
@@ -192,20 +192,20 @@ def are_family_names_shared(left: PersonName, right: PersonName) -> bool:
     """Whether two different persons have one family name: relatives, by the look of it."""
     return _compare_families(
         left.family, right.family, is_recognised=False
-    ) is not NameRelation.DIFFER and _compare_given_names(left.given, right.given, is_recognised=False) in (
+    ) is not NameRelation.DIFFER and _compare_given_names(left.given_names, right.given_names, is_recognised=False) in (
         NameRelation.DIFFER,
         NameRelation.UNCLEAR,
     )
 
 
 def _join(name: PersonName) -> str:
-    return "".join(sorted("".join((*name.given, *name.family))))
+    return "".join(sorted("".join((*name.given_names, *name.family))))
 
 
 def _list_readings(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
     """Family, given and former words, in each order in which the name may be meant."""
-    readings = [(name.family, name.given, name.former)]
-    words = (*name.given, *name.family)
+    readings = [(name.family, name.given_names, name.former)]
+    words = (*name.given_names, *name.family)
     if not name.is_order_known:
         # "Marsh Helen", "Garcia Lopez Maria", "Maria Garcia Lopez", "Nguyen Thi Mai".
         readings += [(words[:count], words[count:], name.former) for count in (1, 2) if count < len(words)]
@@ -233,15 +233,15 @@ def _compare_readings(
         family = NameRelation.COMPATIBLE
     if family is NameRelation.DIFFER:
         return NameRelation.DIFFER
-    given = _compare_given_names(left_given, right_given, is_recognised)
-    if given is NameRelation.DIFFER and any(
+    given_names = _compare_given_names(left_given, right_given, is_recognised)
+    if given_names is NameRelation.DIFFER and any(
         _are_given_alike(former, word, is_recognised)
         for formers, words in ((left_former, right_given), (right_former, left_given))
         for former in formers
         for word in words
     ):
-        given = NameRelation.COMPATIBLE
-    return max(family, given, key=list(NameRelation).index)
+        given_names = NameRelation.COMPATIBLE
+    return max(family, given_names, key=list(NameRelation).index)
 
 
 def _compare_families(left: tuple[str, ...], right: tuple[str, ...], is_recognised: bool) -> NameRelation:
@@ -293,7 +293,7 @@ def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_recog
 
 
 def _compare_with_single_word(left: PersonName, right: PersonName, is_recognised: bool) -> NameRelation:
-    left_words, right_words = (*left.given, *left.family), (*right.given, *right.family)
+    left_words, right_words = (*left.given_names, *left.family), (*right.given_names, *right.family)
     if any(_are_alike(word, other, is_recognised) for word in left_words for other in right_words):
         return NameRelation.AGREE if len(left_words) == len(right_words) else NameRelation.COMPATIBLE
     joined = {"".join(order) for words in (left_words, right_words) for order in permutations(words[:3])}
