@@ -507,10 +507,10 @@ class _StudyReader:
         agent_labels = parse_labels(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
         inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
-        persons = self._read_persons(doc_id)
+        source_folder, persons = self._read_source_and_persons(doc_id)
         return DocumentRecord(
             doc_id=doc_id,
-            source_folder=Path((self._index_rows.get(doc_id) or {}).get("file_path") or "").parent.name,
+            source_folder=source_folder,
             patients_in_file=None if persons is None else len(persons),
             pages_of_others=None if persons is None else count_other_pages(persons),
             sha256=result["sha256"],
@@ -542,15 +542,15 @@ class _StudyReader:
             processing_seconds=_compute_elapsed_seconds(result["times"]),
         )
 
-    def _read_persons(self, doc_id: str) -> list[FilePerson] | None:
-        """The persons whom the pages name; None where the bundle cannot be read: no other figure needs it."""
+    def _read_source_and_persons(self, doc_id: str) -> tuple[str, list[FilePerson] | None]:
+        """The file's folder and the persons whom its pages name; None if the bundle cannot be read."""
         try:
             stored_bundle = self.output_folder.read_json(
                 bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
             )
-            return read_stored_persons(stored_bundle)
-        except (EvalkitError, LookupError, TypeError, ValueError):
-            return None
+            return Path(stored_bundle["file_path"]).parent.name, read_stored_persons(stored_bundle)
+        except (EvalkitError, LookupError, TypeError, ValueError):  # no other figure needs it
+            return "", None
 
     def _read_if_present(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
         return self._read_json(name) if name in names else None

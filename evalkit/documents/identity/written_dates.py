@@ -56,8 +56,10 @@ def parse_written_date(text: str) -> WrittenDate | None:
     ('1971-03-04', '1971-03-04', None)
     """
     text = re.sub(r"(?<=[/.-]) +(?=\d)", "", text)
-    if behind := re.match(WRITTEN_DATE_PATTERN, text, re.IGNORECASE):
-        text = behind.group()  # "(67 yrs)" behind it is no part of it
+    matched_date = re.match(WRITTEN_DATE_PATTERN, text.strip(), re.IGNORECASE)
+    if matched_date is None:
+        return None
+    text = matched_date.group()  # "(67 yrs)" behind it is no part of it
     parts = re.findall(r"\d+|[a-z]{3,}", text.casefold())
     months = [_MONTHS.index(part[:3]) + 1 for part in parts if part[:3] in _MONTHS]
     numbers = [int(part) for part in parts if part.isdigit()]
@@ -97,7 +99,7 @@ def _format_date(year: int, month: int, day: int) -> str | None:
 
 def correct_digits(text: str) -> str:
     """Recognised text in which a date or number stands: letters taken for digits are digits, no spaces."""
-    return re.sub(r"\s+", "", text.translate(_DIGIT_BY_CONFUSED_LETTER)).replace(":", ".")
+    return re.sub(r"\s+", "", re.sub("[:;,]", ".", text.translate(_DIGIT_BY_CONFUSED_LETTER)))
 
 
 def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
