@@ -93,10 +93,10 @@ def test_an_unforeseen_fault_fails_its_document_alone(
 
     real = RetryOrchestrator.evaluate
 
-    async def evaluate(self: RetryOrchestrator, bundle: DocumentBundle, *arguments: object) -> object:
+    async def evaluate(self: RetryOrchestrator, bundle: DocumentBundle, *arguments: Any, **options: Any) -> object:
         if bundle.doc_id == "quest_cbc":
             raise LookupError("Zebulon Quagmire, born 1950")
-        return await real(self, bundle, *arguments)
+        return await real(self, bundle, *arguments, **options)
 
     monkeypatch.setattr(RetryOrchestrator, "evaluate", evaluate)
     run = evalkit.run([samples / "quest_cbc.pdf", samples / "consent_form.pdf"], output=tmp_path / "output")
