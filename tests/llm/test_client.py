@@ -436,7 +436,7 @@ def test_throttling_halves_the_limit_once_and_success_raises_it() -> None:
         gate = AimdLimiter(8, clock)
         entered = [await gate.acquire_slot_and_get_time() for _ in range(8)]
         for when in entered:
-            gate.release()
+            gate.release_slot()
             gate.record_throttling(when, 5.0)
         seen = [gate.current_limit]
         clock.now += 1
@@ -460,7 +460,7 @@ def test_slot_of_a_cancelled_waiter_goes_to_the_next() -> None:
         await gate.acquire_slot_and_get_time()
         first, second = (asyncio.create_task(gate.acquire_slot_and_get_time()) for _ in range(2))
         await asyncio.sleep(0)
-        gate.release()
+        gate.release_slot()
         first.cancel()
         await asyncio.wait([second], timeout=2)
         return second.done()

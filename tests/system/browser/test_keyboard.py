@@ -181,6 +181,7 @@ def test_fax_packet_escalates_with_its_own_faults_only(fax: Path) -> None:
     assert (result["decision"], result["decision_rule"]) == ("ESCALATE_TO_SME", "1")
     assert [(one["code"], one["page"]) for one in result["issues"]] == [
         ("READER-NO-TEXT", fax_packet.BY_HAND),
+        ("V2-PATIENT-SEVERAL", 19),
         ("V2-SEMANTIC", 23),  # a consent form as a note
         ("V2-SEMANTIC", 16),  # the first page of a report, in the one before
         ("V2-SEMANTIC", 17),
