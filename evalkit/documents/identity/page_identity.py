@@ -22,6 +22,7 @@ from evalkit.documents.identity.person_name import (
     load_identity_words,
     parse_person_name,
 )
+from evalkit.documents.identity.same_person import NUMBER_KINDS
 from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN, correct_digits, parse_written_date
 
 _HEAD_LENGTH = 400
@@ -80,11 +81,10 @@ _FEMALE, _MALE = (
 )
 _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
 
-_SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *("mrn", "account", "accession", "visit")})
+_SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *NUMBER_KINDS})
 """Their values cannot be mistaken for another line's words."""
 _PERSONAL_KINDS = frozenset({"date_of_birth", "mrn", "account", "sex", "age", "age_sex", "given_name", "family_name"})
 _ROLE_KINDS = frozenset({"relative", "provider"})
-_NUMBER_KINDS: tuple[IdentifierKind, ...] = ("mrn", "account", "accession", "visit")
 
 
 @cache
@@ -565,7 +565,7 @@ class _PageScan:
         return start
 
     def read_number(self, hit: _LabelHit, start: int, end: int) -> None:
-        kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of _NUMBER_KINDS
+        kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
         start = self._skip_separators(start, end)
         match = _NUMBER_VALUE.match(self._text, start, end)
         if match and sum(map(str.isdigit, match[1])) >= 2:
@@ -705,7 +705,7 @@ class _PageScan:
             value=candidate.value,
             normal=candidate.normal,
             box=self._enclose_words(candidate.start, candidate.end),
-            issuer=self._issuer if candidate.kind in _NUMBER_KINDS else None,
+            issuer=self._issuer if candidate.kind in NUMBER_KINDS else None,
             source=candidate.source,
             confidence=self._get_confidence(candidate.value_start, candidate.end),
         )
@@ -782,7 +782,7 @@ _VALUE_READERS: dict[str, Callable[[_PageScan, _LabelHit, int, int], None]] = {
     "sex": _PageScan.read_sex,
     "age": _PageScan.read_age,
     "age_sex": _PageScan.read_age_sex,
-    **dict.fromkeys(_NUMBER_KINDS, _PageScan.read_number),
+    **dict.fromkeys(NUMBER_KINDS, _PageScan.read_number),
 }
 
 
