@@ -1,40 +1,205 @@
-"""Which of the packets with drawn identities are named rightly: ``python -m benchmarks.identity PACKETS OUTPUT``.
+"""How rightly pages and files are told apart by person: ``python -m benchmarks.identity TRUTH OUTPUT [--reread]``.
 
-``PACKETS`` is what ``benchmarks.identity_packets.build`` wrote, ``OUTPUT`` the output folder of a run over some of it.
+``TRUTH`` is the folder that ``benchmarks.identity_packets.build`` wrote, or ``benchmarks/identity_labels.jsonl`` (the hand
+labels of developers' documents); ``OUTPUT`` the output folder of a run over some of its files. ``--reread`` finds the
+identities of the stored pages again, with the rules of this tree, and asks V2 about them.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import re
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+from evalkit.classification.patient_check import ANY_PATIENT, find_patient_issues
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.person_name import NameRelation, compare_names, parse_person_name
+from evalkit.documents.identity.written_dates import DateRelation, compare_dates, correct_digits, parse_written_date
+
+KIND_BY_LABEL = {"record": "mrn"}
+NUMBER_KINDS = ("mrn", "account", "accession", "visit")
+
+
+@dataclass(frozen=True)
+class PrintedPage:
+    """What a page prints of its person."""
+
+    layout: str
+    name: str | None
+    birth_date: str | None
+    numbers: frozenset[tuple[str, str]]
+    """Kind and number."""
+
+
+@dataclass(frozen=True)
+class TrueFile:
+    """A file with the truth about it."""
+
+    doc_id: str
+    kind: str
+    expected: str
+    """``one``, ``several`` or ``mixed``."""
+    pages: tuple[PrintedPage, ...]
+
+
+def read_truth(path: Path) -> Iterator[TrueFile]:
+    """Read the truth of drawn packets (a folder), or hand labels (a file)."""
+    lines = (path / "truth.jsonl" if path.is_dir() else path).read_text("utf-8").splitlines()
+    for truth in map(json.loads, lines):
+        doc_id = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(truth["file"]).stem)
+        if "expected" in truth:
+            kind = f"{truth['kind']} {'fax' if truth['fax'] else 'text'}"
+            pages = [
+                (page["layout"], page, zip(page["number_kinds"], page["numbers"], strict=True))
+                for page in truth["pages"]
+            ]
+            expected = truth["expected"]
+        else:
+            kind, expected = truth["folder"], "several" if truth["several"] else "one"
+            pages = [
+                (
+                    kind,
+                    page["printed"],
+                    ((number["kind"], number["number"]) for number in page["printed"]["numbers"]),
+                )
+                for page in truth["pages"]
+            ]
+        yield TrueFile(
+            doc_id,
+            kind,
+            expected,
+            tuple(
+                PrintedPage(
+                    layout,
+                    printed["name"],
+                    printed["birth_date"],
+                    frozenset((KIND_BY_LABEL.get(kind, kind), strip_number(number)) for kind, number in numbers),
+                )
+                for layout, printed, numbers in pages
+            ),
+        )
+
+
+def strip_number(number: str) -> str:
+    """Letters and digits alone."""
+    return re.sub(r"\W", "", number).upper()
+
+
+def judge_name(printed: str | None, page: Page, *, is_recognised: bool) -> str:
+    """``found``, ``shorter``, ``missed``, ``wrong``, ``absent`` or ``invented``."""
+    value = next((identifier.value for identifier in page.identifiers if identifier.kind == "patient"), None)
+    if printed is None or value is None:
+        return {(True, True): "absent", (True, False): "invented"}.get((printed is None, value is None), "missed")
+    names = parse_person_name(printed), parse_person_name(value)
+    relation = compare_names(*names, is_recognised=is_recognised) if all(names) else NameRelation.DIFFER
+    return {NameRelation.AGREE: "found", NameRelation.COMPATIBLE: "shorter"}.get(relation, "wrong")
+
+
+def judge_birth_date(printed: str | None, page: Page) -> str:
+    """As ``judge_name``."""
+    value = next((identifier.value for identifier in page.identifiers if identifier.kind == "date_of_birth"), None)
+    if printed is None or value is None:
+        return {(True, True): "absent", (True, False): "invented"}.get((printed is None, value is None), "missed")
+    dates = parse_written_date(printed), parse_written_date(value) or parse_written_date(correct_digits(value))
+    return "found" if all(dates) and compare_dates(*dates) is not DateRelation.DIFFER else "wrong"
+
+
+def judge_numbers(printed: frozenset[tuple[str, str]], page: Page) -> Iterator[str]:
+    """For each number ``mrn found``, ``mrn of another kind``, ``mrn missed`` or ``mrn invented``."""
+    found = {
+        (identifier.kind, strip_number(identifier.value))
+        for identifier in page.identifiers
+        if identifier.kind in NUMBER_KINDS
+    }
+    for kind, number in printed:
+        is_of_other_kind = any(number == found_number for _, found_number in found)
+        yield f"{kind} {'found' if (kind, number) in found else 'of another kind' if is_of_other_kind else 'missed'}"
+    for kind, number in found:
+        if not any(number == printed_number for _, printed_number in printed):
+            yield f"{kind} invented"
+
+
+def reread_identities(bundle: DocumentBundle) -> DocumentBundle:
+    """The bundle with the identities that today's rules find."""
+    pages = [
+        page.model_copy(update={"identifiers": find_identifiers(page.text, page.words, page.confidences)})
+        for page in bundle.pages
+    ]
+    return bundle.model_copy(update={"pages": tuple(pages)})
+
+
+def list_patient_codes(output: Path, doc_id: str, reread_bundle: DocumentBundle | None) -> set[str]:
+    """The codes that V2 raises about whose pages these are; of a reread bundle asked again."""
+    result = json.loads((output / "results" / f"{doc_id}.json").read_text("utf-8"))
+    if reread_bundle is None:
+        return {issue["code"] for issue in result["issues"] if issue["code"].startswith("V2-PATIENT-")}
+    if result.get("classification") is None:
+        return set()
+    answer = ClassificationOutput.model_validate(result["classification"])
+    return {issue.code for issue in find_patient_issues(answer, reread_bundle, ANY_PATIENT)}
 
 
 def is_named_rightly(expected: str, codes: set[str]) -> bool:
-    """Whether V2 says what a packet's truth expects: nothing, any of its codes, or a foreign page."""
+    """Whether V2 says what a file's truth expects: nothing, any of its codes, or a foreign page."""
     if expected == "mixed":
         return "V2-PATIENT-MIXED" in codes
     return bool(codes) is (expected == "several")
 
 
-def main(packets: Path, output: Path) -> None:
-    """Print for each kind of packet, text and fax, how many of how many are named rightly."""
-    packet_counts: Counter[tuple[str, bool]] = Counter()
-    right_counts: Counter[tuple[str, bool]] = Counter()
-    for line in (packets / "truth.jsonl").read_text("utf-8").splitlines():
-        truth = json.loads(line)
-        result_file = output / "results" / f"{Path(truth['file']).stem}.json"
-        if not result_file.exists():
+def print_counts(title: str, counts: Counter[str]) -> None:
+    """Print ``title: 3 found, 1 missed``."""
+    print(f"{title}: {', '.join(f'{count} {judgement}' for judgement, count in sorted(counts.items()))}")
+
+
+def main() -> None:
+    """Print for pages and for each kind of file how many of how many are right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("truth", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--reread", action="store_true", help="find the identities of the stored pages again")
+    parser.add_argument("--show", default="", help="print what is judged so: 'missed', 'wrong', 'file' …")
+    arguments = parser.parse_args()
+    counts = {title: Counter() for title in ("names", "birth dates", "numbers")}
+    counts_by_layout: dict[str, Counter[str]] = {}
+    file_counts, right_counts = Counter(), Counter()
+    for file in read_truth(arguments.truth):
+        bundle_file = arguments.output / "document_bundles" / f"{file.doc_id}.json"
+        if not bundle_file.exists():
             continue
-        issues = json.loads(result_file.read_text("utf-8")).get("issues", [])
-        codes = {issue["code"] for issue in issues if issue["code"].startswith("V2-PATIENT-")}
-        key = truth["kind"], truth["fax"]
-        packet_counts[key] += 1
-        right_counts[key] += is_named_rightly(truth["expected"], codes)
-    for (kind, is_fax), count in sorted(packet_counts.items()):
-        print(f"{kind} {'fax' if is_fax else 'text'}: {right_counts[kind, is_fax]} of {count}")
+        bundle = DocumentBundle.model_validate_json(bundle_file.read_text("utf-8"))
+        bundle = reread_identities(bundle) if arguments.reread else bundle
+        for printed, page in zip(file.pages, bundle.pages, strict=True):
+            name = judge_name(printed.name, page, is_recognised=bool(page.confidences))
+            birth_date = judge_birth_date(printed.birth_date, page)
+            numbers = list(judge_numbers(printed.numbers, page))
+            counts["names"][name] += 1
+            counts["birth dates"][birth_date] += 1
+            counts["numbers"].update(numbers)
+            layout = counts_by_layout.setdefault(printed.layout, Counter())
+            layout.update([f"name {name}", f"birth date {birth_date}", *numbers])
+            for judgement in (f"name {name}", f"birth date {birth_date}", *numbers):
+                if arguments.show and arguments.show in judgement:
+                    read = {identifier.kind: identifier.value for identifier in page.identifiers}
+                    print(f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}")
+        codes = list_patient_codes(arguments.output, file.doc_id, bundle if arguments.reread else None)
+        file_counts[file.kind] += 1
+        right_counts[file.kind] += is_named_rightly(file.expected, codes)
+        if arguments.show == "file" and not is_named_rightly(file.expected, codes):
+            print(f"  {file.doc_id}, {file.kind}: {file.expected}; {sorted(codes)}")
+    for title, title_counts in counts.items():
+        print_counts(title, title_counts)
+    for kind, count in sorted(file_counts.items()):
+        print(f"{kind}: {right_counts[kind]} of {count} files")
+    if arguments.show == "layout":
+        for layout, layout_counts in sorted(counts_by_layout.items()):
+            print_counts(f"  {layout}", layout_counts)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()

@@ -103,21 +103,32 @@ def _group_identities(page_identities: Iterable[PageIdentity | None]) -> list[Fi
 
 
 def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
-    """Give numbers on pages without a letterhead the issuer of the last number before that has the same form."""
-    issuer_by_form: dict[tuple[str, str], str] = {}
-    completed: list[PageIdentity] = []
+    """Give numbers on pages without a letterhead the issuer of the nearest number of the same form, an earlier one first."""
+    issuers_by_form: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for identity in identities:
-        identifiers = []
         for identifier in identity.identifiers:
-            form = identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
             if identifier.issuer:
-                issuer_by_form[form] = identifier.issuer
-            elif form in issuer_by_form:
-                identifiers.append(identifier.model_copy(update={"issuer": issuer_by_form[form]}))
-                continue
-            identifiers.append(identifier)
-        completed.append(replace(identity, identifiers=tuple(identifiers)))
-    return completed
+                issuers_by_form.setdefault(_get_number_form(identifier), []).append((identity.page_num, identifier.issuer))
+
+    def complete(identifier: Identifier, page_num: int) -> Identifier:
+        issuers = issuers_by_form.get(_get_number_form(identifier))
+        if identifier.issuer or not issuers:
+            return identifier
+        earlier_issuers = [issuer for issuer_page, issuer in issuers if issuer_page < page_num]
+        return identifier.model_copy(update={"issuer": earlier_issuers[-1] if earlier_issuers else issuers[0][1]})
+
+    return [
+        replace(
+            identity,
+            identifiers=tuple(complete(identifier, identity.page_num) for identifier in identity.identifiers),
+        )
+        for identity in identities
+    ]
+
+
+def _get_number_form(identifier: Identifier) -> tuple[str, str]:
+    """The kind with the number's shape: ``("mrn", "AA-99999")``."""
+    return identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
 
 
 def is_patient_named(text: str, page: Page) -> bool:

@@ -48,6 +48,10 @@ _NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][
 _NUMBER_VALUE = re.compile(
     r"#?[ ]?((?=[\w-]{0,16}\d)[A-Za-z]{0,5}[- ]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
 )
+#: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
+_GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
+_MIN_GROUPED_DIGITS = 7
+_AREA_CODE = re.compile(r"\(\d{3}\)")
 _RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.:-] ?[\dOoIl|SB]{1,2} ?[/.:-] ?[\dOoIl|SB]{2,4}")
 _DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE)
 _SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
@@ -60,20 +64,21 @@ _AGE_SEX_BEHIND_DATE = re.compile(
     re.IGNORECASE,
 )
 _SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
+_SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
 _SEPARATOR = re.compile(
     r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|print|please|first|m/f|legal)[^)\n]{0,30}\)[ ]*)?[:#.=]?[ \t]*[:#=-]?[ ]*",
     re.IGNORECASE,
 )
 _STORY_PATTERN = re.compile(
-    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth)",
+    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth)",
     re.IGNORECASE,
 )
 _BORN_PATTERN = re.compile(
     rf"\b(?:born(?: on)?|d\.?o\.?b\.?|date of birth)[ :(]*(?:is |was |on )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE
 )
-_STORY_ANCHOR = re.compile(r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\bDOB\b|date of birth|\d ?[FM]\b")
+_STORY_ANCHOR = re.compile(r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\b[Dd]\.?[Oo]\.?[Bb]\b|date of birth|\d ?[FM]\b")
 _CLINICIAN_BEHIND_NAME = re.compile(
-    r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\w)"
+    r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
 )
 _FEMALE, _MALE = (
     frozenset({"MRS", "MS", "MISS", "FEMALE", "WOMAN", "GIRL", "F"}),
@@ -102,6 +107,8 @@ class _Label:
     is_patients: bool
     is_weak: bool
     is_line_start: bool
+    issuer: str | None = None
+    """Who gives the numbers that it names, if the label says so: "NHS number"."""
 
 
 #: "Name Doe" at the end of a line, with "Forename Jane" below.
@@ -131,6 +138,7 @@ class _Candidate:
     end: int
     source: IdentifierSource
     rank: int
+    issuer: str | None = None
 
 
 def find_identifiers(
@@ -163,7 +171,7 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
     alternatives: list[tuple[str, _Label]] = []
     for strength in ("strong", "weak", "line_start"):
         for row in load_identity_words()["labels"]:
-            label = _Label(row["kind"], row.get("owner") == "patient", strength == "weak", strength == "line_start")
+            label = _Label(row["kind"], row.get("owner") == "patient", strength == "weak", strength == "line_start", row.get("issuer"))
             alternatives += [(pattern, label) for pattern in row.get(strength, ())]
     by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
     prefixes: set[str] = set()
@@ -178,20 +186,20 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
             grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{readable_pattern})")
     return _LabelPatterns(
         frozenset(prefixes),
-        {letter: re.compile(rf"(?:{'|'.join(groups)})(?![A-Za-z])") for letter, groups in grouped_by_letter.items()},
+        {letter: re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))") for letter, groups in grouped_by_letter.items()},
         by_group,
     )
 
 
 def _confuse_pattern(pattern: str) -> str:
     """The label as recognition may have read it: one letter for another, a full stop in between."""
-    if not pattern.isascii() or re.search(r"\(\?[=!]", pattern):
-        return pattern
-    return re.sub(
-        r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
-        lambda match: _CONFUSED_WORDS.get(match[0], match[0]),
-        pattern,
-    )
+    if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
+        pattern = re.sub(
+            r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
+            lambda match: _CONFUSED_WORDS.get(match[0], match[0]),
+            pattern,
+        )
+    return re.sub(r"\[[^\]]*\]|( )", lambda match: "[ .]" if match[1] else match[0], pattern)
 
 
 _CONFUSED_WORDS = {
@@ -216,11 +224,13 @@ class _PageScan:
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
         elif not any(candidate.kind == "patient" and candidate.rank < _LAST_RANK for candidate in self._candidates):
             self._find_unlabelled_name()
-        best_by_kind: dict[IdentifierKind, _Candidate] = {}
+            self._complete_identity_block()
+        # A page may have a hospital's number and a nation's.
+        best_by_kind: dict[tuple[IdentifierKind, str | None], _Candidate] = {}
         for candidate in self._candidates:
-            best = best_by_kind.get(candidate.kind)
+            best = best_by_kind.get((candidate.kind, candidate.issuer))
             if best is None or candidate.rank < best.rank:
-                best_by_kind[candidate.kind] = candidate
+                best_by_kind[candidate.kind, candidate.issuer] = candidate
         identifiers = [self._build_identifier(candidate) for candidate in best_by_kind.values()]
         return tuple(sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
@@ -230,7 +240,7 @@ class _PageScan:
         patterns = _compile_labels(is_recognised=self._is_recognised)
         text, hits, position = self._text, [], 0
         small_text = lower_letters(text)
-        for beginning in _LABEL_BEGINNING.finditer(small_text):
+        for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(small_text):
             prefix, start = beginning.group(), beginning.start()
             if start < position or not (
                 prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
@@ -259,7 +269,7 @@ class _PageScan:
                 if text[start:end] != "Name " or not _LAST_WORD_OF_LINE.match(text, end):
                     continue
                 label = _BARE_NAME_LABEL
-            if label.kind == "other" and not (is_marked or is_at_start):
+            if label.kind == "other" and not (is_marked or (is_at_start and behind != ",")):  # "Page, Helen"
                 continue
             hits.append(_LabelHit(label, start, end, is_marked, is_at_start))
             position = match.end()
@@ -268,8 +278,11 @@ class _PageScan:
     def _is_before_bare_name(self, position: int) -> bool:
         """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
         cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
-        place = self._match_name(position, cell_end)
-        return place is not None and place[1] == cell_end and len(self._text[slice(*place)].split()) > 1
+        return self._is_whole_name(position, cell_end)
+
+    def _is_whole_name(self, start: int, end: int) -> bool:
+        place = self._match_name(start, end)
+        return place is not None and place[1] == end and len(self._text[slice(*place)].split()) > 1
 
     def _is_at_line_start(self, position: int) -> bool:
         line_start = self._text.rfind("\n", 0, position) + 1
@@ -353,7 +366,10 @@ class _PageScan:
         previous, hit = self._hits[index - 1], self._hits[index]
         between = self._text[previous.end - 1 : hit.start]
         return (
-            previous.label.kind in _ROLE_KINDS and not previous.is_marked and len(between) <= 2 and "\n" not in between
+            previous.label.kind in _ROLE_KINDS
+            and not (previous.is_marked or hit.is_at_cell_start)
+            and len(between) <= 2
+            and "\n" not in between
         )
 
     def _read_value(self, hit: _LabelHit, next_start: int) -> None:
@@ -374,9 +390,16 @@ class _PageScan:
             reader(self, hit, cell_end + 1, next_cell_end if next_cell_end >= 0 else line_end)
         elif value_end == line_end < next_start and (not self._words or hit.label.kind in _SAFE_BELOW_KINDS):
             reader(self, hit, line_end + 1, min(next_start, self._find_line_end(line_end + 1)))
+        if (
+            len(self._candidates) == candidate_count
+            and not hit.is_marked
+            and (above := self._find_value_below(hit, is_above=True))
+            and (hit.label.kind in _SAFE_BELOW_KINDS or self._is_whole_name(*above))
+        ):
+            reader(self, hit, *above)  # a form's caption
 
-    def _find_value_below(self, hit: _LabelHit) -> tuple[int, int] | None:
-        """The words that stand right below the label, in its column."""
+    def _find_value_below(self, hit: _LabelHit, *, is_above: bool = False) -> tuple[int, int] | None:
+        """The words that stand right below the label, or above it, in its column."""
         words = self._words
         label_words = words[
             bisect_right(words, hit.start, key=itemgetter(1)) : bisect_left(words, hit.end, key=itemgetter(0))
@@ -384,15 +407,16 @@ class _PageScan:
         if not label_words:
             return None
         left, bottom = label_words[0][2], max(word[5] for word in label_words)
-        height = bottom - min(word[3] for word in label_words)
+        top = min(word[3] for word in label_words)
+        height = bottom - top
+        near = (
+            (top - _BELOW_HEIGHTS * height, top - height // 3)
+            if is_above
+            else (bottom - height // 3, bottom + _BELOW_HEIGHTS * height)
+        )
         first = min(
-            (
-                word
-                for word in words
-                if bottom - height // 3 <= word[3] <= bottom + _BELOW_HEIGHTS * height
-                and abs(word[2] - left) <= _COLUMN_TOLERANCE
-            ),
-            key=itemgetter(3),
+            (word for word in words if near[0] <= word[3] <= near[1] and abs(word[2] - left) <= _COLUMN_TOLERANCE),
+            key=lambda word: abs(word[3] - bottom),
             default=None,
         )
         if first is None or any(other.start <= first[0] < other.end for other in self._hits):
@@ -517,8 +541,7 @@ class _PageScan:
             self._add("sex", behind.start(1), behind.start(1), behind.end(1), rank=1)
 
     def _match_date(self, start: int, end: int) -> tuple[int, int] | None:
-        while start < end and self._text[start] in " :\t_-([":
-            start += 1
+        start = self._skip_separators(start, end)
         limit = min(self._find_line_end(start), max(end, start + 30))
         match = _DATE_VALUE.match(self._text, start, limit)
         if match:
@@ -560,16 +583,26 @@ class _PageScan:
             self._add("age", hit.start, start + match.start(), start + match.end(), rank=0)
 
     def _skip_separators(self, start: int, end: int) -> int:
-        while start < end and self._text[start] in " :\t_-/([":
+        while start < end and self._text[start] in _SEPARATING_CHARACTERS:
             start += 1
         return start
 
     def read_number(self, hit: _LabelHit, start: int, end: int) -> None:
         kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
         start = self._skip_separators(start, end)
+        if place := self._match_number(start, end):
+            self._add(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
+
+    def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
         match = _NUMBER_VALUE.match(self._text, start, end)
-        if match and sum(map(str.isdigit, match[1])) >= 2:
-            self._add(kind, hit.start, match.start(1), match.end(1), rank=0)
+        if match is None or sum(map(str.isdigit, match[1])) < 2 or _AREA_CODE.match(self._text, start - 1):
+            return None
+        value_start, value_end = match.span(1)
+        if grouped := _GROUPED_NUMBER.match(self._text, value_start, end):
+            grouped_end = self._find_wide_gap(*grouped.span()) or grouped.end()
+            if sum(map(str.isdigit, self._text[value_start:grouped_end])) >= _MIN_GROUPED_DIGITS:
+                value_end = max(value_end, grouped_end)
+        return value_start, value_end
 
     def _add(
         self,
@@ -580,56 +613,66 @@ class _PageScan:
         *,
         rank: int,
         source: IdentifierSource = "label",
+        issuer: str | None = None,
     ) -> None:
         value = " ".join(self._text[value_start:end].split())
         normal = normalise_identifier(kind, value, is_recognised=self._is_recognised)
         if normal:
-            self._candidates.append(_Candidate(kind, value, normal, start, value_start, end, source, rank))
+            self._candidates.append(_Candidate(kind, value, normal, start, value_start, end, source, rank, issuer))
 
     # ------------------------------------------------------------------------------------------------ names without label
 
     def _find_unlabelled_name(self) -> None:
-        """A running line, a sticker, or the first sentence of a letter names the patient without saying so."""
-        if not self._find_name_beside_facts() and not self._find_running_head():
-            self._find_name_in_story()
+        """A running line, a sticker, a letter's address or its first sentence names the patient without saying so."""
+        if not (self._find_name_beside_facts() or self._find_running_head() or self._find_name_in_story()):
+            self._find_titled_name() or self._find_introduced_name()
 
     def _find_name_beside_facts(self) -> bool:
-        """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in the line above."""
-        for candidate in [fact for fact in self._candidates if fact.kind in ("date_of_birth", "mrn")][:3]:
-            line_start = self._text.rfind("\n", 0, candidate.start) + 1
-            before = max(
-                line_start,
-                self._text.rfind("\t", 0, candidate.start) + 1,
-                self._text.rfind("|", 0, candidate.start) + 1,
-            )
+        """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
+        facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
+        facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
+        for fact in facts[:_MAX_FACTS]:
+            line_start = self._text.rfind("\n", 0, fact.start) + 1
+            line_end = self._find_line_end(fact.end)
+            cell_start = max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|"))
             previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
-            for start, end in (
-                (before, candidate.start),
-                (line_start, candidate.start),
-                (previous_start, line_start - 1),
+            for start, end, needs_proof in (
+                (cell_start, fact.start, False),
+                (line_start, fact.start, False),
+                (previous_start, line_start - 1, True),
+                (fact.end, line_end, True),
+                (line_end + 1, self._find_line_end(line_end + 1), True),
             ):
-                if end <= start or any(start <= hit.start < end for hit in self._hits):
-                    continue
-                if self._add_bare_name(start, end, is_line_above=start == previous_start):
+                # What comes behind a label is that label's.
+                next_label = next((hit.start for hit in self._hits if start <= hit.start < end), end)
+                if next_label > start and self._add_bare_name(start, next_label, needs_proof=needs_proof):
                     return True
         return False
 
-    def _add_bare_name(self, start: int, end: int, *, is_line_above: bool) -> bool:
+    def _add_bare_name(self, start: int, end: int, *, needs_proof: bool) -> bool:
+        """Add the name that this part of a line consists of; ``needs_proof``: it has a comma or a common given name."""
+        start = self._skip_separators(start, end)
         place = self._match_name(start, end)
-        rest = self._text[place[1] : end].strip(" ,;|/-(\t") if place else "?"
+        rest = self._text[place[1] : end].strip(_SEPARATING_CHARACTERS) if place else "?"
         if rest and not _FACT_BEHIND_NAME.match(rest):
             at_end = _NAME_AT_END.search(self._text, start, end)
-            if at_end is None or (is_line_above and at_end.start() - start > _MAX_PREFIX_LENGTH):
+            if at_end is None or (
+                needs_proof
+                and at_end.start() - start > _MAX_PREFIX_LENGTH
+                and not self._is_wide_gap(at_end.start(1) - 1)
+                and self._text[start : at_end.start(1)].rstrip()[-1:] not in _COLUMN_SIGNS
+            ):
                 return False
             place = self._match_last_name(*at_end.span(1))
-        if not place or _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
+            if place and self._text[start : place[0]].rstrip(" ,.#")[-1:].isdigit():  # a house's number
+                return False
+        if not place or _CLINICIAN_NAME.match(self._text, place[0]) or _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
             return False
         value = self._text[slice(*place)]
-        words = re.findall(r"[^\W\d_]{2,}", value)
         if (
-            len(words) < 2
+            len(re.findall(r"[^\W\d_]{2,}" if needs_proof else r"[^\W\d_]+", value)) < 2
             or "(" in value
-            or (is_line_above and "," not in value and not self._has_known_given_name(*place))
+            or (needs_proof and "," not in value and not self._has_known_given_name(*place))
         ):
             return False
         self._add("patient", place[0], *place, rank=2, source="running_head")
@@ -645,14 +688,43 @@ class _PageScan:
 
     def _find_running_head(self) -> bool:
         """A line at the head or foot that begins with "Marsh, Helen"."""
-        lines = list(re.finditer(r"[^\n]+", self._text))
-        for line in (*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]):
-            match = _RUNNING_HEAD_NAME.match(self._text, line.start(), line.end())
+        for start, end in self._list_edge_lines():
+            match = _RUNNING_HEAD_NAME.match(self._text, start, end)
             place = self._match_name(*match.span(1)) if match else None
             if place and "," in self._text[slice(*place)] and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
                 self._add("patient", place[0], *place, rank=2, source="running_head")
                 return True
         return False
+
+    def _find_titled_name(self) -> bool:
+        """A line at the head or foot with "Mrs. Helen Marsh"."""
+        for start, end in self._list_edge_lines():
+            match = _TITLED_NAME.search(self._text, start, end)
+            place = self._match_name(*match.span()) if match else None
+            if place and not _RELATIVE_BEHIND_NAME.match(self._text, place[1]):
+                self._add("patient", place[0], *place, rank=2, source="running_head")
+                return True
+        return False
+
+    def _list_edge_lines(self) -> list[tuple[int, int]]:
+        lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
+        return [*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]]
+
+    def _find_introduced_name(self) -> None:
+        """Find "I reviewed your patient Helen Marsh", "Thank you for referring Mrs. Helen Marsh"."""
+        for introduction in _INTRODUCTION.finditer(self._text):
+            place = self._match_name(introduction.end(), self._find_line_end(introduction.end()))
+            if (
+                place
+                and len(re.findall(r"[^\W\d_]{2,}", self._text[slice(*place)])) > 1
+                and (introduction["age"] or self._has_known_given_name(*place))
+                and not _CLINICIAN_NAME.match(self._text, place[0])
+                and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
+                and not _RELATIVE_BEHIND_NAME.match(self._text, place[1])
+            ):
+                self._add("patient", place[0], *place, rank=3, source="running_text")
+                self._add_story_facts(*place, self._text[slice(*place)])
+                return
 
     def _find_name_in_story(self) -> bool:
         """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
@@ -660,7 +732,7 @@ class _PageScan:
             window_start = max(0, anchor.start() - 140)
             for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
                 story = _STORY_PATTERN.match(self._text, match.end())
-                if not story or story.end() < anchor.start() or re.match(r"(?:Dr|Prof)\b", match.group()):
+                if not story or story.end() < anchor.start() or _CLINICIAN_NAME.match(match.group()):
                     continue
                 if (place := self._match_last_name(*match.span())) and len(self._text[slice(*place)].split()) > 1:
                     self._add("patient", place[0], *place, rank=3, source="running_text")
@@ -682,6 +754,72 @@ class _PageScan:
         born = _BORN_PATTERN.search(self._text, end, sentence_end)
         if "date_of_birth" not in known_kinds and born:
             self._add("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
+
+    def _complete_identity_block(self) -> None:
+        """Read birth date and number of a sticker or a running line that has no labels for them."""
+        name = next((candidate for candidate in self._candidates if candidate.source == "running_head"), None)
+        if name is None:
+            return
+        known_kinds = {candidate.kind for candidate in self._candidates}
+        for start, end in self._list_block_lines(name):
+            if "date_of_birth" not in known_kinds and self._add_bare_birth_date(start, end):
+                known_kinds.add("date_of_birth")
+            if "mrn" not in known_kinds and self._add_bare_number(name, start, end):
+                known_kinds.add("mrn")
+
+    def _list_block_lines(self, name: _Candidate) -> list[tuple[int, int]]:
+        """The name's line, the two below it and the one above, as far as they are short."""
+        lines = [(self._text.rfind("\n", 0, name.start) + 1, self._find_line_end(name.start))]
+        for _ in range(2):
+            start = lines[-1][1] + 1
+            lines.append((start, self._find_line_end(start)))
+        if lines[0][0]:
+            lines.append((self._text.rfind("\n", 0, lines[0][0] - 1) + 1, lines[0][0] - 1))
+        return [(start, end) for start, end in lines if 0 < end - start < _MAX_BLOCK_LINE]
+
+    def _add_bare_birth_date(self, start: int, end: int) -> bool:
+        """Add a date that nothing names: an age beside it fits, or it lies years before every other date of the page."""
+        for match in _DATE_VALUE.finditer(self._text, start, end):
+            written = parse_written_date(match[1])
+            if written is None or any(hit.end - 1 <= match.start() <= hit.end + 1 for hit in self._hits):
+                continue
+            year = int(written.iso[:4])
+            other_years = [
+                int(other.iso[:4])
+                for text in _DATE_VALUE.findall(self._text)
+                if (other := parse_written_date(text)) and other.iso != written.iso
+            ]
+            age = next((int(candidate.normal) for candidate in self._candidates if candidate.kind == "age"), None)
+            is_fitting = (
+                any(0 <= other_year - year - age <= 1 for other_year in other_years)
+                if age is not None and other_years
+                else bool(other_years) and min(other_years) - year >= _MIN_YEARS_BEFORE
+            )
+            if is_fitting:
+                self._add("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
+                return True
+        return False
+
+    def _add_bare_number(self, name: _Candidate, start: int, end: int) -> bool:
+        """Add the number that stands alone beside the name: on a sticker, or at one end of its line."""
+        parts = (
+            [(name.end, end), (start, name.start)] if start <= name.start < end else [(start, end)]
+        )
+        for part_start, part_end in parts:
+            part_start = self._skip_separators(part_start, part_end)
+            place = self._match_number(part_start, part_end)
+            rest = self._text[place[1] : part_end].strip(" \t|,;/-") if place else ""
+            is_date = place and _DATE_VALUE.match(self._text, part_start, part_end)
+            if (
+                place
+                and not is_date
+                and sum(map(str.isdigit, self._text[slice(*place)])) >= _MIN_BARE_DIGITS
+                and (not rest or _BARE_NUMBER_REST.match(rest))
+                and not any(candidate.value_start == place[0] for candidate in self._candidates)
+            ):
+                self._add("mrn", place[0], *place, rank=3, source="running_head")
+                return True
+        return False
 
     # ------------------------------------------------------------------------------------------------------- the page
 
@@ -705,7 +843,7 @@ class _PageScan:
             value=candidate.value,
             normal=candidate.normal,
             box=self._enclose_words(candidate.start, candidate.end),
-            issuer=self._issuer if candidate.kind in NUMBER_KINDS else None,
+            issuer=(candidate.issuer or self._issuer) if candidate.kind in NUMBER_KINDS else None,
             source=candidate.source,
             confidence=self._get_confidence(candidate.value_start, candidate.end),
         )
@@ -714,13 +852,13 @@ class _PageScan:
     def _issuer(self) -> str | None:
         """The institution whose letterhead the page has."""
         for line in self._text[:600].split("\n")[:6]:
-            for cell in re.split(r"\t|[|•·]| - | {3,}", line):
+            for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line):
                 name = cell.strip(" ,.-–—")
                 words = fold_letters(re.sub(r"[^\w\s'’-]", " ", name)).split()
                 if (
                     2 <= len(words) <= 8
-                    and ":" not in cell
                     and get_name_words("organisations").intersection(words)
+                    and not get_name_words("documents").intersection(words)
                     and not any(map(str.isdigit, name))
                 ):
                     return name
@@ -746,7 +884,32 @@ class _PageScan:
         return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000
 
 
+#: Facts beside which a name without label may stand, the surest first.
+_FACT_RANKS: dict[str, int] = {"date_of_birth": 0, "mrn": 1, "account": 2, "visit": 3, "sex": 4, "age": 5}
+_MAX_FACTS = 4
+_COLUMN_SIGNS = frozenset(">|:")
+"""Signs behind which a new column begins."""
+_MAX_BLOCK_LINE = 110
+"""Characters of a line of a sticker or running head."""
+_MIN_YEARS_BEFORE = 12
+"""Years that a date without label lies before every other date of the page, to be a birth date."""
+_MIN_BARE_DIGITS = 5
+_BARE_NUMBER_REST = re.compile(r"\(?[A-Z]{1,5}[#:]|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE)
+_TITLED_NAME = re.compile(
+    r"\b(?:Mr|Mrs|Ms|Miss|Mx|Master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
+)
+_CLINICIAN_NAME = re.compile(r"(?:Dr|Prof|Doctor|Professor|Nurse)\b")
+_RELATIVE_BEHIND_NAME = re.compile(
+    r",? (?:(?:his|her|their|the|a) )?(?:husband|wife|spouse|partner|son|daughter|mother|father|sister|brother|caregiver|carer)\b"
+)
+_INTRODUCTION = re.compile(
+    r"\b(?:(?:regarding|concerning|re|referr(?:ing|ed|al of)|saw|seen|seeing|reviewed|review of|met|evaluated|examined|assessed|care of|see|patient|follow(?:ing)?[- ]?up (?:of|on|for|with)|on behalf of)[,:]? (?:(?:this|your|our|the|a|my) (?:\w+ )?(?:patient|client|gentleman|lady|man|woman|boy|girl|child),? )?"
+    r"|(?P<age>\d{1,3}[- ](?:year|yr|month)s?[- ]old (?:\w+ ){0,2}(?:gentleman|lady|man|woman|male|female|patient|boy|girl|child),? ))(?=[A-Z])",
+    re.IGNORECASE,
+)
 _LABEL_BEGINNING = re.compile(r"(?<![\w/'’.-])[a-z]{1,3}")
+#: A speck before a label is read as a full stop.
+_RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]{1,3}")
 _FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
 #: The name of a data field, not "McBride" or "DeLuca".
 _CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
@@ -759,14 +922,14 @@ _SECTION_REST = re.compile(
 )
 _LETTERS = r"[A-Z](?:[^\W\d_]|['’-])+"
 _RUNNING_HEAD_NAME = re.compile(
-    rf"[^\S\n]*({_LETTERS}(?: {_LETTERS})?, {_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
+    rf"[^\S\n]*({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
 )
 #: The end of a line's part that comes before "DOB".
 _NAME_AT_END = re.compile(
-    rf"({_LETTERS}(?: {_LETTERS})?, {_LETTERS}(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
+    rf"({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: [A-Z]\.?)?|{_LETTERS}(?: (?:[A-Z]\.?|{_LETTERS})){{1,2}})[ ,;|/(-]*$"
 )
 _NAME_IN_STORY = re.compile(
-    r"(?:(?:M[Rr][Ss]?|M[Ss]|M[Ii][Ss][Ss]|Mx|Master)\.? +)?[A-Z][\w'’-]*\.?(?: (?:[A-Z]\.?|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?:, [JS]r\.?)?(?=[,.] | is\b| was\b| \()"
+    r"(?:(?:M[Rr][Ss]?|M[Ss]|M[Ii][Ss][Ss]|Mx|Master)\.? +)?[A-Z][\w'’-]*\.?(?: (?:[A-Z]\.?|[A-Z][\w'’-]+|de|la|van|der|von|bin|al|el|del|da)){1,4}(?:,? [JS]r)?\.?(?=[,.] | is\b| was\b| \()"
 )
 _ROW_OF_PERSON = re.compile(
     rf"^[\d:.#APM \t-]{{0,24}}([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n:]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE
@@ -816,6 +979,8 @@ def is_person_name(text: str) -> bool:
         or any(map(str.isdigit, _MISREAD_LETTER_PATTERN.sub("", text)))
         or _CAMEL_CASE_PATTERN.search(text)
     ):
+        return False
+    if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan", somebody's hospital
         return False
     name = parse_person_name(text)
     return (

@@ -16,7 +16,7 @@ _ORDINAL = r"(?:st|nd|rd|th)?"
 #: Every form of a date that charts use; a day of the week before it is no part of it.
 WRITTEN_DATE_PATTERN = (
     rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?!\d)|\d{{1,2}} ?[/.-] ?\d{{1,2}} ?[/.-] ?(?:\d{{4}}|['’]?\d{{2}})(?!\d)"
-    rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,-]+\d{{4}}(?!\d)"
+    rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,.-]+\d{{4}}(?!\d)"
     rf"|(?:19|20)\d{{6}}(?!\d))"
 )
 #: In recognised text letters stand where digits should.
