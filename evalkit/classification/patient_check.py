@@ -107,7 +107,6 @@ def _find_enclosed_segments(
         resumes = (
             following is not None
             and owner_by_segment.get(following.segment_index) is previous_owner
-            and following.dominant_type in (previous.dominant_type, None)
             and continues_document(
                 earlier_pages, bundle.page(following.start_page), bundle.total_pages, is_resumed=True
             )

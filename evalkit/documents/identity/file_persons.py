@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.documents.bundle import Identifier, Page, PageStatus
-from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons
+from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons, get_number_form
 
 _STRONG_FACTS = frozenset({"patient", "date_of_birth", "mrn"})
 """A page with two of these says by itself whose it is."""
@@ -108,10 +108,10 @@ def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
     for identity in identities:
         for identifier in identity.identifiers:
             if identifier.issuer:
-                issuers_by_form.setdefault(_get_number_form(identifier), []).append((identity.page_num, identifier.issuer))
+                issuers_by_form.setdefault(get_number_form(identifier), []).append((identity.page_num, identifier.issuer))
 
     def complete(identifier: Identifier, page_num: int) -> Identifier:
-        issuers = issuers_by_form.get(_get_number_form(identifier))
+        issuers = issuers_by_form.get(get_number_form(identifier))
         if identifier.issuer or not issuers:
             return identifier
         earlier_issuers = [issuer for issuer_page, issuer in issuers if issuer_page < page_num]
@@ -124,11 +124,6 @@ def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
         )
         for identity in identities
     ]
-
-
-def _get_number_form(identifier: Identifier) -> tuple[str, str]:
-    """The kind with the number's shape: ``("mrn", "AA-99999")``."""
-    return identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
 
 
 def is_patient_named(text: str, page: Page) -> bool:

@@ -16,6 +16,7 @@ from itertools import product
 from typing import Literal
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import OSA
 
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.person_name import (
@@ -217,11 +218,16 @@ def _compare_record_numbers(
         *([number for number in side if number.kind == "mrn"] for side in (left, right))
     ):
         issuers = left_number.issuer, right_number.issuer
-        are_issuers_equal = bool(issuers[0] and issuers[1]) and _are_issuers_equal(issuers[0] or "", issuers[1] or "")
+        # Where no page has a letterhead, numbers of one form are one institution's.
+        are_issuers_equal = (
+            _are_issuers_equal(issuers[0] or "", issuers[1] or "")
+            if all(issuers)
+            else not any(issuers) and get_number_form(left_number) == get_number_form(right_number)
+        )
         if _are_numbers_equal(left_number, right_number, is_recognised=is_recognised):
             if are_issuers_equal or not all(issuers):
                 return _FactOutcome("agree", left_number, right_number)
-        elif are_issuers_equal:
+        elif are_issuers_equal and not (is_recognised and _may_be_misread(left_number.normal, right_number.normal)):
             outcome = _FactOutcome("differ", left_number, right_number)
     return outcome
 
@@ -253,6 +259,16 @@ def _are_numbers_equal(left: Identifier, right: Identifier, *, is_recognised: bo
         if left_number == right_number:
             return True
     return is_recognised and fold_confused_letters(left_number) == fold_confused_letters(right_number)
+
+
+def get_number_form(identifier: Identifier) -> tuple[str, str]:
+    """The kind with the number's shape: ``("mrn", "AA-99999")``."""
+    return identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
+
+
+def _may_be_misread(left_number: str, right_number: str) -> bool:
+    """Whether one character's misreading makes one number of the other."""
+    return OSA.distance(left_number, right_number, score_cutoff=1) <= 1
 
 
 def _strip_number(number: str) -> str:
