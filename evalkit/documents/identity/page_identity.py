@@ -64,6 +64,8 @@ _AGE_SEX_BEHIND_DATE = re.compile(
     re.IGNORECASE,
 )
 _SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
+#: What recognition makes of specks and rules before a cell.
+_SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
 _SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
 _SEPARATOR = re.compile(
     r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|print|please|first|m/f|legal)[^)\n]{0,30}\)[ ]*)?[:#.=]?[ \t]*[:#=-]?[ ]*",
@@ -289,7 +291,7 @@ class _PageScan:
         return not self._text[line_start:position].strip(" \t-•*·")
 
     def _is_at_cell_start(self, position: int) -> bool:
-        before = self._text[max(0, position - 4) : position].rstrip(" -•*·|")
+        before = self._text[max(0, position - 4) : position].rstrip(_SPECKS if self._is_recognised else " -•*·|")
         return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
 
     def _find_wide_gap(self, start: int, end: int) -> int | None:
@@ -915,7 +917,7 @@ _FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
 _CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
 #: A digit in the midst of a word: recognition's, of a letter.
 _MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
-_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\w\n\t])?(?:\n|\t|$))")
+_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\n\t])?(?:\n|\t|$))")
 _SECTION_REST = re.compile(
     r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
     re.IGNORECASE,
