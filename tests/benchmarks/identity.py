@@ -157,14 +157,19 @@ def print_counts(title: str, counts: Counter[str]) -> None:
     print(f"{title}: {', '.join(f'{count} {judgement}' for judgement, count in sorted(counts.items()))}")
 
 
-def main() -> None:
-    """Print for pages and for each kind of file how many of how many are right."""
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("truth", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--reread", action="store_true", help="find the identities of the stored pages again")
-    parser.add_argument("--show", default="", help="print what is judged so: 'missed', 'wrong', 'file' …")
-    arguments = parser.parse_args()
+    parser.add_argument("--show", default="none", help="print what is judged so: 'missed', 'wrong', 'file', 'layout' …")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Print for pages and for each kind of file how many of how many are right."""
+    arguments = parse_arguments()
     counts = {title: Counter() for title in ("names", "birth dates", "numbers")}
     counts_by_layout: dict[str, Counter[str]] = {}
     file_counts, right_counts = Counter(), Counter()
@@ -184,9 +189,11 @@ def main() -> None:
             layout = counts_by_layout.setdefault(printed.layout, Counter())
             layout.update([f"name {name}", f"birth date {birth_date}", *numbers])
             for judgement in (f"name {name}", f"birth date {birth_date}", *numbers):
-                if arguments.show and arguments.show in judgement:
+                if arguments.show in judgement:
                     read = {identifier.kind: identifier.value for identifier in page.identifiers}
-                    print(f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}")
+                    print(
+                        f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}"
+                    )
         codes = list_patient_codes(arguments.output, file.doc_id, bundle if arguments.reread else None)
         file_counts[file.kind] += 1
         right_counts[file.kind] += is_named_rightly(file.expected, codes)

@@ -108,7 +108,9 @@ def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
     for identity in identities:
         for identifier in identity.identifiers:
             if identifier.issuer:
-                issuers_by_form.setdefault(get_number_form(identifier), []).append((identity.page_num, identifier.issuer))
+                issuers_by_form.setdefault(get_number_form(identifier), []).append(
+                    (identity.page_num, identifier.issuer)
+                )
 
     def complete(identifier: Identifier, page_num: int) -> Identifier:
         issuers = issuers_by_form.get(get_number_form(identifier))

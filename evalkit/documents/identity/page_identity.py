@@ -173,7 +173,13 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
     alternatives: list[tuple[str, _Label]] = []
     for strength in ("strong", "weak", "line_start"):
         for row in load_identity_words()["labels"]:
-            label = _Label(row["kind"], row.get("owner") == "patient", strength == "weak", strength == "line_start", row.get("issuer"))
+            label = _Label(
+                row["kind"],
+                row.get("owner") == "patient",
+                strength == "weak",
+                strength == "line_start",
+                row.get("issuer"),
+            )
             alternatives += [(pattern, label) for pattern in row.get(strength, ())]
     by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
     prefixes: set[str] = set()
@@ -188,7 +194,10 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
             grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{readable_pattern})")
     return _LabelPatterns(
         frozenset(prefixes),
-        {letter: re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))") for letter, groups in grouped_by_letter.items()},
+        {
+            letter: re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))")
+            for letter, groups in grouped_by_letter.items()
+        },
         by_group,
     )
 
@@ -242,7 +251,9 @@ class _PageScan:
         patterns = _compile_labels(is_recognised=self._is_recognised)
         text, hits, position = self._text, [], 0
         small_text = lower_letters(text)
-        for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(small_text):
+        for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(
+            small_text
+        ):
             prefix, start = beginning.group(), beginning.start()
             if start < position or not (
                 prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
@@ -626,8 +637,14 @@ class _PageScan:
 
     def _find_unlabelled_name(self) -> None:
         """A running line, a sticker, a letter's address or its first sentence names the patient without saying so."""
-        if not (self._find_name_beside_facts() or self._find_running_head() or self._find_name_in_story()):
-            self._find_titled_name() or self._find_introduced_name()
+        finders = (
+            self._find_name_beside_facts,
+            self._find_running_head,
+            self._find_name_in_story,
+            self._find_titled_name,
+            self._find_introduced_name,
+        )
+        any(find() for find in finders)
 
     def _find_name_beside_facts(self) -> bool:
         """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
@@ -668,7 +685,11 @@ class _PageScan:
             place = self._match_last_name(*at_end.span(1))
             if place and self._text[start : place[0]].rstrip(" ,.#")[-1:].isdigit():  # a house's number
                 return False
-        if not place or _CLINICIAN_NAME.match(self._text, place[0]) or _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
+        if (
+            not place
+            or _CLINICIAN_NAME.match(self._text, place[0])
+            or _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
+        ):
             return False
         value = self._text[slice(*place)]
         if (
@@ -712,7 +733,7 @@ class _PageScan:
         lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
         return [*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]]
 
-    def _find_introduced_name(self) -> None:
+    def _find_introduced_name(self) -> bool:
         """Find "I reviewed your patient Helen Marsh", "Thank you for referring Mrs. Helen Marsh"."""
         for introduction in _INTRODUCTION.finditer(self._text):
             place = self._match_name(introduction.end(), self._find_line_end(introduction.end()))
@@ -726,7 +747,8 @@ class _PageScan:
             ):
                 self._add("patient", place[0], *place, rank=3, source="running_text")
                 self._add_story_facts(*place, self._text[slice(*place)])
-                return
+                return True
+        return False
 
     def _find_name_in_story(self) -> bool:
         """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
@@ -804,14 +826,12 @@ class _PageScan:
 
     def _add_bare_number(self, name: _Candidate, start: int, end: int) -> bool:
         """Add the number that stands alone beside the name: on a sticker, or at one end of its line."""
-        parts = (
-            [(name.end, end), (start, name.start)] if start <= name.start < end else [(start, end)]
-        )
+        parts = [(name.end, end), (start, name.start)] if start <= name.start < end else [(start, end)]
         for part_start, part_end in parts:
-            part_start = self._skip_separators(part_start, part_end)
-            place = self._match_number(part_start, part_end)
+            number_start = self._skip_separators(part_start, part_end)
+            place = self._match_number(number_start, part_end)
             rest = self._text[place[1] : part_end].strip(" \t|,;/-") if place else ""
-            is_date = place and _DATE_VALUE.match(self._text, part_start, part_end)
+            is_date = place and _DATE_VALUE.match(self._text, number_start, part_end)
             if (
                 place
                 and not is_date
