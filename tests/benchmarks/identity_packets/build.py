@@ -1,13 +1,13 @@
 """Draw 150 packets of a half, with the truth of every page.
 
-    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed [--count N]
+    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed|d [--count N]
 
 FOLDER gets the PDFs and `truth.jsonl`, one line a packet: `pages` tell what is printed on each page (name, birth date and numbers as printed,
 or null), `documents` who each document is about, `expected` what the packet is: `one` person, `several` persons in documents of their own,
 or `mixed` (a page of another person inside a document; `foreign_pages`). A document with a foreign page inside is listed from its first to
 its last page, and the foreign page once more as a document of its own. Where family and given name stand in cells of their own, `name` holds both with a comma
 between. `number_kinds` runs parallel to `numbers`. A page without name is still of the document's person.
-The same half is the same packet by packet, whatever the count.
+The same half is the same packet by packet, whatever the count. `d` has layouts and persons of its own under the texts of the open half.
 """
 
 from __future__ import annotations
@@ -17,18 +17,24 @@ import json
 import random
 from dataclasses import replace
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pymupdf
 
-from . import layouts_open, layouts_sealed
 from .bodies import Body, read_bodies
 from .drawing import Document, Layout, Sheet, check_sheet, draw_setting, lay_out, squeeze
 from .fax import send
 from .persons import VARIANTS, Card, Institution, Person, draw_day, draw_namesake, draw_person
 
 SEED = 20251
+# The module of layouts and the half of the texts that each half draws from.
+HALVES = {
+    "open": ("layouts_open", "open"),
+    "sealed": ("layouts_sealed", "sealed"),
+    "d": ("layouts_d", "open"),
+}
 KINDS = {
     "two_persons_separate": (20, 10),
     "foreign_page_inside": (16, 8),
@@ -57,7 +63,7 @@ class Packet:
 
     def __init__(self, half: str, at: int, kind: str, fax: bool, bodies: dict[str, list[Body]]):
         self.half, self.kind, self.fax, self.bodies = half, kind, fax, bodies
-        self.words: ModuleType = layouts_open if half == "open" else layouts_sealed
+        self.words: ModuleType = import_module(f".{HALVES[half][0]}", __package__)
         self.rng = random.Random(f"{SEED} {half} {at}")
         self.institutions = [Institution(*row) for row in self.rng.sample(self.words.POOL.institutions, 4)]
         self.taken: set[str] = set()
@@ -373,7 +379,7 @@ def is_numbered(sheet: Sheet) -> bool:
 
 def build(folder: Path, texts: Path, half: str, count: int | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    bodies = read_bodies(texts, half)
+    bodies = read_bodies(texts, HALVES[half][1])
     with (folder / "truth.jsonl").open("w", encoding="utf-8") as truth:
         for at, (kind, fax) in enumerate(plan(half)[:count], start=1):
             packet = Packet(half, at, kind, fax, bodies)
@@ -405,7 +411,7 @@ def main() -> None:
     parser.add_argument(
         "--data", dest="texts", type=Path, required=True, help="the folder that holds clinical_text.jsonl"
     )
-    parser.add_argument("--half", choices=("open", "sealed"), required=True)
+    parser.add_argument("--half", choices=tuple(HALVES), required=True)
     parser.add_argument("--count", type=int, help="only the first so many packets")
     options = parser.parse_args()
     build(options.folder, options.texts, options.half, options.count)

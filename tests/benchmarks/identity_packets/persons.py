@@ -151,6 +151,12 @@ def write_day(day: date, style: str) -> str:
         "abbreviated": f"{day.day:02}-{month[:3]}-{day.year}",
         "abbreviated_capitals": f"{day.day:02} {month[:3].upper()} {day.year}",
         "abbreviated_month_first": f"{month[:3]} {day.day}, {day.year}",
+        "day_first": f"{day.day:02}/{day.month:02}/{day.year}",
+        "day_first_dashes": f"{day.day:02}-{day.month:02}-{day.year}",
+        "year_first": f"{day.year}/{day.month:02}/{day.day:02}",
+        "year_first_abbreviated": f"{day.year}-{month[:3]}-{day.day:02}",
+        "compact": f"{day:%Y%m%d}",
+        "month_capitals": f"{month[:3].upper()} {day.day:02} {day.year}",
     }[style]
 
 
