@@ -107,10 +107,10 @@ def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to
 
     Example: evalkit samples .demo
     """
-    from evalkit.samples import draw_demo_folder
+    from evalkit.samples import write_demo_folder
 
     try:
-        sample_paths = draw_demo_folder(folder)
+        sample_paths = write_demo_folder(folder)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written ({error.strerror})", code="SAMPLES", remedy="Name another folder."
@@ -156,10 +156,10 @@ def run(
 
     Example: evalkit run records/ --production labels.csv
     """
-    from evalkit.pipeline import progress_bar
     from evalkit.pipeline import run as run_batch
+    from evalkit.pipeline import show_progress_bar
 
-    with progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
+    with show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
         summary = run_batch(
             paths,
             output=output,
@@ -212,7 +212,7 @@ def extract(
 
     Example: evalkit extract taxes/ --tax-year 2020
     """
-    from evalkit.evaluation.export import save_table
+    from evalkit.evaluation.export import write_private_csv
     from evalkit.pipeline.extract import extract as extract_all
 
     summary = extract_all(
@@ -228,7 +228,7 @@ def extract(
         even_purged=even_purged,
     )
     if to is not None:
-        save_table(summary.to_frame(), to)
+        write_private_csv(summary.to_frame(), to)
     if as_json:
         _print_json(summary.to_json(_extracted_document_to_json))
     else:
@@ -260,9 +260,9 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import create_private_file, replace_atomically
+    from evalkit.evaluation.export import create_private_file, open_atomic_replacement
     from evalkit.pipeline.statement_templates import build_template as build
-    from evalkit.pipeline.statement_templates import is_stable_template
+    from evalkit.pipeline.statement_templates import has_stable_template
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
 
@@ -270,7 +270,7 @@ def build_template(
     if to is None:
         output_folder, name = _open_output(output), template_file_name(proposed.template.template_id)
         target = f"{output_folder.root}/{name}"
-        if is_stable_template(output_folder, proposed.template.template_id):
+        if has_stable_template(output_folder, proposed.template.template_id):
             raise UsageError(
                 f"{target} is a template that was approved",
                 code="TEMPLATE",
@@ -280,7 +280,7 @@ def build_template(
     else:
         target = str(to)
         try:
-            with replace_atomically(to) as temporary:
+            with open_atomic_replacement(to) as temporary:
                 create_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
@@ -317,7 +317,7 @@ def review_template(
     from evalkit.pipeline.statement_templates import review_and_publish_template
 
     template_review = review_and_publish_template(
-        *_read_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged
+        *_read_template_text_and_file_name(template, output), pdf, output=output, model=model, even_purged=even_purged
     )
     if as_json:
         _print_json(_template_review_to_json(template_review))
@@ -348,17 +348,17 @@ def apply_template(
     """
     import pandas as pd
 
-    from evalkit.evaluation.export import save_table
+    from evalkit.evaluation.export import write_private_csv
     from evalkit.statements.reconciliation import reconcile_statement
     from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS, parse_statement
     from evalkit.statements.statement_template import Status, parse_template_toml
 
-    statement_template = parse_template_toml(*_read_template_text(template, output))
+    statement_template = parse_template_toml(*_read_template_text_and_file_name(template, output))
     statement = parse_statement(statement_template, _read_pdf_in_worker(pdf))
     reconciliation = reconcile_statement(statement_template, statement)
     if to is not None:
         rows = [transaction.model_dump(include=set(TRANSACTION_CSV_COLUMNS)) for transaction in statement.transactions]
-        save_table(pd.DataFrame(rows, columns=list(TRANSACTION_CSV_COLUMNS), dtype=object), to)
+        write_private_csv(pd.DataFrame(rows, columns=list(TRANSACTION_CSV_COLUMNS), dtype=object), to)
     if statement_template.status is Status.DRAFT:
         _print_to_stderr(f"{statement_template.template_id} is a draft: nobody has vouched for it yet")
     if as_json:
@@ -376,7 +376,7 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
     from evalkit.review.queue import list_pending_cases_worst_first
     from evalkit.store import OutputIndex
 
-    with OutputIndex(_require_output(output)) as index:
+    with OutputIndex(_open_existing_output(output)) as index:
         rows = list_pending_cases_worst_first(index)
     if as_json:
         _print_json(rows)
@@ -405,20 +405,22 @@ def show(
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
     from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
-    from evalkit.review.shown_documents import read_shown_bundle, read_shown_result
+    from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
     from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 
-    output_folder = _require_output(output)
+    output_folder = _open_existing_output(output)
     if get_base_case_id(doc_id).endswith((EXTRACTION_SUFFIX, TEMPLATE_CASE_SUFFIX)):
         packet = read_packet(output_folder, doc_id)
         if as_json:
             _print_json(packet.model_dump(mode="json"))
         else:
-            _print_case(packet)
+            _print_fields_or_template_case(packet)
         return
-    result = read_shown_result(output_folder, doc_id)
+    result = read_result_as_shown(output_folder, doc_id)
     if as_json:
-        _print_json(result.model_dump(mode="json") | (_explain_as_json(output_folder, result) if why else {}))
+        _print_json(
+            result.model_dump(mode="json") | (_explain_classification_as_json(output_folder, result) if why else {})
+        )
         return
     if isinstance(result, DocumentFailure):
         _print_text(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
@@ -429,16 +431,14 @@ def show(
     for issue in sort_by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
-        from evalkit.classification.explanation import format_embedded_model_explanation
+        from evalkit.classification.explanation import explain_as_text_lines
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in format_embedded_model_explanation(
-            read_shown_bundle(output_folder, doc_id), result.classification.segments
-        ):
+        for line in explain_as_text_lines(read_bundle_as_shown(output_folder, doc_id), result.classification.segments):
             _print_text(line)
 
 
-def _print_case(packet: SMEPacket) -> None:
+def _print_fields_or_template_case(packet: SMEPacket) -> None:
     """A case that is not about a classification."""
     from evalkit.review.field_answers import format_field_label, format_field_value
     from evalkit.review.packet import issue_text
@@ -466,16 +466,18 @@ def _print_case(packet: SMEPacket) -> None:
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
 
-def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+def _explain_classification_as_json(
+    output_folder: OutputFolder, result: DocumentResult | DocumentFailure
+) -> dict[str, Any]:
     from evalkit.classification.document_result import DocumentFailure
-    from evalkit.classification.explanation import explain_by_embedded_model
-    from evalkit.review.shown_documents import read_shown_bundle
+    from evalkit.classification.explanation import explain_segment_types
+    from evalkit.review.shown_documents import read_bundle_as_shown
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
     return {
-        "why": explain_by_embedded_model(
-            read_shown_bundle(output_folder, result.doc_id), result.classification.segments
+        "why": explain_segment_types(
+            read_bundle_as_shown(output_folder, result.doc_id), result.classification.segments
         ).to_json()
     }
 
@@ -513,7 +515,7 @@ def export(
     from evalkit.evaluation.export import export_ground_truth
 
     row_count = export_ground_truth(
-        _require_output(output).root,
+        _open_existing_output(output).root,
         to,
         file_format=file_format,
         level=level,
@@ -551,7 +553,7 @@ def review(
     Example: evalkit review --port 8866
     """
     from evalkit.serving.launch import exec_review_server as serve
-    from evalkit.serving.launch import read_example as example_of
+    from evalkit.serving.launch import read_example_configuration as example_of
     from evalkit.settings import Settings
 
     if example:
@@ -559,7 +561,7 @@ def review(
         return
     settings = Settings.load()
     serve(
-        _require_output(output),
+        _open_existing_output(output),
         port,
         public_url,
         settings.review,
@@ -585,7 +587,7 @@ def add(
 
     Example: evalkit reviewers add dr_lee
     """
-    code = _open_roster(output).add_reviewer(name, role=role)
+    code = _open_roster(output).add_reviewer_or_replace_code(name, role=role)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
@@ -658,18 +660,20 @@ def report(
 
     Example: evalkit report --to report.html
     """
-    from evalkit.core.clocks import format_timestamp, utc_now
-    from evalkit.evaluation.report import build_report, convert_to_json, write_html
+    from evalkit.core.clocks import format_iso_seconds, utc_now
+    from evalkit.evaluation.report import build_report, convert_report_to_json, write_html_report
     from evalkit.evaluation.study import read_folder_study
     from evalkit.settings import Settings
 
     foreign_types = Settings.load().foreign_types
-    study = read_folder_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
-    evaluation_report = build_report(study, made_at=format_timestamp(utc_now()), max_error_rate=rate)
+    study = read_folder_study(
+        _open_existing_output(output), truth=truth, production=production, foreign_types=foreign_types
+    )
+    evaluation_report = build_report(study, made_at=format_iso_seconds(utc_now()), max_error_rate=rate)
     if to is not None:
-        write_html(evaluation_report, to)
+        write_html_report(evaluation_report, to)
     if as_json:
-        _print_json(convert_to_json(evaluation_report))
+        _print_json(convert_report_to_json(evaluation_report))
     else:
         _print_evaluation_report(evaluation_report, to)
     raise typer.Exit(1 if study.problems else 0)
@@ -697,11 +701,11 @@ def sample(
 
     Example: evalkit sample 50 --by production
     """
-    from evalkit.core.clocks import current_timestamp
-    from evalkit.evaluation.sampling import draw_and_publish_sample as draw
+    from evalkit.core.clocks import format_zulu_now
+    from evalkit.evaluation.sampling import draw_and_queue_sample as draw
     from evalkit.settings import Settings
 
-    output_folder = _require_output(output)
+    output_folder = _open_existing_output(output)
     if seeded:
         if by is not None:
             raise UsageError(
@@ -710,11 +714,11 @@ def sample(
                 remedy="Give --seeded or --by, not both.",
             )
         _draw_attention_checks(
-            output_folder, number, seed=Settings.load().audit_seed, drawn_at=current_timestamp(), as_json=as_json
+            output_folder, number, seed=Settings.load().audit_seed, drawn_at=format_zulu_now(), as_json=as_json
         )
         return
     by = by or "type"
-    draw_record = draw(output_folder, number, by, seed=Settings.load().audit_seed, drawn_at=current_timestamp())
+    draw_record = draw(output_folder, number, by, seed=Settings.load().audit_seed, drawn_at=format_zulu_now())
     if as_json:
         _print_json(draw_record.model_dump(mode="json"))
         return
@@ -736,10 +740,10 @@ def sample(
 def _draw_attention_checks(
     output_folder: OutputFolder, number: int, *, seed: str, drawn_at: str, as_json: bool
 ) -> None:
-    from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+    from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
     from evalkit.review.attention_checks import describe_fault
 
-    check_draw = draw_and_publish_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
+    check_draw = plant_and_queue_attention_checks(output_folder, number, seed=seed, drawn_at=drawn_at)
     rows = [
         [check.packet.case_id, check.doc_id, check.fault.kind, describe_fault(check.fault)]
         for check in check_draw.cases
@@ -820,9 +824,9 @@ def challenge(
     challenge_outcome = run_mutation_test(
         paths,
         settings,
-        classifications=classifications,
+        classifications_folder=classifications,
         kinds=filter(None, map(str.strip, (kinds or "").split(","))),
-        limit=limit,
+        max_cases_per_kind=limit,
         seed=seed,
     )
     if as_json:
@@ -884,7 +888,7 @@ def reindex(output: OutputOption = None) -> None:
     """
     from evalkit.pipeline.reindex import reindex as rebuild
 
-    documents, cases = rebuild(_require_output(output))
+    documents, cases = rebuild(_open_existing_output(output))
     typer.echo(f"{documents} documents and {cases} cases indexed")
 
 
@@ -905,7 +909,7 @@ def move_database(output: OutputOption = None) -> None:
             code="DATABASE",
             remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
         )
-    moved_rows = move(_require_output(output), url)
+    moved_rows = move(_open_existing_output(output), url)
     typer.echo(
         f"{sum(moved_rows.values())} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is a backup now"
     )
@@ -925,11 +929,11 @@ def doctor(
 
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
-    from evalkit.doctor import run_checks
+    from evalkit.doctor import run_doctor_checks
     from evalkit.settings import Settings
 
     settings = Settings.load(output=output, models={"default": model} if model is not None else None, executor=executor)
-    checks = run_checks(settings, live=live)
+    checks = run_doctor_checks(settings, asks_models=live)
     if as_json:
         _print_json([vars(check) for check in checks])
     else:
@@ -978,8 +982,12 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
-    from evalkit.core.clocks import format_timestamp, utc_now
-    from evalkit.pipeline.purge import find_restored_documents, is_purge_unfinished, list_removable_files
+    from evalkit.core.clocks import format_iso_seconds, utc_now
+    from evalkit.pipeline.purge import (
+        find_purged_documents_restored,
+        is_purge_unfinished,
+        list_files_purge_would_remove,
+    )
     from evalkit.pipeline.purge import purge as purge_documents
 
     if doc_ids and (is_expired or older_than is not None):
@@ -988,20 +996,20 @@ def purge(
             code="PURGE-NAMED",
             remedy="Purge the named ones first, and the old ones by a second call.",
         )
-    output_folder, now = _require_output(output), utc_now()
+    output_folder, now = _open_existing_output(output), utc_now()
     requested_ids, expired_before = doc_ids or [], None
     expired_ids: tuple[str, ...] = ()
     if is_expired:
         older_than = _resolve_retention_days(older_than)
     if older_than is not None:
         expired_before = now - timedelta(days=older_than)
-        expired_ids = _find_expired_ids(output_folder, expired_before)
+        expired_ids = _find_expired_ids_and_print_others(output_folder, expired_before)
     if again:
-        requested_ids += find_restored_documents(output_folder)
+        requested_ids += find_purged_documents_restored(output_folder)
     if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
     if dry_run or (expired_before and not yes):
-        files_by_document = list_removable_files(output_folder, [*requested_ids, *expired_ids])
+        files_by_document = list_files_purge_would_remove(output_folder, [*requested_ids, *expired_ids])
         if as_json:
             _print_json(files_by_document)
         else:
@@ -1013,7 +1021,7 @@ def purge(
     purged_documents = purge_documents(
         output_folder,
         requested_ids,
-        purged_at=format_timestamp(now),
+        purged_at=format_iso_seconds(now),
         expired_ids=expired_ids,
         expired_before=expired_before,
     )
@@ -1041,7 +1049,7 @@ def verify_audit(
     """
     from evalkit.pipeline.audit_verify import verify_integrity
 
-    integrity_report = verify_integrity(_require_output(output), earlier_export_path=against)
+    integrity_report = verify_integrity(_open_existing_output(output), earlier_export_path=against)
     if as_json:
         _print_json(integrity_report.to_json())
     else:
@@ -1068,14 +1076,14 @@ def export_audit(
     """
     import pandas as pd
 
-    from evalkit.evaluation.export import save_json, save_table
-    from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events
+    from evalkit.evaluation.export import write_private_csv, write_private_json
+    from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events_and_problems
 
-    events, problems = list_audit_events(_require_output(output))
+    events, problems = list_audit_events_and_problems(_open_existing_output(output))
     if to is not None and to.suffix.lower() == ".csv":
-        save_table(pd.DataFrame(events, columns=list(EVENT_COLUMNS)), to)
+        write_private_csv(pd.DataFrame(events, columns=list(EVENT_COLUMNS)), to)
     elif to is not None:
-        save_json({"schema_version": 1, "events": events}, to)
+        write_private_json({"schema_version": 1, "events": events}, to)
     if as_json:
         _print_json({"schema_version": 1, "events": events})
     elif to is None:
@@ -1088,11 +1096,11 @@ def export_audit(
     raise typer.Exit(1 if problems else 0)
 
 
-def _find_expired_ids(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
+def _find_expired_ids_and_print_others(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
     """The documents that have been finished since; of others that are as old it is said why they stay."""
-    from evalkit.pipeline.purge import find_unchanged_documents
+    from evalkit.pipeline.purge import find_expired_documents
 
-    expired_documents = find_unchanged_documents(output_folder, expired_before=expired_before)
+    expired_documents = find_expired_documents(output_folder, unchanged_since=expired_before)
     for doc_id in expired_documents.waiting:
         _print_to_stderr(f"{doc_id} is as old, and stays: a case of it waits")
     for doc_id in expired_documents.unreadable:
@@ -1140,7 +1148,7 @@ def _print_purged_documents(purged_documents: list[PurgedDocument], *, as_json: 
 
 def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
-    _open_closed_streams()
+    _redirect_closed_streams_to_null()
     try:
         exit_status = app(standalone_mode=False)  # 130 where it was interrupted
     except EvalkitError as error:
@@ -1162,7 +1170,7 @@ def main() -> NoReturn:
     sys.exit(exit_status or 0)
 
 
-def _open_closed_streams() -> None:
+def _redirect_closed_streams_to_null() -> None:
     """Standard input, output and error lead somewhere, if to nowhere: else a file that is opened later would take their
     place, and processes that read could not be started.
     """
@@ -1203,18 +1211,18 @@ def _open_output(output: str | None) -> OutputFolder:
     return open_output_folder(settings.output, settings.database)
 
 
-def _require_output(output: str | None) -> OutputFolder:
-    from evalkit.store import require_output_folder
+def _open_existing_output(output: str | None) -> OutputFolder:
+    from evalkit.store import require_evalkit_output_folder
 
     output_folder = _open_output(output)
-    require_output_folder(output_folder)
+    require_evalkit_output_folder(output_folder)
     return output_folder
 
 
 def _open_roster(output: str | None) -> Roster:
     from evalkit.review.roster import Roster
 
-    return Roster(_require_output(output))
+    return Roster(_open_existing_output(output))
 
 
 def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
@@ -1232,7 +1240,7 @@ def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
 
 def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
     """One PDF, in a process of its own. DocumentError where it cannot be read."""
-    from evalkit.core.clocks import current_timestamp
+    from evalkit.core.clocks import format_zulu_now
     from evalkit.pipeline.document_discovery import sanitise_file_stem
     from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.executor.reader_pool import ReaderPool
@@ -1241,11 +1249,11 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
 
     with ReaderPool(1, build_reader_config(Settings.load())) as reader_pool:
         return run_sync(
-            reader_pool.read(pdf.absolute(), doc_id=sanitise_file_stem(pdf), timestamp=current_timestamp())
+            reader_pool.read(pdf.absolute(), doc_id=sanitise_file_stem(pdf), processing_timestamp=format_zulu_now())
         ).bundle
 
 
-def _read_template_text(template: Path, output: str | None) -> tuple[str, str]:
+def _read_template_text_and_file_name(template: Path, output: str | None) -> tuple[str, str]:
     """The template of that file, or where only a name is given of that name in the output folder; the file's bare name."""
     from evalkit.core.safe_io import FileTooLarge, read_regular_file
     from evalkit.store import template_file_name
@@ -1402,9 +1410,9 @@ def _print_run_summary(summary: RunSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_format_usage(usage)}")
-    if summary.hint:
-        typer.echo(summary.hint)
-    typer.echo(summary.timings.format_line(summary.seconds))
+    if summary.setting_hint:
+        typer.echo(summary.setting_hint)
+    typer.echo(summary.timings.format_timing_line(summary.seconds))
     typer.echo(f"Results in {summary.output}. Waiting cases: {_format_queue_command(summary.output)}")
 
 
@@ -1437,9 +1445,9 @@ def _print_evaluation_report(evaluation_report: EvaluationReport, to: Path | Non
 
 
 def _print_challenge(challenge_outcome: MutationTestReport) -> None:
-    from evalkit.evaluation.mutation_testing import format_report_lines
+    from evalkit.evaluation.mutation_testing import format_report_table_and_summary
 
-    head, rows, tail = format_report_lines(challenge_outcome)
+    head, rows, tail = format_report_table_and_summary(challenge_outcome)
     _print_table(rows, head)
     for line in tail:
         typer.echo(line)
@@ -1475,8 +1483,8 @@ def _print_comparison(comparison: RunComparison) -> None:
     paired_outcomes = (comparison.type_accuracy, comparison.segment_accuracy, comparison.merged_segment_accuracy)
     names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
     for name, level, outcome in zip(names, ERROR_LEVELS, paired_outcomes, strict=True):
-        typer.echo(f"{name}: {_format_overall(comparison.overall_accuracies[level], comparison.sampling_run)}")
-        typer.echo(f"{name}, reviewed only: {_format_paired(outcome)}")
+        typer.echo(f"{name}: {_format_overall_accuracy(comparison.overall_accuracies[level], comparison.sampling_run)}")
+        typer.echo(f"{name}, reviewed only: {_format_paired_accuracy(outcome)}")
     _print_truth_origins(comparison)
     effort = [
         [change["measure"], *(_format_amount(change[side]) for side in "ab")]
@@ -1523,7 +1531,7 @@ def _format_codes(prefix: str, count_by_code: dict[str, int]) -> str:
     )
 
 
-def _format_overall(estimates: OverallAccuracyComparison, drawn_by: str) -> str:
+def _format_overall_accuracy(estimates: OverallAccuracyComparison, drawn_by: str) -> str:
     return (
         f"of all {estimates.population_size} documents in both, estimated from {estimates.observed_count} by the draws of {drawn_by}: "
         f"A right {_format_interval(estimates.accuracy_a, '.3f')}, B {_format_interval(estimates.accuracy_b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
@@ -1535,7 +1543,7 @@ def _format_interval(estimate: Estimate, number_format: str) -> str:
     return f"{estimate_text} (95 % interval {estimate.low:{number_format}} to {estimate.high:{number_format}})"
 
 
-def _format_paired(paired_result: PairedAccuracy) -> str:
+def _format_paired_accuracy(paired_result: PairedAccuracy) -> str:
     if not paired_result.document_count:
         return "nobody knows the truth of any document in both"
     return (
@@ -1543,7 +1551,7 @@ def _format_paired(paired_result: PairedAccuracy) -> str:
         f"only A {paired_result.only_a_right}, only B {paired_result.only_b_right}, none {paired_result.neither_right}; "
         f"B − A {_format_interval(paired_result.difference, '+.3f')}; "
         + (f"exact McNemar p {paired_result.p_value:.3g}; " if paired_result.p_value is not None else "")
-        + paired_result.verdict
+        + paired_result.winner_sentence
     )
 
 

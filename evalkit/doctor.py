@@ -15,14 +15,19 @@ from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.own_verifiers import load_own_verifiers
 from evalkit.classification.schema import load_type_definitions
-from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
-from evalkit.classification.traps import load_shipped_traps, load_traps, parse_traps
+from evalkit.classification.trap_examples import describe_failing_examples, describe_weakened_traps
+from evalkit.classification.traps import load_shipped_and_site_traps, load_shipped_traps, parse_traps
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import list_prompt_names
-from evalkit.llm.vision_support import MIN_CONTEXT_TOKENS, TEST_IMAGE_TEXT, draw_test_image, find_model_capabilities
+from evalkit.llm.vision_support import (
+    MIN_CONTEXT_TOKENS,
+    TEST_IMAGE_TEXT,
+    find_model_capabilities,
+    render_vision_test_png,
+)
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
 
@@ -42,34 +47,36 @@ class DoctorCheck:
     """The command or step that mends it."""
 
 
-def run_checks(settings: Settings, *, live: bool = False) -> list[DoctorCheck]:
+def run_doctor_checks(settings: Settings, *, asks_models: bool = False) -> list[DoctorCheck]:
     """All checks, in reading order. No file is written; the database, bucket and cluster that are set are looked for.
 
-    Each language model that is set, and Document AI if it reads, is asked only if ``live``: once, without any document.
+    Each language model that is set, and Document AI if it reads, is asked only if ``asks_models``: once, without any document.
     """
     return [
         DoctorCheck("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
         *(_check_package(package_name) for package_name in _REQUIRED_PACKAGES),
-        _check("OCR", partial(_describe_ocr, settings)),
-        _check("reader", partial(_describe_reader, settings, live=live)),
-        _check("executor", partial(_describe_executor, settings)),
-        *_check_models(settings, live=live),
-        _check("prompts and tables", _describe_prompts_and_tables),
+        _run_check("OCR", partial(_describe_ocr, settings)),
+        _run_check("reader", partial(_describe_reader, settings, asks_document_ai=asks_models)),
+        _run_check("executor", partial(_describe_executor, settings)),
+        *_check_models(settings, asks_models=asks_models),
+        _run_check("prompts and tables", _describe_prompts_and_tables),
         *(
-            _check("own traps", partial(_describe_own_traps, path))
+            _run_check("own traps", partial(_describe_own_traps, path))
             for path in [settings.traps_file]
             if path is not None
         ),
         *(
-            _check(f"verifier {name}", partial(_describe_own_verifier, name, settings.verifier_seconds))
+            _run_check(f"verifier {name}", partial(_describe_own_verifier, name, settings.verifier_seconds))
             for name in settings.verifiers
         ),
-        _check("output folder", partial(_describe_output_folder, settings.output)),
-        _check("database", lambda: check_and_describe_database(open_output_folder(settings.output, settings.database))),
+        _run_check("output folder", partial(_describe_output_folder, settings.output)),
+        _run_check(
+            "database", lambda: check_and_describe_database(open_output_folder(settings.output, settings.database))
+        ),
     ]
 
 
-def _check(check_name: str, describe: Callable[[], str | DoctorCheck]) -> DoctorCheck:
+def _run_check(check_name: str, describe: Callable[[], str | DoctorCheck]) -> DoctorCheck:
     """What is there, as ``describe`` says it; or why it is not, and what mends that."""
     try:
         found = describe()
@@ -97,13 +104,13 @@ def _describe_ocr(settings: Settings) -> str | DoctorCheck:
     return ocr_engine.name_and_version
 
 
-def _describe_reader(settings: Settings, *, live: bool) -> str:
-    from evalkit.pipeline.run_setup import create_document_ai
+def _describe_reader(settings: Settings, *, asks_document_ai: bool) -> str:
+    from evalkit.pipeline.run_setup import create_document_ai_reader
 
     if settings.reader == "local":
         return "this machine"
-    documentai_reader = create_document_ai(settings)
-    return documentai_reader.reader_version if live else f"Document AI: {documentai_reader.processor}"
+    documentai_reader = create_document_ai_reader(settings)
+    return documentai_reader.reader_version if asks_document_ai else f"Document AI: {documentai_reader.processor}"
 
 
 def _describe_executor(settings: Settings) -> str:
@@ -115,10 +122,10 @@ def _describe_executor(settings: Settings) -> str:
     if settings.executor == LOCAL_EXECUTOR:
         return "this machine"
     cluster = create_cluster(settings, ReaderConfig(settings.read_seconds, settings.ocr), decides_on_workers=False)
-    return run_sync(cluster.check_and_describe())
+    return run_sync(cluster.connect_and_describe())
 
 
-def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:
+def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCheck]:
     """Each language model that is set, and whether those that review templates see what they are to review."""
     reviewer_settings = settings.vllm_review.reviewers
     reviewer_models = (
@@ -128,7 +135,9 @@ def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:
     )
     reviewing_models = {model_name or settings.models.default for model_name in reviewer_models}
     for model_name in sorted(settings.models.all_models | reviewing_models):
-        check, answer_text = _check_model(model_name, settings, live=live, is_reviewer=model_name in reviewing_models)
+        check, answer_text = _check_model(
+            model_name, settings, asks_model=asks_models, is_reviewer=model_name in reviewing_models
+        )
         yield check
         if model_name in reviewing_models:
             vision_check = _check_vision(model_name, answer_text)
@@ -137,7 +146,7 @@ def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:
 
 
 def _check_model(
-    model_name: str, settings: Settings, *, live: bool, is_reviewer: bool
+    model_name: str, settings: Settings, *, asks_model: bool, is_reviewer: bool
 ) -> tuple[DoctorCheck, str | None]:
     """Whether it can be asked; what it answered, if it was."""
     from evalkit.pipeline.event_loop import run_sync
@@ -149,9 +158,13 @@ def _check_model(
     try:
         provider = create_provider(model_name, settings)
         answer_text = (
-            run_sync(_send_test_request(provider, settings.call_seconds, is_reviewer=is_reviewer)) if live else None
+            run_sync(_send_test_request(provider, settings.call_seconds, is_reviewer=is_reviewer))
+            if asks_model
+            else None
         )
-        return DoctorCheck(check_name, True, f"{model_name} {'answers' if live else '(--live asks it)'}"), answer_text
+        return DoctorCheck(
+            check_name, True, f"{model_name} {'answers' if asks_model else '(--live asks it)'}"
+        ), answer_text
     except EvalkitError as error:
         return DoctorCheck(check_name, False, f"{model_name}: {error.message}", error.remedy), None
 
@@ -194,7 +207,9 @@ async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer:
         prompt = 'Which number stands on the picture? Answer with JSON: {"ready": true, "number": ...}, null if you see none.'
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     try:
-        reply = await provider.send(Request(prompt, schema, seconds, (draw_test_image(),) if is_reviewer else ()))
+        reply = await provider.send(
+            Request(prompt, schema, seconds, (render_vision_test_png(),) if is_reviewer else ())
+        )
         return reply.text
     finally:
         await provider.close()
@@ -210,7 +225,7 @@ def _describe_prompts_and_tables() -> str | DoctorCheck:
 
 def _describe_own_traps(path: str) -> str | DoctorCheck:
     """A site's own traps: are they read, is each done in time, and do they do what their examples say?"""
-    failed_examples = find_failing_examples(load_traps(path))
+    failed_examples = describe_failing_examples(load_shipped_and_site_traps(path))
     own_traps = parse_traps(read_regular_file(path).decode(), path)
     if failed_examples:
         more_note = f" and {len(failed_examples) - 3} more" * (len(failed_examples) > 3)
@@ -218,7 +233,7 @@ def _describe_own_traps(path: str) -> str | DoctorCheck:
         return DoctorCheck("own traps", False, found, "Correct these rows or examples.")
     example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
     summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
-    return "; ".join([summary, *find_weakened_traps(load_shipped_traps(), own_traps)])
+    return "; ".join([summary, *describe_weakened_traps(load_shipped_traps(), own_traps)])
 
 
 def _describe_own_verifier(name: str, timeout_seconds: float) -> str:

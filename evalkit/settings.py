@@ -131,7 +131,7 @@ class ReliabilityLoopSettings(BaseModel):
 _MIN_PAGE_MB = 256
 
 
-class ReviewSettings(BaseModel):
+class ReviewServerSettings(BaseModel):
     """``[review]``: how many pages the experts' screen may have open, and who may say who a reviewer is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -147,7 +147,7 @@ class ReviewSettings(BaseModel):
     """The addresses that it connects from; of others the header means nothing."""
 
     @model_validator(mode="after")
-    def _check_consistency(self) -> ReviewSettings:
+    def _check_consistency(self) -> ReviewServerSettings:
         if (self.user_header is None) != (not self.proxies):
             raise ValueError("user_header and proxies are set together, or neither")
         if any(not proxy.is_loopback for proxy in self.proxies):
@@ -166,7 +166,7 @@ class RetentionSettings(BaseModel):
     """So many days after a document was finished, `evalkit purge --expired --yes` removes it. 0: it removes none."""
 
 
-class VllmReviewerSettings(BaseModel):
+class TemplateReviewerSettings(BaseModel):
     """``[vllm_review.reviewers]``: who looks at bank-statement templates; a model that is not named is ``[models] default``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -191,7 +191,7 @@ class VllmReviewerSettings(BaseModel):
         return {role: name for role, name in model_names.items() if name is not None}
 
 
-class VllmTimeoutSettings(BaseModel):
+class TemplateReviewTimeoutSettings(BaseModel):
     """``[vllm_review.timeouts]``: seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -204,7 +204,7 @@ class VllmTimeoutSettings(BaseModel):
     """One attempt with all that is asked about it; the building of another one has as long again."""
 
 
-class VllmRetrySettings(BaseModel):
+class TemplateReviewRetrySettings(BaseModel):
     """``[vllm_review.retry]``: how long a template is tried."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -215,7 +215,7 @@ class VllmRetrySettings(BaseModel):
     """An attempt with a lower score sends the template to a person at once."""
 
 
-class VllmPassCriteria(BaseModel):
+class TemplatePassCriteria(BaseModel):
     """``[vllm_review.pass_criteria]``: so many issues a template may have and pass."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -226,7 +226,7 @@ class VllmPassCriteria(BaseModel):
     max_low: int = Field(10, ge=0)
 
 
-class VllmIssueCaps(BaseModel):
+class TemplateIssueCaps(BaseModel):
     """``[vllm_review.issue_caps]``: so many issues of a category are shown, the worst first; all of them count."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -241,18 +241,18 @@ class VllmIssueCaps(BaseModel):
     other: int = Field(5, ge=1)
 
 
-class VllmReviewSettings(BaseModel):
+class TemplateReviewSettings(BaseModel):
     """``[vllm_review]``: the two reviewers of bank-statement templates, as specification 004 sets them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool = True
     """False: one reviewer, and a person in any case."""
-    reviewers: VllmReviewerSettings = VllmReviewerSettings()
-    timeouts: VllmTimeoutSettings = VllmTimeoutSettings()
-    retry: VllmRetrySettings = VllmRetrySettings()
-    pass_criteria: VllmPassCriteria = VllmPassCriteria()
-    issue_caps: VllmIssueCaps = VllmIssueCaps()
+    reviewers: TemplateReviewerSettings = TemplateReviewerSettings()
+    timeouts: TemplateReviewTimeoutSettings = TemplateReviewTimeoutSettings()
+    retry: TemplateReviewRetrySettings = TemplateReviewRetrySettings()
+    pass_criteria: TemplatePassCriteria = TemplatePassCriteria()
+    issue_caps: TemplateIssueCaps = TemplateIssueCaps()
 
 
 class Settings(BaseSettings):
@@ -312,7 +312,7 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = None
     ollama_base_url: str | None = None
     reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
-    vllm_review: VllmReviewSettings = VllmReviewSettings()
+    vllm_review: TemplateReviewSettings = TemplateReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
     """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
     verifiers: tuple[_EntryPointName, ...] = ()
@@ -337,7 +337,7 @@ class Settings(BaseSettings):
     """How many patients a file may be about; with ``several`` documents of several in one file are a MINOR issue."""
     patients_by_folder: dict[str, Literal["one", "several"]] = {}
     """Source folder → the same for the files in and below it; of several folders the innermost counts."""
-    review: ReviewSettings = ReviewSettings()
+    review: ReviewServerSettings = ReviewServerSettings()
     retention: RetentionSettings = RetentionSettings()
 
     @classmethod
@@ -355,7 +355,7 @@ class Settings(BaseSettings):
     @classmethod
     def load(cls, **overrides: Any) -> Settings:
         """The settings in force; arguments that are None are not given. UsageError naming the one that is wrong."""
-        _require_readable_file(str(cls.model_config["toml_file"]))
+        _require_readable_file_if_present(str(cls.model_config["toml_file"]))
         try:
             return cls(**{name: value for name, value in overrides.items() if value is not None})
         except ValidationError as error:
@@ -376,7 +376,7 @@ class Settings(BaseSettings):
             ) from error
 
 
-def _require_readable_file(name: str) -> None:
+def _require_readable_file_if_present(name: str) -> None:
     """UsageError where something of that name is no file that can be read: it would be passed over in silence."""
     try:
         open_regular_file(name, _MAX_FILE_BYTES).close()
@@ -427,6 +427,6 @@ _CREDENTIAL_VARIABLES = (
 )
 
 
-def read_credentials() -> dict[str, str]:
+def read_environment_credentials() -> dict[str, str]:
     """What the environment says about who pays, by the providers' own names; never a setting, never in a file."""
     return {name: value for name in _CREDENTIAL_VARIABLES if (value := os.environ.get(name))}

@@ -23,7 +23,7 @@ from servers.postgresql import PostgreSQLServer, programs
 from tables import EVERY
 
 from evalkit.pipeline import RunSummary
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 
 if TYPE_CHECKING:
     from servers.buckets import GcsServer, S3Server
@@ -145,7 +145,7 @@ def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> Path:
-        draw_demo_folder(folder)
+        write_demo_folder(folder)
         return folder
 
     return make_once(tmp_path_factory, "samples", make)

@@ -15,7 +15,7 @@ from commands import evalkit_command, evalkit_process
 
 import evalkit
 from evalkit.classification.schema import DocumentType
-from evalkit.doctor import run_checks
+from evalkit.doctor import run_doctor_checks
 from evalkit.errors import UsageError
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
@@ -287,7 +287,9 @@ silent = ["the courier slipped"]
 
 def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("in the way")
-    (found,) = [one for one in run_checks(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
+    (found,) = [
+        one for one in run_doctor_checks(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"
+    ]
     assert not found.is_fine
     assert "is no folder" in found.found
 
@@ -304,10 +306,12 @@ def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) ->
 def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
     own = tmp_path / "own.toml"
     own.write_text(OWN_TRAPS.replace(right, wrong, 1))
-    checks = {check.name: check for check in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path)))}
+    checks = {
+        check.name: check for check in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path)))
+    }
     assert checks["own traps"].is_fine is (wrong == "")
     assert found in checks["own traps"].found
-    assert "own traps" not in {check.name for check in run_checks(Settings.load(output=str(tmp_path)))}
+    assert "own traps" not in {check.name for check in run_doctor_checks(Settings.load(output=str(tmp_path)))}
 
 
 def test_doctor_reports_weakened_and_slow_site_traps(tmp_path: Path) -> None:
@@ -315,7 +319,7 @@ def test_doctor_reports_weakened_and_slow_site_traps(tmp_path: Path) -> None:
     replacing = OWN_TRAPS.replace("courier-slip", "fax-cover").replace('"MAJOR"', '"MAJOR"\nreplaces = true')
     own.write_text(replacing)
     (check,) = [
-        one for one in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
+        one for one in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
     ]
     assert check.is_fine
     assert "fax-cover gives up BLOCKER for MAJOR and 2 of 2 texts" in check.found
@@ -327,7 +331,7 @@ def test_doctor_reports_weakened_and_slow_site_traps(tmp_path: Path) -> None:
         .replace("Courier slip no. 7", "a" * 28)
     )
     (check,) = [
-        one for one in run_checks(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name
+        one for one in run_doctor_checks(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name
     ]
     assert not check.is_fine
     assert "slow.toml: courier-slip: " in check.found
@@ -341,9 +345,9 @@ def test_doctor_says_so_where_an_example_takes_too_long(tmp_path: Path, monkeypa
 
     own = tmp_path / "own.toml"
     own.write_text(OWN_TRAPS)
-    monkeypatch.setattr("evalkit.doctor.find_failing_examples", busy)
+    monkeypatch.setattr("evalkit.doctor.describe_failing_examples", busy)
     (check,) = [
-        one for one in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
+        one for one in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
     ]
     assert (check.is_fine, check.remedy) == (False, "Bound its repeats")
 

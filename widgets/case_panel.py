@@ -67,10 +67,10 @@ def render_case(case: ReviewCase) -> dict[str, Any]:
     packet = case.packet
     issues = [] if case.is_blind else packet.issues
     return {
-        "headline": format_blind_headline(packet) if case.is_blind else format_headline(packet),
+        "headline": format_blind_case_reason(packet) if case.is_blind else format_case_reason(packet),
         "subline": "What the agent said is hidden until you have given your answer."
         if case.is_blind
-        else format_subline(packet),
+        else format_case_summary_line(packet),
         "is_blind": case.is_blind,
         "told": list_colleague_messages(case),
         "opinions": _render_opinions(case),
@@ -149,18 +149,18 @@ def _render_opinions(case: ReviewCase) -> list[dict[str, Any]]:
     ]
 
 
-def format_headline(packet: SMEPacket) -> str:
+def format_case_reason(packet: SMEPacket) -> str:
     """Why a person is asked, in the arbiter's words."""
     reason_words = {"escalated": "Escalated", "audit": "Audit of an accepted case", "sample": "Drawn for review"}
     return f"{reason_words.get(packet.review_reason, 'Asked for')}: {packet.decision_reason}"
 
 
-def format_blind_headline(packet: SMEPacket) -> str:
+def format_blind_case_reason(packet: SMEPacket) -> str:
     """Why a person is asked who must not know what the agent says, or whether a check complained."""
     return "Audit: which documents are these?" if packet.review_reason == "audit" else "A second opinion is asked for"
 
 
-def format_subline(packet: SMEPacket) -> str:
+def format_case_summary_line(packet: SMEPacket) -> str:
     """How much there is, in one line."""
     classification = packet.classification
     agent_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"

@@ -21,11 +21,11 @@ from evalkit.review.field_answers import (
     get_template_field_or_plain_text,
 )
 from evalkit.review.field_case import FieldReviewCase, ReviewTarget
-from evalkit.review.packet import explain_extraction_escalation, is_review_required
+from evalkit.review.packet import explain_extraction_escalation, is_extraction_review_required
 from widgets.assets import read_widget_script, read_widget_style
 from widgets.case_panel import (
     describe_quote_verdict,
-    format_headline,
+    format_case_reason,
     format_issue_counts,
     list_colleague_messages,
     list_earlier_reviews,
@@ -67,10 +67,10 @@ class FieldPanel(CaseTraits, anywidget.AnyWidget):
 def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
     """A case about fields in the words of the screen; what changes while it is open is told apart."""
     packet = case.packet
-    asked_count = sum(map(is_review_required, packet.extractions))
+    asked_count = sum(map(is_extraction_review_required, packet.extractions))
     asked_words = f"{asked_count} of {len(packet.extractions)} reports and forms" if len(packet.extractions) > 1 else ""
     return {
-        "headline": format_headline(packet),
+        "headline": format_case_reason(packet),
         "subline": " · ".join(filter(None, [format_issue_counts(packet), asked_words])),
         "told": list_colleague_messages(case),
         "refusal": case.explain_permanent_validation_block() or "",
@@ -142,15 +142,15 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
             )
         ),
         "decision": f"You are asked because {explain_extraction_escalation(extraction)}."
-        if is_review_required(extraction)
+        if is_extraction_review_required(extraction)
         else "Accepted by the programs.",
-        "is_asked": is_review_required(extraction),
+        "is_asked": is_extraction_review_required(extraction),
         "items": [_render_target(target, extraction) for target in case.targets if target.form_index == form_index],
         "history": [
             _render_attempt(extraction, record, is_last=record is extraction.history[-1])
             for record in extraction.history
         ],
-        "stopped": f"It ended there: {explain_stop_reason(extraction.stopped_reason)}.",
+        "stopped": f"It ended there: {format_stop_reason(extraction.stopped_reason)}.",
     }
 
 
@@ -197,11 +197,11 @@ def _render_field_issue(issue: Issue) -> dict[str, Any]:
     }
 
 
-def explain_stop_reason(stop_reason: str) -> str:
+def format_stop_reason(raw_stop_reason: str) -> str:
     """Why the loop ended, behind "It ended there:"."""
     return next(
-        (words for reason_prefix, words in _STOP_REASON_WORDS.items() if stop_reason.startswith(reason_prefix)),
-        stop_reason,
+        (words for reason_prefix, words in _STOP_REASON_WORDS.items() if raw_stop_reason.startswith(reason_prefix)),
+        raw_stop_reason,
     )
 
 

@@ -104,17 +104,17 @@ class PagePane(PressCounter, anywidget.AnyWidget):
 
     def show_document(
         self,
-        version: str,
+        view_token: str,
         bundle: DocumentBundle,
         segments: list[dict[str, Any]],
         *,
-        evidence: Iterable[int] = (),
-        seen: Iterable[int] = (),
+        evidence_pages: Iterable[int] = (),
+        seen_pages: Iterable[int] = (),
     ) -> None:
         """Begin with another document."""
         self._sent_pages.clear()
         with self.hold_sync():
-            self.version, self.total, self.segments = version, bundle.total_pages, segments
+            self.version, self.total, self.segments = view_token, bundle.total_pages, segments
             self.page, self.marks, self.frames, self.issue_id, self.note = 0, [], {}, "", ""
             self.missing, self.held, self.hits, self.found_for = {}, {}, [], ""
             ranges = [page_range for person in list_page_ranges_by_person(bundle) for page_range in person]
@@ -123,18 +123,24 @@ class PagePane(PressCounter, anywidget.AnyWidget):
                 for page, banner in enumerate(build_patient_banners(bundle), 1)
             ]
             self.offer = {}
-            self.headings = [extract_heading(page) for page in bundle.pages]
+            self.headings = [extract_page_heading(page) for page in bundle.pages]
             self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
-            self.evidence, self.seen = list(evidence), list(seen)
+            self.evidence, self.seen = list(evidence_pages), list(seen_pages)
 
     def show_page(
-        self, page: int, render_image: PageImageRenderer, marks: list[dict[str, Any]], issue_id: str, *, is_cached: bool
+        self,
+        page: int,
+        render_image: PageImageRenderer,
+        marks: list[dict[str, Any]],
+        target_id: str,
+        *,
+        is_cached_in_browser: bool,
     ) -> None:
-        """Show a page; ``is_cached``: the browser says that it has the picture."""
-        if not is_cached and not self._is_image_in_browser(page):
+        """Show a page; ``is_cached_in_browser``: the browser says that it has the picture."""
+        if not is_cached_in_browser and not self._is_image_in_browser(page):
             self._render_and_send_image("page", page, render_image)
         with self.hold_sync():
-            self.page, self.marks, self.issue_id = page, marks, issue_id
+            self.page, self.marks, self.issue_id = page, marks, target_id
 
     def render_and_send_images(
         self, image_size: PageImageSize, page_numbers: Iterable[int], render_image: PageImageRenderer
@@ -175,7 +181,7 @@ class PagePane(PressCounter, anywidget.AnyWidget):
                 self._sent_pages.add(page)
 
 
-def extract_heading(page: Page) -> str:
+def extract_page_heading(page: Page) -> str:
     """What a page is headed with, for one who looks for it among many: at most ``MAX_HEADING_LENGTH`` characters."""
     body_blocks = [block for block in page.visible_blocks if not block.furniture and block.text.strip()]
     heading_block = next(

@@ -14,7 +14,7 @@ from evalkit.review.template_editing import (
     TEMPLATE_CHOICES,
     describe_region,
     get_edge_position,
-    list_column_edges,
+    list_column_edge_names_and_labels,
 )
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.reconciliation import SumCheck, SumCheckName
@@ -22,7 +22,7 @@ from evalkit.statements.review_cycles import ToldIssue
 from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
 from widgets.assets import read_widget_script, read_widget_style
-from widgets.case_panel import format_headline, format_issue_counts, list_colleague_messages, list_earlier_reviews
+from widgets.case_panel import format_case_reason, format_issue_counts, list_colleague_messages, list_earlier_reviews
 from widgets.panel_traits import CaseTraits
 
 #: What a role is called on a person's screen.
@@ -80,7 +80,7 @@ def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
     )
     hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
     return {
-        "headline": format_headline(packet),
+        "headline": format_case_reason(packet),
         "subline": f"{template_name} · {format_issue_counts(packet)}",
         "told": list_colleague_messages(case),
         "recommendation": escalation.recommendation,
@@ -134,7 +134,7 @@ def render_transactions(applied_template: AppliedTemplate, page: int) -> list[di
     ]
 
 
-def render_leftovers(applied_template: AppliedTemplate) -> list[dict[str, Any]]:
+def render_unread_lines(applied_template: AppliedTemplate) -> list[dict[str, Any]]:
     """What no transaction took: what looks like one outside of the boxes first, then within them."""
     statement = applied_template.statement
     outside_leftovers = [
@@ -191,13 +191,13 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
     if not region_indexes:
         return {}
     regions = [{"name": f"region.{index}", "label": describe_region(template, index)} for index in region_indexes]
-    label_by_edge_name = dict(list_column_edges(template, case.agent_template))
+    label_by_edge_name = dict(list_column_edge_names_and_labels(template, case.agent_template))
     top_edge_name = min((template.regions[index].box[1], f"region.{index}.top") for index in region_indexes)[1]
     bottom_edge_name = max((template.regions[index].box[3], f"region.{index}.bottom") for index in region_indexes)[1]
     columns = []
     for index, column in enumerate(template.columns):
         left_edge_name, right_edge_name = (
-            _find_shared_edge(template, label_by_edge_name, f"column.{index}.{side}") for side in ("left", "right")
+            _find_listed_edge_name(template, label_by_edge_name, f"column.{index}.{side}") for side in ("left", "right")
         )
         columns.append(
             {"label": COLUMN_WORDS[column.name].split(" (")[0], "left": left_edge_name, "right": right_edge_name}
@@ -272,7 +272,7 @@ def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str
     return page_runs
 
 
-def _find_shared_edge(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:
+def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:
     """The edge itself, or the one of its neighbour that stands for both."""
     if edge_name in label_by_edge_name:
         return edge_name

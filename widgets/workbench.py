@@ -24,14 +24,18 @@ import traitlets
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalise_shares
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.patient_banner import PageRange, list_page_ranges_by_person
-from evalkit.documents.render import PageImages
-from evalkit.documents.search import search_document
+from evalkit.documents.render import PdfPageRenderer
+from evalkit.documents.search import find_text_in_document
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding import QuoteLocator
-from evalkit.grounding.vocabulary import load_english_words
+from evalkit.grounding.vocabulary import load_english_words_by_prefix
 from evalkit.review.draft import Draft
-from evalkit.review.field_answers import check_field_text, get_template_field_or_plain_text, split_field_key
+from evalkit.review.field_answers import (
+    check_field_text,
+    get_template_field_or_plain_text,
+    split_field_key_to_index_and_name,
+)
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.ground_truth import ReviewOutcome
 from evalkit.review.packet import get_base_case_id
@@ -58,12 +62,12 @@ from widgets.segment_editor import SegmentEditor
 from widgets.template_panel import (
     TemplatePanel,
     describe_row_counts,
-    render_leftovers,
     render_sum_checks,
     render_template_case,
     render_template_choices,
     render_template_frames,
     render_transactions,
+    render_unread_lines,
 )
 from widgets.template_panel import build_region_ribbon as template_ribbon
 from widgets.template_panel import describe_template_target_place as template_where
@@ -79,7 +83,7 @@ _MAX_IMAGES_PER_MESSAGE = 40
 """So many are drawn before the next press is heard; the page asks in portions of this size."""
 
 
-class Bar(anywidget.AnyWidget):
+class TopBar(anywidget.AnyWidget):
     """The bar on top, and the pulse between page and kernel."""
 
     _esm = read_widget_script("workbench")
@@ -102,7 +106,7 @@ class Bar(anywidget.AnyWidget):
     can_log_out = traitlets.Bool(default_value=False).tag(sync=True)
 
 
-def report_errors(handler: Handler) -> Handler:
+def show_errors_as_notices(handler: Handler) -> Handler:
     """Whatever goes wrong behind a press is said in plain words; the trace goes to the log without any value."""
 
     @functools.wraps(handler)
@@ -112,20 +116,22 @@ def report_errors(handler: Handler) -> Handler:
         except CaseTaken as error:
             self.show_notice(f"This case is {error.message}. Your draft is kept.")
         except NotFound as error:
-            self.show_notice(f"{_PLAIN_SENTENCE_BY_CODE.get(error.code, error)} (error {_log_traceback(error)})")
+            self.show_notice(
+                f"{_PLAIN_SENTENCE_BY_CODE.get(error.code, error)} (error {_log_traceback_and_create_id(error)})"
+            )
         except StoreError as error:
-            self.show_notice(f"{error} (error {_log_traceback(error)})")
+            self.show_notice(f"{error} (error {_log_traceback_and_create_id(error)})")
         except EvalkitError as error:
             self.show_notice(str(error))
         except Exception as error:  # noqa: BLE001 - a press must never end in silence
             self.show_notice(
-                f"Something went wrong (error {_log_traceback(error)}). What was shown as saved is saved; try again."
+                f"Something went wrong (error {_log_traceback_and_create_id(error)}). What was shown as saved is saved; try again."
             )
 
     return handle_safely
 
 
-def _log_traceback(error: Exception) -> str:
+def _log_traceback_and_create_id(error: Exception) -> str:
     """Write where it went wrong into the log, without any value; the id to find it by."""
     error_id = secrets.token_hex(4)
     stack_frames = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
@@ -145,7 +151,7 @@ class Workbench:
         self._case: ReviewCase | None = None
         self._draft: Draft | None = None
         self._is_page_unsaved = False
-        self._page_images: PageImages | None = None
+        self._page_images: PdfPageRenderer | None = None
         self._pages_unavailable_reason = ""
         self._opened_case_count = 0
         self._is_claim_lost = False
@@ -162,7 +168,7 @@ class Workbench:
         self._retry_message: Message = {}
         """What to try again after a fault."""
         self._queue_query = QueueQuery()
-        self.bar = Bar(reviewer=reviewer, can_log_out=is_behind_login)
+        self.bar = TopBar(reviewer=reviewer, can_log_out=is_behind_login)
         self.queue_panel = QueuePanel()
         self.page_pane = PagePane()
         self.case_panel = CasePanel()
@@ -205,12 +211,12 @@ class Workbench:
 
     def _on_message(self, widget: anywidget.AnyWidget, message: Message, _: object) -> None:
         """Handle one message of a widget; one that counts its presses hears which of them has been answered."""
-        self.dispatch(message)
+        self.dispatch_message(message)
         if isinstance(widget, PressCounter) and isinstance(message.get("nth"), int):
             widget.answered = message["nth"]
 
-    @report_errors
-    def dispatch(self, message: Message) -> None:
+    @show_errors_as_notices
+    def dispatch_message(self, message: Message) -> None:
         """Do what a message of the browser asks for: one press, or one beat of the pulse."""
         message = _strip_lone_surrogates(message)
         action = message.get("action")
@@ -262,7 +268,7 @@ class Workbench:
             return
         self.content_box.children = []
         if isinstance(case_id, str) and case_id:
-            self._show_case(case_id)
+            self._open_and_show_case(case_id)
         is_fault_shown = self.content_box.children == (self.fault_panel,)
         if not is_fault_shown and (self._case is None or self._case.is_completed):
             self._show_queue(self.queue_panel.notice)
@@ -307,7 +313,7 @@ class Workbench:
             try:
                 review_session.close()
             except Exception as error:  # noqa: BLE001 - they expire, and a message may quote the document
-                _log_traceback(error)
+                _log_traceback_and_create_id(error)
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
@@ -325,7 +331,7 @@ class Workbench:
         self._retry_message = retry_message
         with self.fault_panel.hold_sync():
             self.fault_panel.what = _PLAIN_SENTENCE_BY_CODE.get(error.code, "This cannot be shown.")
-            self.fault_panel.reason, self.fault_panel.error_id = str(error), _log_traceback(error)
+            self.fault_panel.reason, self.fault_panel.error_id = str(error), _log_traceback_and_create_id(error)
             self.fault_panel.has_queue = self._review_session is not None
         with self.bar.hold_sync():
             self.bar.title = self.bar.subtitle = self.bar.case_id = ""
@@ -335,7 +341,7 @@ class Workbench:
         """Once more what could not be shown."""
         retry_message, self._retry_message = self._retry_message, {}
         if retry_message:
-            self.dispatch(retry_message)
+            self.dispatch_message(retry_message)
 
     def _show_role(self, role: ReviewerRole) -> None:
         self.bar.role = "" if role == "expert" else role
@@ -371,18 +377,18 @@ class Workbench:
         if case_id is None:
             self._show_queue("Nothing waits for you.")
         else:
-            self._show_case(case_id)
+            self._open_and_show_case(case_id)
 
     def open_case(self, message: Message) -> None:
         """Open a case, or take it over on purpose."""
         if self._case is None:  # else it is the second press of a double click
-            self._show_case(str(message["case_id"]), take_over=bool(message.get("take_over")))
+            self._open_and_show_case(str(message["case_id"]), take_over=bool(message.get("take_over")))
 
     # ------------------------------------------------------------------------------------------ a case
 
-    def _show_case(self, case_id: str, *, take_over: bool = False) -> None:
+    def _open_and_show_case(self, case_id: str, *, take_over: bool = False) -> None:
         try:
-            case = self.review_session.open_case(case_id, take_over=take_over)
+            case = self.review_session.open_and_claim_case(case_id, take_over=take_over)
         except NotFound as error:
             self._show_queue(_PLAIN_SENTENCE_BY_CODE.get(error.code, str(error)))
             return
@@ -412,8 +418,8 @@ class Workbench:
             token,
             case.bundle,
             self._build_ribbon_segments(),
-            evidence=evidence_page_numbers,
-            seen=case.draft.pages_seen,
+            evidence_pages=evidence_page_numbers,
+            seen_pages=case.draft.pages_seen,
         )
         self._person_ranges = list_page_ranges_by_person(case.bundle)
         if isinstance(case, TemplateReviewCase):
@@ -424,7 +430,7 @@ class Workbench:
             self.right_column.children = (self._active_panel, self.segment_editor)
         self.segment_editor.saved = f"Draft of {case.draft_saved_at[11:19]} restored" if case.draft_saved_at else ""
         self.content_box.children = [self.case_view]
-        first_target_id = self._choose_first_target(case)
+        first_target_id = self._choose_initial_target_id(case)
         if case.draft_saved_at:
             self._show_page_with_target(case.draft.page, first_target_id)
         elif first_target_id:
@@ -447,22 +453,22 @@ class Workbench:
                 self.case_panel.selected, self.case_panel.context = "", {}
             self._update_active_panel(case)
 
-    def _choose_first_target(self, case: ReviewCase) -> str | None:
+    def _choose_initial_target_id(self, case: ReviewCase) -> str | None:
         """What is open first: what was open last, else the worst."""
         if case.is_blind:
             return None
         if isinstance(case, FieldReviewCase):
-            return case.draft.issue_id or case.choose_first_target()
+            return case.draft.issue_id or case.choose_first_target_id()
         if isinstance(case, TemplateReviewCase):
             last_target_id = case.draft.issue_id
             return (
                 last_target_id
                 if last_target_id and case.has_target(last_target_id, case.draft)
-                else case.choose_first_target()
+                else case.choose_first_target_id()
             )
         return case.draft.issue_id or next((issue.issue_id for issue in case.packet.open_issues), None)
 
-    def select_target(self, message: Message) -> None:
+    def show_selected_target(self, message: Message) -> None:
         """Open an issue: its place is lit."""
         if not self.case.is_blind:
             self._show_target(str(message["issue_id"]))
@@ -484,7 +490,7 @@ class Workbench:
             page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
             page = min(max(page, 1), self.case.packet.total_pages)
         self._show_page_with_target(page, target_id)
-        self.apply_draft(self.draft)
+        self.save_and_show_draft(self.draft)
 
     def change_page(self, message: Message) -> None:
         """Another page; the selected issue stays selected.
@@ -517,14 +523,16 @@ class Workbench:
 
     def _show_page(self, page: int, marks: list[dict[str, Any]], issue_id: str, *, is_cached: bool) -> None:
         if self._page_images is not None:
-            self.page_pane.show_page(page, self._page_images.render_full_size, marks, issue_id, is_cached=is_cached)
+            self.page_pane.show_page(
+                page, self._page_images.render_full_size, marks, issue_id, is_cached_in_browser=is_cached
+            )
         self.segment_editor.page = page
         self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._active_panel.selected or None})
         self._is_page_unsaved = True
         if isinstance(self.case, TemplateReviewCase):
             self._show_applied_template(self.case)
 
-    def show_evidence(self, message: Message) -> None:
+    def show_quote_location(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
         page, snippet = int(message["page"]), str(message["snippet"])
         quote_location = QuoteLocator(self.case.bundle).locate(snippet, page)
@@ -536,7 +544,7 @@ class Workbench:
                 "",
                 is_cached=False,
             )
-            self.apply_draft(self.draft)
+            self.save_and_show_draft(self.draft)
         if quote_location.page_number is None:
             self.show_notice("This quote does not stand anywhere in the document.")
 
@@ -550,10 +558,10 @@ class Workbench:
             }
             self.page_pane.render_and_send_images(image_size, _parse_page_numbers(message), renderers[image_size])
 
-    def find_text(self, message: Message) -> None:
+    def show_text_search_hits(self, message: Message) -> None:
         """Where a text stands in the document."""
         text = str(message["text"])
-        self.page_pane.show_search_hits(text, search_document(self.case.bundle, text))
+        self.page_pane.show_search_hits(text, find_text_in_document(self.case.bundle, text))
 
     # ------------------------------------------------------------------------------------------ the draft
 
@@ -562,7 +570,7 @@ class Workbench:
         draft = self.draft.mark_page_seen(int(message["page"]))
         if isinstance(self.case, FieldReviewCase | TemplateReviewCase):
             if target_id := message.get("issue"):
-                draft = self.case.mark_seen(draft, str(target_id), int(message["page"]))
+                draft = self.case.mark_target_and_page_seen(draft, str(target_id), int(message["page"]))
         elif issue_id := message.get("issue"):
             context = self.case.get_issue_context(str(issue_id))
             issue_page = context.page_found or context.issue.page
@@ -571,9 +579,9 @@ class Workbench:
                 or issue_page == message["page"]
                 or not 1 <= issue_page <= self.case.packet.total_pages
             ):
-                draft = draft.mark_evidence_seen(str(issue_id))
+                draft = draft.mark_issue_seen(str(issue_id))
         if draft != self.draft or self._is_page_unsaved:
-            self.apply_draft(draft)
+            self.save_and_show_draft(draft)
 
     def find_segment_index(self, message: Message) -> int:
         """The position of the segment that the page of the press is in, as the segments are now."""
@@ -584,7 +592,7 @@ class Workbench:
             if segment.start_page <= page <= segment.end_page
         )
 
-    def separate_patient(self, message: Message) -> Draft:
+    def separate_patient_pages(self, message: Message) -> Draft:
         """The draft with another patient's pages as documents of their own: those around a page, or all of them."""
         page = int(message["page"])
         ranges = next(
@@ -593,10 +601,10 @@ class Workbench:
         draft = self.draft
         for first, last in ranges:
             if message.get("rest") or first <= page <= last:
-                draft = draft.separate_pages(first, last, "other_patient")
+                draft = draft.split_off_flagged_pages(first, last, "other_patient")
         return draft
 
-    def _offer_further_pages(self) -> dict[str, Any]:
+    def _find_further_patient_pages(self) -> dict[str, Any]:
         """Further pages of a patient of whom some pages were separated."""
         flagged_starts = {flag.start_page for flag in self.draft.flags if flag.flag == "other_patient"}
         separated_pages = {
@@ -627,18 +635,18 @@ class Workbench:
             raise UsageError("this case is not about fields", code="FIELD-UNKNOWN", remedy="Reload the page.")
         return self.case
 
-    def track_field_edit(self, message: Message) -> None:
+    def mark_field_edit_begun_or_ended(self, message: Message) -> None:
         """A value begins to be typed, or is given up."""
         self.field_case.get_agent_value(str(message["field"]))
         self._unfinished_field_key = str(message["field"]) if message.get("is_open") else ""
         self.field_panel.checked = {}
 
-    def check_typed_value(self, message: Message) -> None:
+    def show_typed_value_check(self, message: Message) -> None:
         """Whether what is typed so far is written as the field's values are."""
         field_key, text = str(message["field"]), str(message["text"])
         case = self.field_case
         case.get_agent_value(field_key)
-        form_index, field_name = split_field_key(field_key)
+        form_index, field_name = split_field_key_to_index_and_name(field_key)
         text_check = check_field_text(get_template_field_or_plain_text(case.agent_forms[form_index], field_name), text)
         self.field_panel.checked = {
             "field": field_key,
@@ -650,12 +658,12 @@ class Workbench:
     def set_field_value(self, message: Message) -> None:
         """The value that was typed; one that is not in the field's format stays in its line."""
         field_key, text = str(message["field"]), str(message["text"])
-        self.check_typed_value(message)
+        self.show_typed_value_check(message)
         if self.field_panel.checked["problem"]:
             self._unfinished_field_key = field_key
             return
         self._unfinished_field_key = ""
-        self.apply_draft(self.field_case.set_field_answer(self.draft, field_key, text))
+        self.save_and_show_draft(self.field_case.set_field_answer(self.draft, field_key, text))
         self.field_panel.checked = {"field": field_key, "text": text, "is_kept": True}
 
     def set_field_status(self, message: Message) -> None:
@@ -664,7 +672,7 @@ class Workbench:
         case = self.field_case
         agent_value, current_value = case.get_agent_value(field_key), case.get_current_value(self.draft, field_key)
         new_value = None if status == "not_present" else current_value.value or agent_value.value
-        self.apply_draft(case.set_field_answer(self.draft, field_key, {"status": status, "value": new_value}))
+        self.save_and_show_draft(case.set_field_answer(self.draft, field_key, {"status": status, "value": new_value}))
 
     def _require_finished_edit(self) -> None:
         """UsageError while a value is being typed: nobody may take for submitted or kept what is not."""
@@ -684,18 +692,18 @@ class Workbench:
             raise UsageError("this case is not about a template", code="TEMPLATE-UNKNOWN", remedy="Reload the page.")
         return self.case
 
-    def explain_unmet_sums(self, message: Message) -> None:
+    def save_unmet_sums_reason(self, message: Message) -> None:
         """Why the template may be approved although sums are not met."""
         if not self.template_case.describe_unmet_sums(self.draft):
             self.show_notice("All sums are met: there is nothing to explain.")
             return
-        self.apply_draft(self.draft.set_unmet_sums_reason(str(message["reason"])))
+        self.save_and_show_draft(self.draft.set_unmet_sums_reason(str(message["reason"])))
 
     def _show_applied_template(self, case: TemplateReviewCase) -> None:
         """What the template reads, on the page of the draft."""
         draft, page = self.draft, self.draft.page
         applied_template = case.apply_template(draft)
-        if self._shown_template not in (None, applied_template.template) and not case.is_issue(
+        if self._shown_template not in (None, applied_template.template) and not case.is_issue_id(
             self.template_panel.selected
         ):
             self.template_panel.selected = self.page_pane.issue_id = ""  # the rows are others now
@@ -707,7 +715,7 @@ class Workbench:
             panel.page, panel.has_box = page, bool(self.page_pane.frames)
             panel.place = template_where(case, panel.selected, draft) if panel.selected else ""
             panel.sums = render_sum_checks(applied_template) | {"reason": draft.unmet_sums}
-            panel.rows, panel.left = render_transactions(applied_template, page), render_leftovers(applied_template)
+            panel.rows, panel.left = render_transactions(applied_template, page), render_unread_lines(applied_template)
             panel.counted = describe_row_counts(applied_template, page)
             panel.template = render_template_choices(case, draft)
             panel.wanted = list(case.find_unseen_requirements(draft).issue_ids)
@@ -726,43 +734,45 @@ class Workbench:
             if opinion.label == name and opinion.outcome != "undeterminable"
         )
         adopted_fields = {name: getattr(adopted_draft, name) for name in _ADOPTED_FIELDS}
-        self.apply_draft(self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True}))
+        self.save_and_show_draft(
+            self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True})
+        )
 
     def toggle_repair_confirmation(self, _: Message) -> None:
         """What validating will repair is right: the issues that it mends are confirmed; pressed again, they are not."""
-        verdict: Literal["confirmed"] | None = None if self._is_repair_applied() else "confirmed"
+        verdict: Literal["confirmed"] | None = None if self._is_repair_confirmed() else "confirmed"
         draft = self.draft
-        for issue_id in self._list_repaired_issue_ids():
+        for issue_id in self._list_repairable_issue_ids():
             draft = draft.set_issue_verdict(issue_id, verdict)
-        self.apply_draft(draft)
+        self.save_and_show_draft(draft)
 
-    def _list_repaired_issue_ids(self) -> list[str]:
+    def _list_repairable_issue_ids(self) -> list[str]:
         packet = self.case.packet
         return [issue.issue_id for issue in packet.open_issues if issue.auto_fixable] if packet.proposed_repairs else []
 
-    def _is_repair_applied(self) -> bool:
+    def _is_repair_confirmed(self) -> bool:
         confirmed_ids = {
             issue_verdict.issue_id
             for issue_verdict in self.draft.issue_verdicts
             if issue_verdict.verdict == "confirmed"
         }
-        return bool(self._list_repaired_issue_ids()) and confirmed_ids.issuperset(self._list_repaired_issue_ids())
+        return bool(self._list_repairable_issue_ids()) and confirmed_ids.issuperset(self._list_repairable_issue_ids())
 
-    def undo_last_change(self, _: Message) -> None:
+    def undo_last_change_or_submission(self, _: Message) -> None:
         """The last change; in a case that nobody has touched, the submission before it."""
         self._require_finished_edit()
         if self._undo_stack:
             previous_draft, self._last_moved_edge = self._undo_stack.pop(), ""
             viewing_fields = {field_name: getattr(self.draft, field_name) for field_name in _VIEWING_FIELDS}
-            self.apply_draft(previous_draft.model_copy(update=viewing_fields))
+            self.save_and_show_draft(previous_draft.model_copy(update=viewing_fields))
         elif self._has_expert_answer():
             self.show_notice("There is nothing to undo.")
         else:
-            case_id = self.review_session.undo_last_submission()
+            case_id = self.review_session.undo_and_get_last_submitted_case()
             if self._case is not None and not self._case.is_locked:
                 self.review_session.release_case(self._case.packet.case_id)
             self.bar.notice = f"Reopened: {case_id}"
-            self._show_case(case_id)
+            self._open_and_show_case(case_id)
 
     def set_mixture(self, message: Message) -> None:
         """The shares of the whole document; what they do not add up to 100 is put right in proportion."""
@@ -774,15 +784,15 @@ class Workbench:
             self.show_notice("The shares cannot all be 0.")
             return
         shares = normalise_shares(percent_by_type.values())
-        self.apply_draft(self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True))))
+        self.save_and_show_draft(self.draft.set_mixture(dict(zip(percent_by_type, shares, strict=True))))
 
-    def apply_draft(self, draft: Draft) -> None:
+    def save_and_show_draft(self, draft: Draft) -> None:
         """Keep the draft on disk, then show it: "saved" is the answer of the write."""
         self._draft, self._is_page_unsaved = draft, False
         try:
             if not self.case.is_locked:
                 self.segment_editor.saved = "Not saved"
-                saved_at = self.review_session.save_draft(self.case.packet.case_id, draft)
+                saved_at = self.review_session.save_draft_and_get_time(self.case.packet.case_id, draft)
                 self.segment_editor.saved = f"Draft saved {saved_at[11:19]}"
         finally:
             self._refresh_widgets()
@@ -799,7 +809,7 @@ class Workbench:
         if self.page_pane.segments != segments:
             self.page_pane.segments = segments
         self.page_pane.can_separate = case.packet.kind == "classification" and not self._is_locked
-        self.page_pane.offer = self._offer_further_pages() if self.page_pane.can_separate else {}
+        self.page_pane.offer = self._find_further_patient_pages() if self.page_pane.can_separate else {}
         with self.segment_editor.hold_sync():
             self.segment_editor.token = self.page_pane.version
             self.segment_editor.kind = case.packet.kind
@@ -810,16 +820,17 @@ class Workbench:
             self.segment_editor.dominant = draft.dominant_type.value if draft.dominant_type else None
             self.segment_editor.mixture = [
                 {"type": document_type, "percent": round(100 * share, 2)}
-                for document_type, share in case.compute_mixture(draft)
+                for document_type, share in case.compute_mixture_after_review(draft)
             ]
             self.segment_editor.notes = draft.notes
-            self.segment_editor.is_changed = case.is_changed(draft)
+            self.segment_editor.is_changed = case.has_expert_changes(draft)
             self.segment_editor.is_blind = case.is_blind
             self.segment_editor.is_locked = self._is_locked
             self.segment_editor.can_correct = (
-                submission_block is None and (case.is_blind or case.is_changed(draft))
+                submission_block is None and (case.is_blind or case.has_expert_changes(draft))
                 if case.is_blind or is_template
-                else case.is_changed(draft) or bool(case.explain_permanent_validation_block() and draft.notes.strip())
+                else case.has_expert_changes(draft)
+                or bool(case.explain_permanent_validation_block() and draft.notes.strip())
             )
             self.segment_editor.why_not = self._pages_unavailable_reason or submission_block or ""
             self.segment_editor.issue_id, self.segment_editor.issue_notes = (
@@ -848,14 +859,14 @@ class Workbench:
                 selected = self.field_panel.selected
                 self.field_panel.place = describe_field_target_place(case, selected, draft) if selected else ""
                 self.field_panel.values = render_field_values(case, draft)
-                self.field_panel.wanted = case.list_unseen_targets(draft)
+                self.field_panel.wanted = case.list_unseen_target_ids(draft)
             else:
-                self.case_panel.is_repair_applied = self._is_repair_applied()
+                self.case_panel.is_repair_applied = self._is_repair_confirmed()
 
     def _get_open_issue_id(self) -> str:
         """The issue that a note would be about; empty for none."""
         if isinstance(self.case, TemplateReviewCase):
-            return self.template_panel.selected if self.case.is_issue(self.template_panel.selected) else ""
+            return self.template_panel.selected if self.case.is_issue_id(self.template_panel.selected) else ""
         if not isinstance(self.case, FieldReviewCase):
             return self.case_panel.selected
         issues = self.case.get_target(self.field_panel.selected).issues if self.field_panel.selected else ()
@@ -896,18 +907,18 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ the decision
 
-    def defer_case(self, message: Message) -> None:
+    def defer_case_and_open_next(self, message: Message) -> None:
         """Not now, for a reason: the case waits behind all others."""
         self._require_finished_edit()
         file_name = self.case.packet.pdf_filename
-        self.review_session.defer_case(self.case.packet.case_id, self.draft, str(message["reason"]))
+        self.review_session.defer_case_and_get_time(self.case.packet.case_id, self.draft, str(message["reason"]))
         self.bar.notice = f"Deferred: {file_name}"
         self._open_next_or_show_feedback()
 
     def request_second_opinion(self, message: Message) -> None:
         """The expert's answer, and a second expert's beside it."""
         self._require_finished_edit()
-        receipt = self.review_session.request_second_opinion(
+        receipt = self.review_session.submit_and_request_second_opinion(
             self.case.packet.case_id, self.draft, str(message["reason"])
         )
         self.bar.notice = self._format_saved_notice(receipt) + (
@@ -915,11 +926,13 @@ class Workbench:
         )
         self._open_next_or_show_feedback(receipt.feedback)
 
-    def submit_review(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+    def submit_review(self, *, validate: bool = False, undeterminable_reason: str | None = None) -> None:
         """Submit what the expert says, or that the agent is right, or that nobody can tell, and why."""
         self._require_finished_edit()
         case_id = self.case.packet.case_id
-        receipt = self.review_session.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
+        receipt = self.review_session.submit_review(
+            case_id, self.draft, validate=validate, undeterminable_reason=undeterminable_reason
+        )
         self.bar.notice = self._format_saved_notice(receipt)
         self._open_next_or_show_feedback(receipt.feedback)
 
@@ -947,7 +960,7 @@ class Workbench:
         if next_case_id is None:
             self._show_queue(feedback)
         else:
-            self._show_case(next_case_id)
+            self._open_and_show_case(next_case_id)
 
     # ------------------------------------------------------------------------------------------ what is open
 
@@ -973,9 +986,9 @@ class Workbench:
         return self._draft
 
 
-def _save(change: Callable[[Workbench, Message], Draft]) -> Handler:
+def _make_draft_handler(change: Callable[[Workbench, Message], Draft]) -> Handler:
     """Handle a press by what it makes of the draft: that is kept, then shown."""
-    return lambda screen, message: screen.apply_draft(change(screen, message))
+    return lambda screen, message: screen.save_and_show_draft(change(screen, message))
 
 
 _HANDLER_BY_ACTION: dict[str, Handler] = {
@@ -987,75 +1000,79 @@ _HANDLER_BY_ACTION: dict[str, Handler] = {
     "next": Workbench.open_next_case,
     "open": Workbench.open_case,
     "view": Workbench.change_queue_query,
-    "select": Workbench.select_target,
+    "select": Workbench.show_selected_target,
     "page": Workbench.change_page,
-    "evidence": Workbench.show_evidence,
+    "evidence": Workbench.show_quote_location,
     "thumbnails": lambda screen, message: screen.send_requested_images("thumbnail", message),
     "previews": lambda screen, message: screen.send_requested_images(
         "page" if message.get("kind") == "page" else "preview", message
     ),
-    "find": Workbench.find_text,
+    "find": Workbench.show_text_search_hits,
     "painted": Workbench.record_painted_page,
-    "type": _save(
+    "type": _make_draft_handler(
         lambda screen, message: screen.draft.set_segment_type(
             screen.find_segment_index(message), DocumentType(message["type"])
         )
     ),
-    "split": _save(lambda screen, message: screen.draft.toggle_boundary(int(message["page"]))),
-    "start_at": _save(
+    "split": _make_draft_handler(lambda screen, message: screen.draft.toggle_boundary(int(message["page"]))),
+    "start_at": _make_draft_handler(
         lambda screen, message: screen.draft.move_segment_start(int(message["segment"]), int(message["page"]))
     ),
-    "end_at": _save(
+    "end_at": _make_draft_handler(
         lambda screen, message: screen.draft.move_segment_end(int(message["segment"]), int(message["page"]))
     ),
-    "dominant": _save(lambda screen, message: screen.draft.set_dominant_type(DocumentType(message["type"]))),
-    "notes": _save(lambda screen, message: screen.draft.set_notes(str(message["text"]))),
-    "verdict": _save(
+    "dominant": _make_draft_handler(
+        lambda screen, message: screen.draft.set_dominant_type(DocumentType(message["type"]))
+    ),
+    "notes": _make_draft_handler(lambda screen, message: screen.draft.set_notes(str(message["text"]))),
+    "verdict": _make_draft_handler(
         lambda screen, message: screen.draft.set_issue_verdict(
             screen.require_known_issue_id(message["issue_id"]), message["verdict"], ""
         )
     ),
-    "flag": _save(
+    "flag": _make_draft_handler(
         lambda screen, message: screen.draft.toggle_segment_flag(screen.find_segment_index(message), message["flag"])
     ),
-    "separate": _save(Workbench.separate_patient),
-    "segment_note": _save(
+    "separate": _make_draft_handler(Workbench.separate_patient_pages),
+    "segment_note": _make_draft_handler(
         lambda screen, message: screen.draft.set_segment_note(screen.find_segment_index(message), str(message["text"]))
     ),
-    "issue_note": _save(
+    "issue_note": _make_draft_handler(
         lambda screen, message: screen.draft.set_issue_note(
             screen.require_known_issue_id(message["issue_id"]), str(message["text"])
         )
     ),
-    "field_edit": Workbench.track_field_edit,
-    "field_check": Workbench.check_typed_value,
+    "field_edit": Workbench.mark_field_edit_begun_or_ended,
+    "field_check": Workbench.show_typed_value_check,
     "field_value": Workbench.set_field_value,
     "field_status": Workbench.set_field_status,
-    "edge": _save(
-        lambda screen, message: screen.template_case.set_edge(screen.draft, str(message["edge"]), float(message["to"]))
+    "edge": _make_draft_handler(
+        lambda screen, message: screen.template_case.move_edge(screen.draft, str(message["edge"]), float(message["to"]))
     ),
-    "box": _save(lambda screen, message: screen.template_case.add_region(screen.draft, int(message["page"]))),
-    "column": _save(
-        lambda screen, message: screen.template_case.rename_column(
+    "box": _make_draft_handler(
+        lambda screen, message: screen.template_case.add_region_for_page_kind(screen.draft, int(message["page"]))
+    ),
+    "column": _make_draft_handler(
+        lambda screen, message: screen.template_case.rename_column_with_dependents(
             screen.draft, int(message["column"]), str(message["name"])
         )
     ),
-    "choice": _save(
+    "choice": _make_draft_handler(
         lambda screen, message: screen.template_case.apply_choice(
             screen.draft, str(message["what"]), str(message["value"])
         )
     ),
-    "unmet_sums": Workbench.explain_unmet_sums,
+    "unmet_sums": Workbench.save_unmet_sums_reason,
     "take": Workbench.adopt_opinion,
     "repair": Workbench.toggle_repair_confirmation,
-    "undo": Workbench.undo_last_change,
+    "undo": Workbench.undo_last_change_or_submission,
     "retry": Workbench.retry_failed_action,
     "mixture": Workbench.set_mixture,
-    "mixture_seen": _save(lambda screen, _: screen.draft.mark_mixture_seen()),
+    "mixture_seen": _make_draft_handler(lambda screen, _: screen.draft.mark_mixture_seen()),
     "validate": lambda screen, _: screen.submit_review(validate=True),
     "correct": lambda screen, _: screen.submit_review(),
-    "undeterminable": lambda screen, message: screen.submit_review(undeterminable=str(message["reason"])),
-    "defer": Workbench.defer_case,
+    "undeterminable": lambda screen, message: screen.submit_review(undeterminable_reason=str(message["reason"])),
+    "defer": Workbench.defer_case_and_open_next,
     "second": Workbench.request_second_opinion,
 }
 #: What is, for a clinician; the error's own words are for whoever looks after the server.
@@ -1154,12 +1171,12 @@ def _index_agent_confidence(classification: ClassificationOutput | None) -> dict
     return confidence_by_segment
 
 
-def _open_page_images(pdf_path: str, sha256: str) -> tuple[PageImages | None, str]:
+def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | None, str]:
     """The PDF's pages as pictures, or why there are none."""
     try:
         if hash_source_file(Path(pdf_path)) != sha256:
             return None, "The PDF has changed since it was read. Run it again before deciding."
-        return PageImages(Path(pdf_path)), ""
+        return PdfPageRenderer(Path(pdf_path)), ""
     except DocumentError as error:
         return None, f"The pages cannot be shown: {error}"
 
@@ -1167,7 +1184,7 @@ def _open_page_images(pdf_path: str, sha256: str) -> tuple[PageImages | None, st
 def _preload_libraries() -> None:
     """Load what the first case needs and the queue does not: half a second, while the expert chooses a case."""
     load_pymupdf()
-    load_english_words()
+    load_english_words_by_prefix()
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:

@@ -70,74 +70,88 @@ def find_missing_types(present_types: Iterable[DocumentType]) -> list[DocumentTy
     return [kind for kind in DocumentType if kind not in seen_types]
 
 
-def _get_rows(answer: Classification, position: int | None) -> Sequence[MixtureEntry | TypePresence]:
+def _get_share_rows(answer: Classification, segment_position: int | None) -> Sequence[MixtureEntry | TypePresence]:
     """The mixture of the document, or the composition of the segment."""
-    return answer.document_mixture if position is None else answer.segments[position].segment_composition
+    return (
+        answer.document_mixture if segment_position is None else answer.segments[segment_position].segment_composition
+    )
 
 
-def _get_share_name(position: int | None) -> str:
-    return "overall_share" if position is None else "segment_share"
+def _get_share_field_name(segment_position: int | None) -> str:
+    return "overall_share" if segment_position is None else "segment_share"
 
 
-def _read_shares(answer: Classification, position: int | None) -> list[float]:
-    return [getattr(row, _get_share_name(position)) for row in _get_rows(answer, position)]
+def _read_shares(answer: Classification, segment_position: int | None) -> list[float]:
+    return [getattr(row, _get_share_field_name(segment_position)) for row in _get_share_rows(answer, segment_position)]
 
 
-def _replace_rows(
-    answer: Classification, position: int | None, rows: Iterable[MixtureEntry | TypePresence]
+def _replace_share_rows(
+    answer: Classification, segment_position: int | None, rows: Iterable[MixtureEntry | TypePresence]
 ) -> Classification:
-    if position is None:
+    if segment_position is None:
         return answer.model_copy(update={"document_mixture": tuple(rows)})
-    return _update_segment(answer, position, {"segment_composition": tuple(rows)})
+    return _copy_with_segment_changes(answer, segment_position, {"segment_composition": tuple(rows)})
 
 
-def _update_segment(answer: Classification, position: int, changes: dict[str, Any]) -> Classification:
+def _copy_with_segment_changes(
+    answer: Classification, segment_position: int, changes: dict[str, Any]
+) -> Classification:
     segments = list(answer.segments)
-    segments[position] = segments[position].model_copy(update=changes)
+    segments[segment_position] = segments[segment_position].model_copy(update=changes)
     return answer.model_copy(update={"segments": tuple(segments)})
 
 
-def _can_normalise_shares(answer: Classification, position: int | None) -> bool:
-    shares = _read_shares(answer, position)
+def _can_normalise_shares(answer: Classification, segment_position: int | None) -> bool:
+    shares = _read_shares(answer, segment_position)
     return all(share >= 0 for share in shares) and has_unit_sum(shares, REPAIRABLE_SUM_TOLERANCE)
 
 
-def _normalise_shares(answer: Classification, position: int | None) -> Classification:
-    rows = zip(_get_rows(answer, position), normalise_shares(_read_shares(answer, position)), strict=True)
-    share_name = _get_share_name(position)
-    return _replace_rows(answer, position, (row.model_copy(update={share_name: share}) for row, share in rows))
+def _normalise_shares(answer: Classification, segment_position: int | None) -> Classification:
+    rows = zip(
+        _get_share_rows(answer, segment_position), normalise_shares(_read_shares(answer, segment_position)), strict=True
+    )
+    share_name = _get_share_field_name(segment_position)
+    return _replace_share_rows(
+        answer, segment_position, (row.model_copy(update={share_name: share}) for row, share in rows)
+    )
 
 
-def _can_add_missing_types(answer: Classification, position: int | None) -> bool:
-    return has_unit_sum(_read_shares(answer, position))
+def _can_add_missing_types(answer: Classification, segment_position: int | None) -> bool:
+    return has_unit_sum(_read_shares(answer, segment_position))
 
 
-def _add_missing_types(answer: Classification, position: int | None) -> Classification:
-    rows = _get_rows(answer, position)
-    row_class = MixtureEntry if position is None else TypePresence
-    absent = {"presence_level": PresenceLevel.NO_EVIDENCE, "confidence": 0.0, _get_share_name(position): 0.0}
+def _add_missing_types(answer: Classification, segment_position: int | None) -> Classification:
+    rows = _get_share_rows(answer, segment_position)
+    row_class = MixtureEntry if segment_position is None else TypePresence
+    absent = {
+        "presence_level": PresenceLevel.NO_EVIDENCE,
+        "confidence": 0.0,
+        _get_share_field_name(segment_position): 0.0,
+    }
     missing_types = find_missing_types(row.document_type for row in rows)
     added_rows = [row_class.model_validate({"document_type": kind, **absent}) for kind in missing_types]
-    return _replace_rows(answer, position, [*rows, *added_rows])
+    return _replace_share_rows(answer, segment_position, [*rows, *added_rows])
 
 
-def _list_types(answer: Classification, position: int | None) -> list[str]:
-    return [row.document_type.value for row in _get_rows(answer, position)]
+def _list_present_types(answer: Classification, segment_position: int | None) -> list[str]:
+    return [row.document_type.value for row in _get_share_rows(answer, segment_position)]
 
 
 def _count_pages(segment: Segment) -> int:
     return segment.end_page - segment.start_page + 1
 
 
-def _get_segment(answer: Classification, position: int | None) -> Segment:
-    if position is None:
+def _get_segment(answer: Classification, segment_position: int | None) -> Segment:
+    if segment_position is None:
         raise ValueError("a repair of a segment needs the segment's position")
-    return answer.segments[position]
+    return answer.segments[segment_position]
 
 
-def _correct_page_count(answer: Classification, position: int | None) -> Classification:
+def _correct_page_count(answer: Classification, segment_position: int | None) -> Classification:
     segments = tuple(
-        segment.model_copy(update={"segment_page_count": _count_pages(segment)}) if index == position else segment
+        segment.model_copy(update={"segment_page_count": _count_pages(segment)})
+        if index == segment_position
+        else segment
         for index, segment in enumerate(answer.segments)
     )
     return answer.model_copy(update={"segments": segments})
@@ -163,7 +177,7 @@ _REPAIR_RULES = (
         "add the missing types as NO_EVIDENCE with share 0",
         can_repair=_can_add_missing_types,
         repair=_add_missing_types,
-        read_affected_values=_list_types,
+        read_affected_values=_list_present_types,
     ),
     _RepairRule(
         "V2-SEGMENT-SHARE-SUM",
@@ -185,10 +199,12 @@ _RULES_BY_CODE = {rule.code: rule for rule in _REPAIR_RULES}
 
 def is_repairable(code: str, answer: Classification, segment_index: int | None) -> bool:
     """Whether the table can repair an issue of that code in that segment (None: in the document as a whole)."""
-    return _find_repair(code, answer, segment_index) is not None
+    return _find_repair_rule(code, answer, segment_index) is not None
 
 
-def _find_repair(code: str, answer: Classification, segment_index: int | None) -> tuple[_RepairRule, int | None] | None:
+def _find_repair_rule(
+    code: str, answer: Classification, segment_index: int | None
+) -> tuple[_RepairRule, int | None] | None:
     """The row of the table, and the segment's place in the array; None where nothing can be repaired.
 
     Where several segments have that index, or none, nobody can say which one is meant.
@@ -208,7 +224,7 @@ class AutoFixEngine:
         """The answer with every open auto-fixable issue repaired, and what was done, in the order of the issues."""
         repairs = []
         for issue in issues:
-            found_repair = _find_repair(issue.code, answer, issue.segment_index)
+            found_repair = _find_repair_rule(issue.code, answer, issue.segment_index)
             if found_repair is None or issue.status != "open" or issue.origin != "rule":
                 continue
             rule, position = found_repair

@@ -20,15 +20,15 @@ _TRIAL_TEXT_LENGTH = 2000
 
 
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str) -> regex.Pattern[str]:
+def compile_case_insensitive(pattern: str) -> regex.Pattern[str]:
     """The expression, case ignored, with ``^`` and ``$`` at every line. regex.error where it is none."""
     return regex.compile(pattern, regex.IGNORECASE | regex.MULTILINE)
 
 
-def search_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
+def find_first_match_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
     """The first place in the text, as it is written there. UsageError: TRAP-SLOW where that takes longer."""
     try:
-        match = compile_pattern(pattern).search(text, timeout=timeout_seconds)
+        match = compile_case_insensitive(pattern).search(text, timeout=timeout_seconds)
     except TimeoutError:
         raise UsageError(
             f"{pattern!r} takes more than {timeout_seconds:g} s on a page",
@@ -38,10 +38,12 @@ def search_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOU
     return match.group() if match else None
 
 
-def stress_test_pattern(pattern: str, seed_texts: Iterable[str] = (), timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-    """UsageError: TRAP-SLOW, as of ``search_with_timeout``, on one of the ``build_stress_texts``."""
+def require_fast_pattern(
+    pattern: str, seed_texts: Iterable[str] = (), timeout_seconds: float = TIMEOUT_SECONDS
+) -> None:
+    """UsageError: TRAP-SLOW, as of ``find_first_match_with_timeout``, on one of the ``build_stress_texts``."""
     for text in build_stress_texts(pattern, seed_texts):
-        search_with_timeout(pattern, text, timeout_seconds)
+        find_first_match_with_timeout(pattern, text, timeout_seconds)
 
 
 def build_stress_texts(pattern: str, seed_texts: Iterable[str] = ()) -> list[str]:

@@ -12,40 +12,40 @@ from typing import Any
 from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.quote_extraction import extract_quote
-from evalkit.llm.json_schema import flatten_schema
+from evalkit.llm.json_schema import build_inlined_json_schema
 
 
-class _LocatedEvidence(Evidence):
+class _EvidenceReference(Evidence):
     snippet: str = ""
     paragraph: int | None = None
     first_words: str = ""
     last_words: str = ""
 
 
-class _LocatedPresence(TypePresence):
-    top_evidence: tuple[_LocatedEvidence, ...] = ()
+class _PresenceWithReferences(TypePresence):
+    top_evidence: tuple[_EvidenceReference, ...] = ()
 
 
-class _LocatedSegment(Segment):
-    segment_composition: tuple[_LocatedPresence, ...]
+class _SegmentWithReferences(Segment):
+    segment_composition: tuple[_PresenceWithReferences, ...]
 
 
-class _LocatedAnswer(ClassificationOutput):
-    segments: tuple[_LocatedSegment, ...]
+class _AnswerWithReferences(ClassificationOutput):
+    segments: tuple[_SegmentWithReferences, ...]
 
 
-class _RequestedAnswer(_LocatedAnswer):
+class _RequestedAnswer(_AnswerWithReferences):
     self_evaluation: str | None = None  # a schema for models has no free objects
 
 
 def build_answer_schema() -> Mapping[str, Any]:
     """The JSON Schema that a language model is sent."""
-    return flatten_schema(_RequestedAnswer)
+    return build_inlined_json_schema(_RequestedAnswer)
 
 
 def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:
     """The classification in a model's answer. pydantic.ValidationError where it has not that shape."""
-    answer = _LocatedAnswer.model_validate_json(answer_text)
+    answer = _AnswerWithReferences.model_validate_json(answer_text)
     answer_json = answer.to_json()
     for segment, located_segment in zip(answer_json["segments"], answer.segments, strict=True):
         for presence_json, presence in zip(
@@ -62,7 +62,7 @@ def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> Cla
     return ClassificationOutput.model_validate(answer_json)
 
 
-def _resolve_snippet(evidence: _LocatedEvidence, bundle: DocumentBundle) -> str:
+def _resolve_snippet(evidence: _EvidenceReference, bundle: DocumentBundle) -> str:
     if evidence.snippet or not 1 <= evidence.page <= bundle.total_pages:
         return evidence.snippet or _join_location_words(evidence)
     page = bundle.page(evidence.page)
@@ -71,6 +71,6 @@ def _resolve_snippet(evidence: _LocatedEvidence, bundle: DocumentBundle) -> str:
     )
 
 
-def _join_location_words(evidence: _LocatedEvidence) -> str:
+def _join_location_words(evidence: _EvidenceReference) -> str:
     """What the model said of a passage that is not there: V4 says that it is nowhere."""
     return " … ".join(filter(None, (evidence.first_words, evidence.last_words)))

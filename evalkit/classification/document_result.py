@@ -42,7 +42,7 @@ class UsageTotal(StrictRecord):
     """A decimal number as text; None where nobody knows the price."""
 
     @classmethod
-    def sum_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
+    def from_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
         """All of them together."""
         total_usage = sum_usages(usages)
         return cls(

@@ -14,14 +14,14 @@ from typing import Any
 
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.page_segmentation import Segmentation, segment_pages
+from evalkit.classification.page_segmentation import PageSegmentation, segment_pages
 from evalkit.classification.schema import DocumentType, Segment
 from evalkit.classification.type_scoring import (
     ClassificationScores,
     ScoredPage,
-    combine_pages,
+    combine_page_scores,
     compute_damping,
-    score_page,
+    read_page_for_scoring,
 )
 from evalkit.documents.bundle import DocumentBundle
 
@@ -31,7 +31,7 @@ _MAX_PROBABILITY = 0.999
 
 
 @dataclass(frozen=True)
-class Reason:
+class WeightedReason:
     """One thing that spoke for a type (above 0) or against it."""
 
     what: str
@@ -46,7 +46,7 @@ class TypeReasons:
 
     document_type: DocumentType
     probability: float
-    reasons: tuple[Reason, ...]
+    reasons: tuple[WeightedReason, ...]
     """The strongest first, whether for or against."""
 
 
@@ -66,11 +66,11 @@ class BoundaryExplanation:
 
     page: int
     probability: float
-    signs: tuple[Reason, ...]
+    signs: tuple[WeightedReason, ...]
 
 
 @dataclass(frozen=True)
-class DocumentExplanation:
+class ClassificationExplanation:
     """The reasons for a whole document."""
 
     segments: tuple[SegmentExplanation, ...]
@@ -83,14 +83,14 @@ class DocumentExplanation:
         return asdict(self)
 
 
-def explain_by_embedded_model(
+def explain_segment_types(
     bundle: DocumentBundle, segments: Iterable[Segment], model_weights: EmbeddedModelWeights | None = None
-) -> DocumentExplanation:
+) -> ClassificationExplanation:
     """What speaks for and against each type in these segments, those that have pages, whoever made them."""
-    scored_pages = [score_page(page, model_weights=model_weights) for page in bundle.pages]
+    scored_pages = [read_page_for_scoring(page, model_weights=model_weights) for page in bundle.pages]
     spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in segments]
     segmentation = segment_pages(scored_pages)
-    return DocumentExplanation(
+    return ClassificationExplanation(
         tuple(
             _explain_segment(scored_pages[first_page - 1 : last_page])
             for first_page, last_page in spans
@@ -102,7 +102,7 @@ def explain_by_embedded_model(
 
 
 def _explain_segment(pages: Sequence[ScoredPage]) -> SegmentExplanation:
-    type_scores = combine_pages(pages)
+    type_scores = combine_page_scores(pages)
     page_numbers = [page.lexicon_reading.page.page_num for page in pages]
     pages_by_term = _index_pages_by_term(pages)
     types = tuple(
@@ -124,11 +124,11 @@ def _index_pages_by_term(pages: Sequence[ScoredPage]) -> dict[str, tuple[int, ..
 
 def _rank_reasons(
     type_scores: ClassificationScores, kind: DocumentType, pages_by_term: dict[str, tuple[int, ...]]
-) -> list[Reason]:
+) -> list[WeightedReason]:
     type_index = list(DocumentType).index(kind)
     scale = compute_damping(math.fsum(type_scores.lexicon_scores.values())) / type_scores.model_weights.temperature
     reasons = (
-        Reason(
+        WeightedReason(
             contribution.name if contribution.is_term else f"lexicon, {contribution.name}",
             round(
                 (contribution.weights[type_index] - sum(contribution.weights) / len(contribution.weights)) * scale, 3
@@ -140,18 +140,20 @@ def _rank_reasons(
     return _sort_reasons(reason for reason in reasons if reason.weight)
 
 
-def _sort_reasons(reasons: Iterable[Reason]) -> list[Reason]:
+def _sort_reasons(reasons: Iterable[WeightedReason]) -> list[WeightedReason]:
     """The strongest first, whether for or against."""
     return sorted(reasons, key=lambda reason: (-abs(reason.weight), reason.what))
 
 
 def _explain_boundaries(
-    segmentation: Segmentation, scored_pages: Sequence[ScoredPage]
+    segmentation: PageSegmentation, scored_pages: Sequence[ScoredPage]
 ) -> Iterator[BoundaryExplanation]:
     for join in segmentation.joins:
         join_weights = scored_pages[0].model_weights.join_weights
         signs = [
-            Reason(name, join_weights.get(name, 0.0), (join.page_num,)) for name in join.signs if join_weights.get(name)
+            WeightedReason(name, join_weights.get(name, 0.0), (join.page_num,))
+            for name in join.signs
+            if join_weights.get(name)
         ]
         yield BoundaryExplanation(
             join.page_num,
@@ -162,21 +164,21 @@ def _explain_boundaries(
 
 def collect_lexicon_reasons(
     bundle: DocumentBundle, first_page: int, last_page: int, kind: DocumentType
-) -> list[Reason]:
+) -> list[WeightedReason]:
     """The lexicon's words for a type on these pages, heaviest first."""
     groups_by_id = load_lexicon().groups_by_id
     pages_by_cue: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
     for page in bundle.iter_pages(first_page, last_page):
-        for cue in score_page(page).lexicon_reading.cues:
+        for cue in read_page_for_scoring(page).lexicon_reading.cues:
             if cue.document_type is kind:
                 label = f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id
                 pages_by_cue[cue.weight, label].setdefault(page.page_num)
-    return _sort_reasons(Reason(label, weight, tuple(pages)) for (weight, label), pages in pages_by_cue.items())
+    return _sort_reasons(WeightedReason(label, weight, tuple(pages)) for (weight, label), pages in pages_by_cue.items())
 
 
-def format_embedded_model_explanation(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
+def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -> Iterator[str]:
     """The reasons as lines for a terminal: of each segment the two most probable types, of each doubt its signs."""
-    explanation = explain_by_embedded_model(bundle, segments)
+    explanation = explain_segment_types(bundle, segments)
     for segment in explanation.segments:
         pages = _format_pages(range(segment.start_page, segment.end_page + 1))
         probabilities = ", ".join(
@@ -202,7 +204,7 @@ def format_embedded_model_explanation(bundle: DocumentBundle, segments: Iterable
         yield f"page {page} begins a document: text that the model can read and text that it cannot meet there"
 
 
-def _format_reason(reason: Reason) -> str:
+def _format_reason(reason: WeightedReason) -> str:
     return f"{reason.what} {reason.weight:+.2f}" + (f" ({_format_pages(reason.pages)})" if reason.pages else "")
 
 

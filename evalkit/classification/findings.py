@@ -23,7 +23,7 @@ from evalkit.classification.schema import (
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion
-from evalkit.llm.prompts import dump_compact_json, fence_claims, fence_document, fill_prompt_template
+from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
 VerifierName = Literal["V2", "V3", "V4"]
 PageRange = tuple[int, int]
@@ -95,7 +95,7 @@ def render_verifier_prompt(
         prompt_name,
         document=fence_document(bundle, bundle.iter_pages(*pages) if pages else None),
         types=_render_type_definitions(),
-        classification=fence_claims(bundle, extract_claims(classification, pages)),
+        classification=fence_model_output(bundle, extract_unrepairable_claims(classification, pages)),
     )
 
 
@@ -109,7 +109,7 @@ def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
     return pages is None or pages[0] - (pages[0] == 1) < (finding.page or 1) <= pages[1]
 
 
-def extract_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> dict[str, Any]:
+def extract_unrepairable_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> dict[str, Any]:
     """What a verifier is asked about: everything but what a repair may change (shares, counts, added types).
 
     A repair therefore leaves the question as it was, and its answer is used again instead of asking twice. Of a
@@ -150,7 +150,7 @@ def extract_claims(answer: ClassificationOutput, pages: PageRange | None = None)
     }
 
 
-def find_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
+def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
     """Each segment with each type that it claims as PRIMARY (V2 escalates a dominant type that is not)."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
@@ -163,7 +163,7 @@ def build_issues_from_answers(agent: VerifierName, answers: Sequence[Answer[Find
     return number_issues(agent, (issue for answer in answers for issue in _convert_answer(agent, answer)))
 
 
-def build_agent_failure(agent: Agent, failure: str | None) -> Issue:
+def build_agent_failure_issue(agent: Agent, failure: str | None) -> Issue:
     """The issue that says that an agent could not answer."""
     return Issue.create(
         agent,
@@ -175,12 +175,12 @@ def build_agent_failure(agent: Agent, failure: str | None) -> Issue:
     )
 
 
-def is_agent_failure(issue: Issue) -> bool:
+def is_agent_failure_issue(issue: Issue) -> bool:
     """Whether it says that an agent could not answer."""
     return issue.code.endswith("-AGENT-FAILED")
 
 
-def deduplicate_model_findings(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
+def drop_model_issues_covered_by_rules(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
     """What a model said, without what was observed at the same place by the same code and is at least as severe.
 
     A more severe one stays beside the observed one, which no model's words replace.
@@ -205,12 +205,12 @@ def _get_issue_key(issue: Issue) -> tuple[object, ...]:
 
 def _convert_answer(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
     if answer.value is None:
-        yield build_agent_failure(agent, answer.failure)
+        yield build_agent_failure_issue(agent, answer.failure)
     else:
-        yield from build_issues(agent, answer.value.findings)
+        yield from convert_findings_to_issues(agent, answer.value.findings)
 
 
-def build_issues(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
+def convert_findings_to_issues(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
     """What was found in the text, as issues."""
     type_names = {kind.value for kind in DocumentType}
     for finding in findings:

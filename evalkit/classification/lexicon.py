@@ -51,7 +51,7 @@ def _check_unique_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
 
 def _compile_pattern(expression: str) -> re.Pattern[str]:
     try:
-        pattern = re.compile(speed_up_word_start(expression), re.MULTILINE)
+        pattern = re.compile(rewrite_word_start_for_speed(expression), re.MULTILINE)
     except (re.error, TypeError) as error:
         raise ValueError(f"the pattern {expression!r} is no regular expression") from error
     if pattern.search(""):
@@ -143,7 +143,7 @@ class Lexicon(StrictRecord):
 
 
 @dataclass(frozen=True)
-class Cue:
+class CueMatch:
     """One place on a page that spoke for a type."""
 
     document_type: DocumentType
@@ -173,7 +173,7 @@ class LexiconReading:
     """All that the lexicon has to say about one page."""
 
     page: Page
-    cues: tuple[Cue, ...]
+    cues: tuple[CueMatch, ...]
     scores: Mapping[DocumentType, float]
     furniture: tuple[Span, ...]
     """Header and footer, as characters of ``page.text``."""
@@ -247,12 +247,12 @@ def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
 def apply_lexicon(page: Page) -> LexiconReading:
     """Read the page with the shipped lexicon."""
     lexicon = load_lexicon()
-    block_spans = _locate_blocks(page)
+    block_spans = _locate_visible_blocks(page)
     furniture = tuple(span for number, span in block_spans if page.blocks[number].furniture)
     all_tokens = _tokenise(page.text)
     tokens = [token for token in all_tokens if not _is_inside(token[1], furniture)] if furniture else all_tokens
-    top_spans = _find_top_lines(page.text, furniture)
-    cues = _resolve_overlaps(_find_cues(page, block_spans, tokens, furniture, top_spans, lexicon), len(page.text))
+    top_spans = _find_top_line_spans(page.text, furniture)
+    cues = _keep_heaviest_cues(_find_cues(page, block_spans, tokens, furniture, top_spans, lexicon), len(page.text))
     return LexiconReading(
         page=page,
         cues=cues,
@@ -262,14 +262,14 @@ def apply_lexicon(page: Page) -> LexiconReading:
         beginning_signs=_find_beginning_signs(page.text, furniture, cues, lexicon),
         page_counts=tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(page.text)),
         record_numbers=frozenset(match[1].lower() for match in _RECORD_NUMBER_PATTERN.finditer(page.text)),
-        is_signed_off=_is_signed_off(page.text, furniture, lexicon),
+        is_signed_off=_has_sign_off_at_end(page.text, furniture, lexicon),
         vendors=_find_vendors(
             page, block_spans, all_tokens, lexicon
         ),  # a letterhead that repeats is furniture, and names the vendor
     )
 
 
-def score_cues(cues: Iterable[Cue]) -> dict[DocumentType, float]:
+def score_cues(cues: Iterable[CueMatch]) -> dict[DocumentType, float]:
     """Score each type: a word's repeats add less and less, and a group never more than its limit."""
     groups_by_id = load_lexicon().groups_by_id
     weights_by_term: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -291,11 +291,11 @@ def score_cues(cues: Iterable[Cue]) -> dict[DocumentType, float]:
 _WORD_START_PATTERN = re.compile(r"\\b((?:\w|(?<=\w) (?=\w)|\\\.)+)(?![?*+{|\w])")
 
 
-def speed_up_word_start(pattern: str) -> str:
+def rewrite_word_start_for_speed(pattern: str) -> str:
     r"""An expression that finds the same: where it begins with a word's first letters, they are looked for before it is
     asked whether a word begins there. Python's engine leaps to letters, but tries a word's beginning at every place.
 
-    >>> print(*map(speed_up_word_start, (r"\brs\d{4,}", r"\bcolou?r", r"\b(?:rs|chr)\d")))
+    >>> print(*map(rewrite_word_start_for_speed, (r"\brs\d{4,}", r"\bcolou?r", r"\b(?:rs|chr)\d")))
     rs(?<=\brs)\d{4,} \bcolou?r \b(?:rs|chr)\d
     """
     match = _WORD_START_PATTERN.match(pattern)
@@ -324,7 +324,7 @@ def _normalise_word(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
 
 
-def _locate_blocks(page: Page) -> list[tuple[int, Span]]:
+def _locate_visible_blocks(page: Page) -> list[tuple[int, Span]]:
     """Where each visible block stands in the page's text, in order."""
     spans: list[tuple[int, Span]] = []
     cursor = 0
@@ -356,8 +356,8 @@ def find_body_spans(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
     return ((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
 
 
-def _find_top_lines(text: str, furniture: Sequence[Span]) -> list[Span]:
-    body_spans = (line_span for line_span in _split_line_spans(text) if not _is_inside(line_span[0], furniture))
+def _find_top_line_spans(text: str, furniture_spans: Sequence[Span]) -> list[Span]:
+    body_spans = (line_span for line_span in _split_line_spans(text) if not _is_inside(line_span[0], furniture_spans))
     return list(islice(body_spans, _TOP_LINE_COUNT))
 
 
@@ -377,7 +377,7 @@ def _is_title_like(line: str) -> bool:
     return all(not word[0].islower() or word.lower() in _TITLE_SMALL_WORDS for word in label_words)
 
 
-def _find_heading_edges(page: Page, block_spans: Iterable[tuple[int, Span]]) -> tuple[set[int], set[int]]:
+def _find_heading_starts_and_ends(page: Page, block_spans: Iterable[tuple[int, Span]]) -> tuple[set[int], set[int]]:
     """Where a section heading or label, or one of its parts ("FINDINGS / IMPRESSION"), begins and ends."""
     text = page.text
     # One try at each line's start: searching would begin anew at every character of a long line.
@@ -433,9 +433,9 @@ def _find_cues(
     furniture: Sequence[Span],
     top_spans: Sequence[Span],
     lexicon: Lexicon,
-) -> list[Cue]:
+) -> list[CueMatch]:
     text = page.text
-    title_spans, (starts, ends) = _find_title_spans(text, top_spans), _find_heading_edges(page, block_spans)
+    title_spans, (starts, ends) = _find_title_spans(text, top_spans), _find_heading_starts_and_ends(page, block_spans)
 
     def is_in_zone(span: Span, group: CueGroup) -> bool:
         if group.zone == "title":
@@ -464,16 +464,16 @@ def _find_cues(
                     if not _is_inside(match.start(), furniture)
                 ]
     return [
-        Cue(group.document_type, group.id, group.zone, group.weight, *span, term)
+        CueMatch(group.document_type, group.id, group.zone, group.weight, *span, term)
         for term, span, group in candidates
         if is_in_zone(span, group)
     ]
 
 
-def _resolve_overlaps(cues: Iterable[Cue], text_length: int) -> tuple[Cue, ...]:
+def _keep_heaviest_cues(cues: Iterable[CueMatch], text_length: int) -> tuple[CueMatch, ...]:
     """Of a type's overlapping cues the heaviest, else the longest; titles only until one of another type."""
     taken = {kind: bytearray(text_length) for kind in DocumentType}
-    resolved_cues: list[Cue] = []
+    resolved_cues: list[CueMatch] = []
     for cue in sorted(cues, key=lambda cue: (-cue.weight, cue.start - cue.end, cue.start, cue.group_id)):
         if not any(taken[cue.document_type][cue.start : cue.end]):
             taken[cue.document_type][cue.start : cue.end] = b"\1" * (cue.end - cue.start)
@@ -486,7 +486,7 @@ def _resolve_overlaps(cues: Iterable[Cue], text_length: int) -> tuple[Cue, ...]:
 
 
 def _find_beginning_signs(
-    text: str, furniture: Sequence[Span], cues: Iterable[Cue], lexicon: Lexicon
+    text: str, furniture: Sequence[Span], cues: Iterable[CueMatch], lexicon: Lexicon
 ) -> tuple[BeginningSign, ...]:
     signs: list[BeginningSign] = []
     title = next((cue for cue in cues if cue.zone == "title"), None)
@@ -519,8 +519,8 @@ def _get_line(text: str, position: int) -> str:
     return line or text[position:].strip().partition("\n")[0]
 
 
-def _is_signed_off(text: str, furniture: Sequence[Span], lexicon: Lexicon) -> bool:
-    last_lines = [text[start:end] for start, end in _split_line_spans(text) if not _is_inside(start, furniture)][
+def _has_sign_off_at_end(text: str, furniture_spans: Sequence[Span], lexicon: Lexicon) -> bool:
+    last_lines = [text[start:end] for start, end in _split_line_spans(text) if not _is_inside(start, furniture_spans)][
         -_END_LINE_COUNT:
     ]
     tail = "\n".join(last_lines)

@@ -12,8 +12,8 @@ from evalkit.classification.findings import (
     Findings,
     PageRange,
     VerifierName,
-    build_agent_failure,
-    build_issues,
+    build_agent_failure_issue,
+    convert_findings_to_issues,
     render_verifier_prompt,
 )
 from evalkit.classification.schema import ClassificationOutput
@@ -83,13 +83,17 @@ class MergedVerifier:
     def read(self, answers: Sequence[Answer[MergedFindings]]) -> list[Issue]:
         """The answers as issues of V2, V3 and V4; a missing answer is a BLOCKER of each: none of them was done."""
         return [
-            issue for check in _MERGED_VERIFIERS for issue in number_issues(check, _convert_answers(check, answers))
+            issue
+            for check in _MERGED_VERIFIERS
+            for issue in number_issues(check, _convert_answers_of_verifier(check, answers))
         ]
 
 
-def _convert_answers(check: VerifierName, answers: Sequence[Answer[MergedFindings]]) -> Iterator[Issue]:
+def _convert_answers_of_verifier(verifier: VerifierName, answers: Sequence[Answer[MergedFindings]]) -> Iterator[Issue]:
     for answer in answers:
         if answer.value is None:
-            yield build_agent_failure(check, answer.failure)
+            yield build_agent_failure_issue(verifier, answer.failure)
         else:
-            yield from build_issues(check, [finding for finding in answer.value.findings if finding.check == check])
+            yield from convert_findings_to_issues(
+                verifier, [finding for finding in answer.value.findings if finding.check == verifier]
+            )

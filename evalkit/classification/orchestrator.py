@@ -18,9 +18,13 @@ from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import Attempt, UsageReport, UsageTotal
-from evalkit.classification.findings import build_agent_failure, deduplicate_model_findings, is_agent_failure
+from evalkit.classification.findings import (
+    build_agent_failure_issue,
+    drop_model_issues_covered_by_rules,
+    is_agent_failure_issue,
+)
 from evalkit.classification.merged_verifier import MergedVerifier
-from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
+from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
@@ -31,10 +35,10 @@ from evalkit.classification.v4_evidence_quality import compute_grounded_ratio, c
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.verifiers import (
     Verifier,
-    attempt,
     find_offline_issues,
     find_rule_issues,
     list_shipped_verifiers,
+    run_step_or_build_failure,
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
@@ -122,14 +126,16 @@ class RetryOrchestrator:
         prior_issues = issue_numbering.assign_ids(number_issues("reader", collect_reader_issues(bundle)))
         if not bundle.has_text:
             return self._build_outcome(None, prior_issues, (), question_cache)
-        answer, answer_issues = await self._propose(bundle, supplied, question_cache)
+        answer, answer_issues = await self._obtain_classification(bundle, supplied, question_cache)
         prior_issues += issue_numbering.assign_ids(answer_issues)
         if answer is None:
             return self._build_outcome(None, prior_issues, (), question_cache)
         verifiers = (*list_shipped_verifiers(self._v3, patient_expectation), *self._own_verifiers)
-        return await self._run_rounds(bundle, answer, prior_issues, issue_numbering, question_cache, verifiers)
+        return await self._verify_and_repair_in_rounds(
+            bundle, answer, prior_issues, issue_numbering, question_cache, verifiers
+        )
 
-    async def _propose(
+    async def _obtain_classification(
         self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache
     ) -> tuple[ClassificationOutput | None, list[Issue]]:
         """The classification, if there is one, and what is wrong with the way in which it came."""
@@ -145,13 +151,13 @@ class RetryOrchestrator:
         classifications = [answer.value for answer in model_answers if answer.value is not None]
         if len(classifications) == len(model_answers):
             window_answers = list(zip(page_ranges, classifications, strict=True))
-            return join_answers(window_answers), find_window_faults(bundle, window_answers)
+            return join_window_answers(window_answers), find_issues_within_windows(bundle, window_answers)
         failed_answer = next(answer for answer in model_answers if answer.value is None)
         if failed_answer.is_unparseable:
             return None, [build_unparseable_issue(failed_answer.failure or "it is not JSON")]
-        return None, number_issues("classifier", [build_agent_failure("classifier", failed_answer.failure)])
+        return None, number_issues("classifier", [build_agent_failure_issue("classifier", failed_answer.failure)])
 
-    async def _run_rounds(
+    async def _verify_and_repair_in_rounds(
         self,
         bundle: DocumentBundle,
         answer: ClassificationOutput,
@@ -165,11 +171,13 @@ class RetryOrchestrator:
         while True:
             repairs: list[Repair] = []
             if self._lossless_repair:
-                answer, repaired_blockers, repairs = self._repair_blockers(bundle, answer, issue_numbering)
+                answer, repaired_blockers, repairs = self._repair_schema_blockers(bundle, answer, issue_numbering)
                 repaired_issues += repaired_blockers
             raised_issues = [
                 *prior_issues,
-                *issue_numbering.assign_ids(await self._verify(bundle, answer, question_cache, verifiers)),
+                *issue_numbering.assign_ids(
+                    await self._collect_round_issues(bundle, answer, question_cache, verifiers)
+                ),
             ]
             verdict = self._v5.decide(raised_issues)
             attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs))
@@ -181,7 +189,7 @@ class RetryOrchestrator:
                 )
                 break
             repaired_answer, applied_repairs = self._autofix.apply(answer, raised_issues)
-            if fingerprint_classification(repaired_answer) in {attempt.fingerprint for attempt in attempts}:
+            if hash_repairable_parts(repaired_answer) in {attempt.fingerprint for attempt in attempts}:
                 verdict = replace(verdict, decision=Decision.ESCALATE_TO_SME, rule="cycle", reason=REPAIR_CYCLE_REASON)
                 break
             attempts[-1] = attempts[-1].model_copy(update={"repairs": (*attempts[-1].repairs, *applied_repairs)})
@@ -196,7 +204,7 @@ class RetryOrchestrator:
         final_issues = [*raised_issues, *(issue for issue in repaired_issues if issue.issue_id not in open_ids)]
         return self._build_outcome(answer, final_issues, tuple(attempts), question_cache, verdict)
 
-    def _repair_blockers(
+    def _repair_schema_blockers(
         self, bundle: DocumentBundle, answer: ClassificationOutput, issue_numbering: _IssueNumbering
     ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
         """Mend what can be mended without loss, so that the arbiter does not count it."""
@@ -208,7 +216,7 @@ class RetryOrchestrator:
         repaired_answer, repairs = self._autofix.apply(answer, blockers)
         return repaired_answer, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], repairs
 
-    async def _verify(
+    async def _collect_round_issues(
         self,
         bundle: DocumentBundle,
         answer: ClassificationOutput,
@@ -221,17 +229,21 @@ class RetryOrchestrator:
         questions_by_agent: dict[str, list[Question[Any]]] = {}
         for verifier in verifiers:
             questions_by_agent[verifier.agent] = []
-            found_issues = await self._run_step(verifier, partial(find_rule_issues, verifier, answer, bundle))
+            found_issues = await self._run_verifier_step(verifier, partial(find_rule_issues, verifier, answer, bundle))
             rule_issues += found_issues
-            if verifier in self._own_verifiers and any(map(is_agent_failure, found_issues)):
+            if verifier in self._own_verifiers and any(map(is_agent_failure_issue, found_issues)):
                 continue
             build_questions = partial(verifier.questions, answer, bundle, (1, bundle.total_pages))
-            questions, failures = await self._run_step(verifier, partial(attempt, verifier, build_questions))
+            questions, failures = await self._run_verifier_step(
+                verifier, partial(run_step_or_build_failure, verifier, build_questions)
+            )
             rule_issues += failures
             questions_by_agent[verifier.agent] = questions
             if questions and self._include_rule_findings:
                 find_issues = partial(find_offline_issues, verifier, questions)
-                found_issues, failures = await self._run_step(verifier, partial(attempt, verifier, find_issues))
+                found_issues, failures = await self._run_verifier_step(
+                    verifier, partial(run_step_or_build_failure, verifier, find_issues)
+                )
                 offline_issues += [*found_issues, *failures]
         computed_issues = [*rule_issues, *offline_issues]
         # Whose page it is says nothing about whether the answer agrees with itself: V2's model is asked all the same.
@@ -253,14 +265,16 @@ class RetryOrchestrator:
             )
         )
         question_cache.unanswered_agents = frozenset(
-            issue.agent for issue in (*computed_issues, *model_issues) if is_agent_failure(issue)
+            issue.agent for issue in (*computed_issues, *model_issues) if is_agent_failure_issue(issue)
         )
         if self._on_agent_failure == "ignore":
             own_agents = {verifier.agent for verifier in self._own_verifiers}
-            model_issues = [issue for issue in model_issues if issue.agent in own_agents or not is_agent_failure(issue)]
-        return [*computed_issues, *deduplicate_model_findings(computed_issues, model_issues)]
+            model_issues = [
+                issue for issue in model_issues if issue.agent in own_agents or not is_agent_failure_issue(issue)
+            ]
+        return [*computed_issues, *drop_model_issues_covered_by_rules(computed_issues, model_issues)]
 
-    async def _run_step(self, verifier: Verifier, step: Callable[[], T]) -> T:
+    async def _run_verifier_step(self, verifier: Verifier, step: Callable[[], T]) -> T:
         """Do a verifier's step; a site's own waits for its process, and must not keep other documents waiting."""
         return await asyncio.to_thread(step) if verifier in self._own_verifiers else step()
 
@@ -289,10 +303,14 @@ class RetryOrchestrator:
                 def build_questions() -> list[Question[Any]]:
                     return [question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)]
 
-                questions, failures = await self._run_step(verifier, partial(attempt, verifier, build_questions))
+                questions, failures = await self._run_verifier_step(
+                    verifier, partial(run_step_or_build_failure, verifier, build_questions)
+                )
             answers = await question_cache.ask_all(questions)
             read_answers = partial(verifier.read, answers)
-            found_issues, read_failures = await self._run_step(verifier, partial(attempt, verifier, read_answers))
+            found_issues, read_failures = await self._run_verifier_step(
+                verifier, partial(run_step_or_build_failure, verifier, read_answers)
+            )
             return [*found_issues, *failures, *read_failures]
 
         async def ask_merged() -> list[Issue]:
@@ -327,7 +345,7 @@ class RetryOrchestrator:
             attempts=attempts,
             evidence_quality_score=None if is_unscored else compute_quality_score(open_v4_issues),
             grounded_ratio=None if answer is None else compute_grounded_ratio(answer, open_v4_issues),
-            usage=question_cache.report_usage(),
+            usage=question_cache.build_usage_report(),
             unanswered=tuple(sorted(question_cache.unanswered_agents)),
         )
 
@@ -355,11 +373,11 @@ class _QuestionCache:
     async def ask_all(self, questions: Iterable[Question[AnswerT]]) -> list[Answer[AnswerT]]:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
 
-    def report_usage(self) -> UsageReport:
+    def build_usage_report(self) -> UsageReport:
         by_agent = {
-            role: UsageTotal.sum_usages(usages.values()) for role, usages in sorted(self._usage_by_role.items())
+            role: UsageTotal.from_usages(usages.values()) for role, usages in sorted(self._usage_by_role.items())
         }
-        total = UsageTotal.sum_usages(usage for usages in self._usage_by_role.values() for usage in usages.values())
+        total = UsageTotal.from_usages(usage for usages in self._usage_by_role.values() for usage in usages.values())
         return UsageReport(**total.model_dump(), by_agent=by_agent)
 
 
@@ -460,7 +478,7 @@ def build_unparseable_issue(fault: str) -> Issue:
     return number_issues("V1", [issue])[0]
 
 
-def fingerprint_classification(answer: ClassificationOutput) -> str:
+def hash_repairable_parts(answer: ClassificationOutput) -> str:
     """MD5 of everything that a repair may change, and of the boundaries and types it belongs to (ruling 7)."""
     repairable_parts = {
         "number_of_segments": answer.number_of_segments,
@@ -488,7 +506,7 @@ def _build_attempt(
         attempt=number,
         decision=verdict.decision,
         decision_rule=verdict.rule,
-        fingerprint=fingerprint_classification(answer),
+        fingerprint=hash_repairable_parts(answer),
         issues=tuple(issue.issue_id for issue in issues),
         repairs=tuple(repairs),
     )

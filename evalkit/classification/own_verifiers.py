@@ -31,7 +31,7 @@ from typing import Any, get_args
 
 from pydantic import RootModel, ValidationError
 
-from evalkit.classification.findings import PageRange, build_agent_failure
+from evalkit.classification.findings import PageRange, build_agent_failure_issue
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
@@ -98,56 +98,58 @@ class OwnVerifier:
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """Return what it computes, or the issue that says that it could not."""
         try:
-            return self._load_issues(self._call("validate", classification, bundle), origin="rule")
+            return self._convert_reply_to_issues(
+                self._call_verifier_process("validate", classification, bundle), origin="rule"
+            )
         except UsageError as error:
-            return [build_agent_failure(self.agent, error.message)]
+            return [build_agent_failure_issue(self.agent, error.message)]
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Any]]:
         """Return its questions with their offline answers. UsageError if it could not work."""
-        reply = self._call("questions", classification, bundle, pages)
-        return [self._load_question(description, bundle) for description in reply["questions"]]
+        reply = self._call_verifier_process("questions", classification, bundle, pages)
+        return [self._convert_description_to_question(description, bundle) for description in reply["questions"]]
 
     def read(self, answers: Sequence[Answer[Any]]) -> list[Issue]:
         """Turn the answers into issues. UsageError if it could not work, or if a question has no answer."""
         if not answers:
             return []
         if failed_answer := next((answer for answer in answers if answer.value is None), None):
-            raise _build_failure(failed_answer.failure or "no reason was given")
+            raise _build_verifier_error(failed_answer.failure or "no reason was given")
         told_answers = [
             (answer.question.pickled, answer.value.root)
             for answer in answers
             if isinstance(answer.question, _OwnQuestion) and answer.value is not None
         ]
-        return self._load_issues(self._call("read", told_answers), origin="model")
+        return self._convert_reply_to_issues(self._call_verifier_process("read", told_answers), origin="model")
 
-    def _call(self, method: str, *arguments: Any) -> dict[str, Any]:
-        return _get_process(self.code.name).call(method, arguments, self.time_limit_seconds)
+    def _call_verifier_process(self, method: str, *arguments: Any) -> dict[str, Any]:
+        return _get_or_create_process(self.code.name).call(method, arguments, self.time_limit_seconds)
 
-    def _load_issues(self, reply: Mapping[str, Any], origin: str) -> list[Issue]:
+    def _convert_reply_to_issues(self, reply: Mapping[str, Any], origin: str) -> list[Issue]:
         """Return its open issues, none of them auto-fixable. UsageError for one that is not its own."""
         issues = []
         code_pattern = re.compile(rf"{self.agent}(-[A-Z0-9]+)+")
         for stored in reply["issues"]:
             code = stored.get("code", "")
             if stored.get("agent") != self.agent or not code_pattern.fullmatch(code) or len(code) > 60:
-                raise _build_failure(f"it may only raise issues of {self.agent}, with codes {self.agent}-…")
+                raise _build_verifier_error(f"it may only raise issues of {self.agent}, with codes {self.agent}-…")
             if code.endswith("-AGENT-FAILED"):
-                raise _build_failure("it says so itself")
+                raise _build_verifier_error("it says so itself")
             unnumbered = Issue.create(self.agent, code, stored["severity"], stored["message"])
             kept_fields = unnumbered.model_dump(include={"ig_id", "issue_id", "auto_fixable", "status"})
             try:
                 issues.append(Issue(**stored | kept_fields | {"origin": origin}))
             except ValidationError:
-                raise _build_failure("an issue has not the shape of one") from None
+                raise _build_verifier_error("an issue has not the shape of one") from None
         return issues
 
-    def _load_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
+    def _convert_description_to_question(self, description: Mapping[str, Any], bundle: DocumentBundle) -> _OwnQuestion:
         if description["role"] != self.agent:
-            raise _build_failure(f"the role of its questions must be {self.agent}")
+            raise _build_verifier_error(f"the role of its questions must be {self.agent}")
         if not isinstance(description["prompt"], str):
-            raise _build_failure("a prompt is no text")
+            raise _build_verifier_error("a prompt is no text")
         return _OwnQuestion(
             role=self.agent,
             bundle=bundle,
@@ -173,8 +175,8 @@ class _VerifierProcess:
         with self._lock:
             if self._process is None:
                 self._start()
-                self._exchange("describe", (), _START_SECONDS)  # importing does not count
-            return self._exchange(method, arguments, limit_seconds)
+                self._exchange_or_end_process("describe", (), _START_SECONDS)  # importing does not count
+            return self._exchange_or_end_process(method, arguments, limit_seconds)
 
     def end(self) -> None:
         """End the process, if it runs."""
@@ -196,17 +198,17 @@ class _VerifierProcess:
             cwd="/", env=environment, start_new_session=True,
         )  # fmt: skip
 
-    def _exchange(self, method: str, arguments: Sequence[Any], limit_seconds: float) -> dict[str, Any]:
+    def _exchange_or_end_process(self, method: str, arguments: Sequence[Any], limit_seconds: float) -> dict[str, Any]:
         try:
             reply = self._send_and_receive(pickle.dumps((limit_seconds, method, arguments)), limit_seconds)
         except TimeoutError:
             self.end()
-            raise _build_failure(f"it took longer than {limit_seconds:g} s") from None
+            raise _build_verifier_error(f"it took longer than {limit_seconds:g} s") from None
         except (OSError, ValueError):
             self.end()
-            raise _build_failure("its process has ended") from None
+            raise _build_verifier_error("its process has ended") from None
         if "failure" in reply:
-            raise _build_failure(reply["failure"])
+            raise _build_verifier_error(reply["failure"])
         return reply
 
     def _send_and_receive(self, request: bytes, limit_seconds: float) -> dict[str, Any]:
@@ -230,68 +232,71 @@ class _VerifierProcess:
 
 
 @cache
-def _get_process(name: str) -> _VerifierProcess:
-    process = _VerifierProcess(name)
+def _get_or_create_process(entry_point_name: str) -> _VerifierProcess:
+    process = _VerifierProcess(entry_point_name)
     atexit.register(process.end)
     return process
 
 
-def _build_failure(reason: str) -> UsageError:
+def _build_verifier_error(reason: str) -> UsageError:
     return UsageError(reason, code="VERIFIER", remedy="Correct the verifier, or take it out of evalkit.toml.")
 
 
-def load_own_verifiers(names: Sequence[str], time_limit_seconds: float) -> tuple[OwnVerifier, ...]:
+def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: float) -> tuple[OwnVerifier, ...]:
     """Load the verifiers of these entry points. UsageError naming one that cannot be used."""
     verifiers: list[OwnVerifier] = []
-    for name in dict.fromkeys(names):
-        code = identify_code(name)
+    for name in dict.fromkeys(entry_point_names):
+        code = hash_verifier_code(name)
         try:
-            description = _get_process(name).call("describe", (), _START_SECONDS)
+            description = _get_or_create_process(name).call("describe", (), _START_SECONDS)
         except UsageError as error:
-            raise _build_usage_error(name, error.message) from None
+            raise _build_entry_point_error(name, error.message) from None
         agent = description["agent"]
         if not isinstance(agent, str) or not _AGENT_PATTERN.fullmatch(agent) or agent in _TAKEN_AGENTS:
-            raise _build_usage_error(
+            raise _build_entry_point_error(
                 name, "its agent must be a name of its own: 2 to 16 capitals and digits, not V1 or the like"
             )
         if description["missing_methods"]:
-            raise _build_usage_error(name, f"it has no method {description['missing_methods'][0]}")
+            raise _build_entry_point_error(name, f"it has no method {description['missing_methods'][0]}")
         if any(verifier.agent == agent for verifier in verifiers):
-            raise _build_usage_error(name, f"another verifier is called {agent}, too")
+            raise _build_entry_point_error(name, f"another verifier is called {agent}, too")
         verifiers.append(OwnVerifier(agent, code, time_limit_seconds))
     return tuple(verifiers)
 
 
 @cache
-def identify_code(name: str) -> OwnVerifierVersion:
+def hash_verifier_code(entry_point_name: str) -> OwnVerifierVersion:
     """Find the installed code of an entry point, without running it. UsageError if there is none that may be run."""
-    _, distribution = find_entry_point(name)
+    _, distribution = find_verifier_entry_point(entry_point_name)
     digest = hashlib.sha256()
-    for path, content_path in list_installed_files(distribution):
+    for path, content_path in list_installed_code_files(distribution):
         content = content_path.read_bytes()
         digest.update(f"{path}\0{len(content)}\0".encode())
         digest.update(content)
-    return OwnVerifierVersion(name, distribution.version, digest.hexdigest())
+    return OwnVerifierVersion(entry_point_name, distribution.version, digest.hexdigest())
 
 
-def find_entry_point(name: str) -> tuple[EntryPoint, Distribution]:
+def find_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
     """Find the installed distribution that offers a verifier. UsageError if there is none, or none that is trusted."""
     offered = entry_points(group=ENTRY_POINT_GROUP)
     matches = {
         entry_point.dist.name: (entry_point, entry_point.dist)
         for entry_point in offered
-        if entry_point.name == name and entry_point.dist is not None
+        if entry_point.name == entry_point_name and entry_point.dist is not None
     }
     if len(matches) > 1:
-        raise _build_usage_error(name, f"{' and '.join(sorted(matches))} both offer it")
+        raise _build_entry_point_error(entry_point_name, f"{' and '.join(sorted(matches))} both offer it")
     if not matches:
         other_names = ", ".join(sorted({entry_point.name for entry_point in offered})) or "none"
-        raise _build_usage_error(
-            name, f"no installed distribution offers it in the group {ENTRY_POINT_GROUP} (offered: {other_names})"
+        raise _build_entry_point_error(
+            entry_point_name,
+            f"no installed distribution offers it in the group {ENTRY_POINT_GROUP} (offered: {other_names})",
         )
     ((entry_point, distribution),) = matches.values()
     if _is_in_current_folder(distribution):
-        raise _build_usage_error(name, "its distribution lies in the current folder, which is not trusted")
+        raise _build_entry_point_error(
+            entry_point_name, "its distribution lies in the current folder, which is not trusted"
+        )
     return entry_point, distribution
 
 
@@ -303,7 +308,7 @@ def _is_in_current_folder(distribution: Distribution) -> bool:
     return Path.cwd() != Path("/") and folder.is_relative_to(Path.cwd()) and not is_installed
 
 
-def list_installed_files(distribution: Distribution) -> list[tuple[str, Path]]:
+def list_installed_code_files(distribution: Distribution) -> list[tuple[str, Path]]:
     """Return the files that were installed, by name, without metadata, commands and what Python compiles."""
     located_files = (
         (str(path), Path(str(path.locate())))
@@ -315,9 +320,9 @@ def list_installed_files(distribution: Distribution) -> list[tuple[str, Path]]:
     return sorted((name, path) for name, path in located_files if path.is_file())
 
 
-def _build_usage_error(name: str, reason: str) -> UsageError:
+def _build_entry_point_error(entry_point_name: str, reason: str) -> UsageError:
     return UsageError(
-        f"the verifier {name} cannot be used: {reason}",
+        f"the verifier {entry_point_name} cannot be used: {reason}",
         code="VERIFIER",
         remedy="Install its distribution (not editable), or correct `verifiers` in evalkit.toml.",
     )

@@ -20,8 +20,8 @@ from evalkit.classification.lexicon import LexiconReading
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.type_scoring import ScoredPage, compute_damping
 from evalkit.documents.bundle import IdentifierKind, Page
-from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity
-from evalkit.documents.identity.same_person import have_other_record_numbers
+from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
+from evalkit.documents.identity.same_person import have_disjoint_record_numbers
 
 #: A page that says less belongs to what is around it.
 MIN_PAGE_SCORE = 1.0
@@ -112,7 +112,7 @@ class PageJoin:
 
 
 @dataclass(frozen=True)
-class Segmentation:
+class PageSegmentation:
     """How the pages follow each other."""
 
     document_ranges: tuple[tuple[int, int], ...]
@@ -123,10 +123,10 @@ class Segmentation:
     """Numbers of the pages, in order, on which text that says something and text that says nothing take turns."""
 
 
-def segment_pages(pages: Sequence[ScoredPage]) -> Segmentation:
+def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
     """The documents among these pages."""
     if not pages:
-        return Segmentation((), (), ())
+        return PageSegmentation((), (), ())
     model_weights = pages[0].model_weights
     informative_indices = [index for index, page in enumerate(pages) if not is_uninformative(page.lexicon_reading)]
     signs_by_join = collect_join_signs([pages[index].lexicon_reading for index in informative_indices], len(pages))
@@ -134,8 +134,8 @@ def segment_pages(pages: Sequence[ScoredPage]) -> Segmentation:
         math.fsum(model_weights.join_weights.get(name, 0.0) * value for name, value in join_signs.items())
         for join_signs in signs_by_join
     ]
-    opinions = [compute_type_opinion(pages[index]) for index in informative_indices]
-    probabilities = compute_begin_probabilities(opinions, log_odds, model_weights.page_type_strength)
+    opinions = [compute_damped_type_log_ratios(pages[index]) for index in informative_indices]
+    probabilities = compute_beginning_probabilities(opinions, log_odds, model_weights.page_type_strength)
     joins = tuple(
         PageJoin(pages[index].lexicon_reading.page.page_num, join_signs, probability)
         for index, join_signs, probability in zip(informative_indices[1:], signs_by_join, probabilities, strict=True)
@@ -145,9 +145,9 @@ def segment_pages(pages: Sequence[ScoredPage]) -> Segmentation:
         for index, join in zip(informative_indices[1:], joins, strict=True)
         if join.probability >= BEGINNING_PROBABILITY
     }
-    change_indices = _find_readability_changes(pages)
+    change_indices = _find_readability_change_indices(pages)
     start_indices = sorted({0} | beginning_indices | change_indices)
-    return Segmentation(
+    return PageSegmentation(
         tuple(zip(start_indices, [*start_indices[1:], len(pages)], strict=True)),
         joins,
         tuple(pages[index].lexicon_reading.page.page_num for index in sorted(change_indices)),
@@ -162,7 +162,7 @@ def is_uninformative(reading: LexiconReading) -> bool:
     )
 
 
-def _find_readability_changes(pages: Sequence[ScoredPage]) -> set[int]:
+def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
     """Where pages that say something and pages of much text that says nothing take turns.
 
     What the embedded model cannot read, another language for instance, is not of the type that is beside it.
@@ -191,7 +191,7 @@ def _count_letter_bytes(text: str) -> int:
     return len("".join(filter(str.isalnum, text)).encode(errors="surrogatepass"))
 
 
-def compute_type_opinion(page: ScoredPage) -> tuple[float, ...]:
+def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
     """How much better each type explains the page than the average of all: logarithms, less where it says little."""
     type_scores = page.type_scores
     damping = compute_damping(math.fsum(type_scores.lexicon_scores.values()))
@@ -201,21 +201,21 @@ def compute_type_opinion(page: ScoredPage) -> tuple[float, ...]:
     return tuple(damping * math.log(probability * len(DocumentType)) for probability in probabilities)
 
 
-def compute_begin_probabilities(
-    opinions: Sequence[Sequence[float]], log_odds: Sequence[float], page_type_strength: float
+def compute_beginning_probabilities(
+    type_log_ratios_by_page: Sequence[Sequence[float]], join_log_odds: Sequence[float], page_type_strength: float
 ) -> list[float]:
     """For each join the probability that a document begins there.
 
     Args:
-        opinions: for each page, for each type, how well it explains the page (a logarithm).
-        log_odds: for each join, how much its signs speak for a new document (log odds); one fewer than pages.
+        type_log_ratios_by_page: for each page, for each type, how well it explains the page (a logarithm).
+        join_log_odds: for each join, how much its signs speak for a new document (log odds); one fewer than pages.
         page_type_strength: how much opinions count.
 
     The sum over all ways to cut and type, forwards and backwards (Rabiner, Proceedings of the IEEE 77, 1989). A new
     document may be of any type, the same too; within one the type stays.
     """
-    type_fits = [[math.exp(page_type_strength * number) for number in row] for row in opinions]
-    odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in log_odds]
+    type_fits = [[math.exp(page_type_strength * number) for number in row] for row in type_log_ratios_by_page]
+    odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in join_log_odds]
     type_count = len(DocumentType)
     forward = [_scale_to_sum_one(type_fits[0])] if type_fits else []
     for type_fit, join_odds in zip(type_fits[1:], odds_by_join, strict=True):
@@ -250,12 +250,12 @@ def _scale_to_sum_one(values: Sequence[float]) -> list[float]:
 
 def collect_join_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:
     """What speaks at each join of these pages, 1 for what is there; names are of ``JOIN_SIGNS``."""
-    packet_counts, stamps = _find_packet_counts(readings, total_pages), _find_stamps(readings)
+    packet_counts, stamps = _find_packet_page_counts(readings, total_pages), _find_furniture_on_all_pages(readings)
     counts_by_page = [
         [
             page_count
             for page_count in page_reading.page_counts
-            if _subtract_page_number(page_reading.page, page_count) not in packet_counts
+            if _get_page_count_offset(page_reading.page, page_count) not in packet_counts
         ]
         for page_reading in readings
     ]
@@ -273,14 +273,14 @@ def collect_join_signs(readings: Sequence[LexiconReading], total_pages: int) -> 
     ]
 
 
-def _subtract_page_number(page: Page, page_count: tuple[int, int]) -> tuple[int, int]:
+def _get_page_count_offset(page: Page, page_count: tuple[int, int]) -> tuple[int, int]:
     return page_count[0] - page.page_num, page_count[1]
 
 
-def _find_packet_counts(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
+def _find_packet_page_counts(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
     """Counts that run through all pages are the packet's own and say nothing of where documents begin."""
     occurrences = Counter(
-        _subtract_page_number(reading.page, count) for reading in readings for count in set(reading.page_counts)
+        _get_page_count_offset(reading.page, count) for reading in readings for count in set(reading.page_counts)
     )
     return {key for key, times in occurrences.items() if key == (0, total_pages) or times >= max(2, len(readings))}
 
@@ -303,14 +303,14 @@ def _find_join_signs(
         "cover-sheet-before": any(sign.id == "cover-sheet" for sign in previous_reading.beginning_signs),
         "same-record": is_numbered and shares_number,
         "other-record": is_numbered and not shares_number,
-        **_check_page_count_signs(previous_counts, page_counts),
-        **_check_identity_signs(previous_reading.page, reading, new_sign_ids),
-        **_check_text_signs(previous_reading, reading),
+        **_detect_page_count_signs(previous_counts, page_counts),
+        **_detect_identity_signs(previous_reading.page, reading, new_sign_ids),
+        **_detect_text_signs(previous_reading, reading),
     }
     return [*sorted(new_sign_ids), *(name for name, is_there in is_present.items() if is_there)]
 
 
-def _check_page_count_signs(
+def _detect_page_count_signs(
     previous_counts: Sequence[tuple[int, int]], page_counts: Sequence[tuple[int, int]]
 ) -> dict[str, bool]:
     """Page 1 of 3 begins a document, page 2 of 3 behind page 1 of 3 continues it."""
@@ -324,9 +324,9 @@ def _check_page_count_signs(
     }
 
 
-def _check_identity_signs(previous_page: Page, reading: LexiconReading, new_sign_ids: set[str]) -> dict[str, bool]:
+def _detect_identity_signs(previous_page: Page, reading: LexiconReading, new_sign_ids: set[str]) -> dict[str, bool]:
     page = reading.page
-    is_same_person, is_other_person = _compare_patients(previous_page, page)
+    is_same_person, is_other_person = _detect_same_or_other_patient(previous_page, page)
     previous_date, report_date = _get_report_date(previous_page), _get_report_date(page)
     person_values = [identifier.value for identifier in page.identifiers if identifier.kind in _PERSON_IDENTIFIER_KINDS]
     return {
@@ -337,16 +337,16 @@ def _check_identity_signs(previous_page: Page, reading: LexiconReading, new_sign
         "strip-alone": bool(person_values)
         and report_date is None
         and new_sign_ids.isdisjoint({"patient-block", "title"}),
-        "named-in-strip": _has_furniture_with(page, person_values),
+        "named-in-strip": _has_furniture_containing(page, person_values),
     }
 
 
-def _compare_patients(previous_page: Page, page: Page) -> tuple[bool, bool]:
+def _detect_same_or_other_patient(previous_page: Page, page: Page) -> tuple[bool, bool]:
     """Whether both pages name one patient, and whether they name two; a stamped record number tells nothing."""
-    previous_identity, identity = get_page_identity(previous_page), get_page_identity(page)
+    previous_identity, identity = get_page_patient_identity(previous_page), get_page_patient_identity(page)
     if previous_identity is None or identity is None:
         return False, False
-    comparison = compare_page_identities(previous_identity, identity)
+    comparison = compare_page_patients(previous_identity, identity)
     agreeing, differing = (
         {fact.fact for fact in facts} & {"name", "birth date"} for facts in (comparison.agreeing, comparison.differing)
     )
@@ -354,7 +354,7 @@ def _compare_patients(previous_page: Page, page: Page) -> tuple[bool, bool]:
         return bool(agreeing), not agreeing
     if _has_stamped_record_number(previous_page) or _has_stamped_record_number(page):
         return False, False
-    is_other_number = have_other_record_numbers(previous_identity.identifiers, identity.identifiers)
+    is_other_number = have_disjoint_record_numbers(previous_identity.identifiers, identity.identifiers)
     return any(fact.fact == "record number" for fact in comparison.agreeing), is_other_number
 
 
@@ -364,14 +364,16 @@ def _get_report_date(page: Page) -> str | None:
 
 def _has_stamped_record_number(page: Page) -> bool:
     """The record number is in a header or footer, where whoever put the packet together may have stamped one."""
-    return _has_furniture_with(page, [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"])
+    return _has_furniture_containing(
+        page, [identifier.value for identifier in page.identifiers if identifier.kind == "mrn"]
+    )
 
 
-def _has_furniture_with(page: Page, texts: Sequence[str]) -> bool:
+def _has_furniture_containing(page: Page, texts: Sequence[str]) -> bool:
     return any(block.furniture and text in block.text for block in page.blocks for text in texts)
 
 
-def _check_text_signs(previous_reading: LexiconReading, reading: LexiconReading) -> dict[str, bool]:
+def _detect_text_signs(previous_reading: LexiconReading, reading: LexiconReading) -> dict[str, bool]:
     top_lines = reading.top_lines
     bottom_line = _get_last_line(previous_reading)
     first_lines = [_DIGITS_PATTERN.sub("#", lines[0]) for lines in (top_lines, previous_reading.top_lines) if lines]
@@ -401,8 +403,11 @@ def _get_last_line(reading: LexiconReading) -> str:
 def _find_layout_signs(previous_page: Page, page: Page, stamps: AbstractSet[str]) -> list[str]:
     """Name the signs of the print: where the page before ends, headers and footers, size of type, left margin."""
     text_end = _find_text_end(previous_page)
-    previous_furniture, page_furniture = _collect_furniture(previous_page) - stamps, _collect_furniture(page) - stamps
-    sizes = _measure_type_size(previous_page), _measure_type_size(page)
+    previous_furniture, page_furniture = (
+        _collect_masked_furniture_lines(previous_page) - stamps,
+        _collect_masked_furniture_lines(page) - stamps,
+    )
+    sizes = _measure_word_height(previous_page), _measure_word_height(page)
     margins = _measure_left_margin(previous_page), _measure_left_margin(page)
     is_present = {
         "short-before": text_end is not None and text_end < _SHORT_PAGE_END,
@@ -423,7 +428,7 @@ def _find_text_end(page: Page) -> float | None:
     return max(box[3] for box in boxes) if len(boxes) > 1 else None
 
 
-def _collect_furniture(page: Page) -> set[str]:
+def _collect_masked_furniture_lines(page: Page) -> set[str]:
     """Headers and footers without their numbers; a page count alone is none."""
     lines = (
         _MASKED_PAGE_COUNT_PATTERN.sub("", _DIGITS_PATTERN.sub("#", block.text))
@@ -433,14 +438,14 @@ def _collect_furniture(page: Page) -> set[str]:
     return {line for line in lines if any(map(str.isalpha, line))}
 
 
-def _find_stamps(readings: Sequence[LexiconReading]) -> AbstractSet[str]:
+def _find_furniture_on_all_pages(readings: Sequence[LexiconReading]) -> AbstractSet[str]:
     """What runs through all pages is the packet's own and says nothing of where documents begin."""
     if len(readings) <= _TOO_FEW_PAGES:
         return frozenset()
-    return frozenset.intersection(*(frozenset(_collect_furniture(reading.page)) for reading in readings))
+    return frozenset.intersection(*(frozenset(_collect_masked_furniture_lines(reading.page)) for reading in readings))
 
 
-def _measure_type_size(page: Page) -> float:
+def _measure_word_height(page: Page) -> float:
     """The usual height of its words, in ten-thousandths of the page; 0 without any."""
     heights = sorted(word[5] - word[3] for word in page.words[::_WORD_SAMPLE_STEP])
     return heights[len(heights) // 2] if heights else 0.0

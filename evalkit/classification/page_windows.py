@@ -47,7 +47,7 @@ def split_into_windows(bundle: DocumentBundle, max_characters: int | None) -> li
     return [(max(start - 1, 1), end) for start, end in zip(starts, ends, strict=True)]
 
 
-def find_window_faults(
+def find_issues_within_windows(
     bundle: DocumentBundle, answers: Sequence[tuple[PageRange, ClassificationOutput]]
 ) -> list[Issue]:
     """What V1 and V2 find in each answer by itself: joined, one answer's mistakes would cancel another's.
@@ -100,10 +100,10 @@ def _shift_segment(segment: Segment, page_offset: int) -> Segment:
     return segment.model_copy(update=page_range | {"segment_composition": tuple(shift_presences())})
 
 
-def join_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> ClassificationOutput:
+def join_window_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> ClassificationOutput:
     """The answers about windows, each but the first with one shared page, as one about the whole document.
 
-    What is wrong in one of them, ``find_window_faults`` says. Where a document goes on over a join and the two answers call it
+    What is wrong in one of them, ``find_issues_within_windows`` says. Where a document goes on over a join and the two answers call it
     different types, nobody can tell its type.
     """
     if len(answers) == 1:
@@ -125,7 +125,7 @@ def join_answers(answers: Sequence[tuple[PageRange, ClassificationOutput]]) -> C
     )
     count_error = sum(answer.number_of_segments - len(answer.segments) for _, answer in answers)
     can_compute_mixture = all(
-        _list_types(segment) == set(DocumentType)
+        _list_composition_types(segment) == set(DocumentType)
         and segment.segment_page_count > 0
         and all(presence.segment_share >= 0 for presence in segment.segment_composition)
         and any(presence.segment_share > 0 for presence in segment.segment_composition)
@@ -173,7 +173,7 @@ def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dic
     }
 
 
-def _list_types(segment: Segment) -> set[DocumentType]:
+def _list_composition_types(segment: Segment) -> set[DocumentType]:
     return {presence.document_type for presence in segment.segment_composition}
 
 
@@ -206,7 +206,7 @@ def _join_segments(segment: Segment, continuation: Segment) -> Segment:
                     ],
                 )
                 for kind in DocumentType
-                if kind in _list_types(segment) | _list_types(continuation)
+                if kind in _list_composition_types(segment) | _list_composition_types(continuation)
             ),
         }
     )

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import continues_document
+from evalkit.classification.second_opinion_boundaries import is_continuation_page_of_document
 from evalkit.documents.bundle import DocumentBundle, Identifier
 from evalkit.documents.identity.file_persons import (
     FilePerson,
-    PageIdentity,
-    compare_page_identities,
+    PagePatientIdentity,
+    compare_page_patients,
     group_pages_by_person,
 )
 from evalkit.documents.identity.person_name import are_family_names_shared, parse_person_name
-from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons
+from evalkit.documents.identity.same_person import PersonComparison, SamePersonVerdict, compare_persons
 from evalkit.issue import Issue, IssueSeverity, PageBox
 
 PatientsPerFile = Literal["one", "several"]
@@ -53,9 +53,11 @@ def find_patient_issues(
     if len(persons) < 2:
         return
     owner_by_segment = {
-        segment.segment_index: owner for segment in answer.segments if (owner := _find_owner(segment, persons))
+        segment.segment_index: owner
+        for segment in answer.segments
+        if (owner := _find_segment_patient(segment, persons))
     }
-    enclosed_segments = _find_enclosed_segments(answer, bundle, owner_by_segment)
+    enclosed_segments = _find_segments_inside_others(answer, bundle, owner_by_segment)
     for segment in answer.segments:
         owner = owner_by_segment.get(segment.segment_index)
         if owner is None:
@@ -63,16 +65,16 @@ def find_patient_issues(
         for person in persons:
             foreign_pages = [page for page in person.pages if segment.start_page <= page.page_num <= segment.end_page]
             if person is not owner and foreign_pages:
-                yield _build_mixed_issue(segment, owner, foreign_pages)
+                yield _build_mixed_patients_issue(segment, owner, foreign_pages)
         if (surrounding_owner := enclosed_segments.get(segment.segment_index)) is not None:
             own_pages = [page for page in owner.pages if segment.start_page <= page.page_num <= segment.end_page]
-            yield _build_mixed_issue(segment, surrounding_owner, own_pages)
+            yield _build_mixed_patients_issue(segment, surrounding_owner, own_pages)
     owners = [owner for segment_index, owner in owner_by_segment.items() if segment_index not in enclosed_segments]
     if any(owner is not owners[0] for owner in owners):
-        yield _build_several_issue(answer, owner_by_segment, expectation.patients)
+        yield _build_several_patients_issue(answer, owner_by_segment, expectation.patients)
 
 
-def _find_owner(segment: Segment, persons: Sequence[FilePerson]) -> FilePerson | None:
+def _find_segment_patient(segment: Segment, persons: Sequence[FilePerson]) -> FilePerson | None:
     """The person whom most of the segment's pages are about; of equally many, the first page's."""
     page_counts = Counter(
         {
@@ -87,7 +89,7 @@ def _find_owner(segment: Segment, persons: Sequence[FilePerson]) -> FilePerson |
     return min(candidates, key=lambda person: min(page for page in person.page_numbers if page >= segment.start_page))
 
 
-def _find_enclosed_segments(
+def _find_segments_inside_others(
     answer: ClassificationOutput, bundle: DocumentBundle, owner_by_segment: dict[int, FilePerson]
 ) -> dict[int, FilePerson]:
     """Segments that are pages inside another person's document, by their index, with that person.
@@ -107,37 +109,41 @@ def _find_enclosed_segments(
         resumes = (
             following is not None
             and owner_by_segment.get(following.segment_index) is previous_owner
-            and continues_document(
-                earlier_pages, bundle.page(following.start_page), bundle.total_pages, is_resumed=True
+            and is_continuation_page_of_document(
+                earlier_pages, bundle.page(following.start_page), bundle.total_pages, after_interruption=True
             )
         )
-        if resumes or continues_document(earlier_pages, bundle.page(segment.start_page), bundle.total_pages):
+        if resumes or is_continuation_page_of_document(
+            earlier_pages, bundle.page(segment.start_page), bundle.total_pages
+        ):
             enclosed[segment.segment_index] = previous_owner
     return enclosed
 
 
-def _compare_most_clearly(
-    owner: FilePerson, foreign_pages: Sequence[PageIdentity]
-) -> tuple[PageIdentity, PageIdentity, PersonComparison]:
+def _find_clearest_difference(
+    owner: FilePerson, foreign_pages: Sequence[PagePatientIdentity]
+) -> tuple[PagePatientIdentity, PagePatientIdentity, PersonComparison]:
     """The two pages on which most facts differ, and how they compare."""
     return max(
         (
-            (own_page, foreign_page, compare_page_identities(own_page, foreign_page))
+            (own_page, foreign_page, compare_page_patients(own_page, foreign_page))
             for own_page in owner.pages
             for foreign_page in foreign_pages
         ),
         key=lambda triple: (
-            triple[2].relation is PersonRelation.DIFFERENT,
+            triple[2].relation is SamePersonVerdict.DIFFERENT,
             triple[2].is_certain,
             len(triple[2].differing),
         ),
     )
 
 
-def _build_mixed_issue(segment: Segment, owner: FilePerson, foreign_pages: Sequence[PageIdentity]) -> Issue:
-    own_page, foreign_page, comparison = _compare_most_clearly(owner, foreign_pages)
+def _build_mixed_patients_issue(
+    segment: Segment, owner: FilePerson, foreign_pages: Sequence[PagePatientIdentity]
+) -> Issue:
+    own_page, foreign_page, comparison = _find_clearest_difference(owner, foreign_pages)
     are_relatives = _may_be_relatives(own_page.identifiers, foreign_page.identifiers)
-    is_certain = comparison.relation is PersonRelation.DIFFERENT and comparison.is_certain and not are_relatives
+    is_certain = comparison.relation is SamePersonVerdict.DIFFERENT and comparison.is_certain and not are_relatives
     pages = _format_pages([page.page_num for page in foreign_pages])
     return Issue.create(
         "V2",
@@ -153,11 +159,11 @@ def _build_mixed_issue(segment: Segment, owner: FilePerson, foreign_pages: Seque
     )
 
 
-def _build_several_issue(
+def _build_several_patients_issue(
     answer: ClassificationOutput, owner_by_segment: dict[int, FilePerson], patients: PatientsPerFile
 ) -> Issue:
     owners = list({id(owner): owner for owner in owner_by_segment.values()}.values())
-    own_page, foreign_page, comparison = _compare_most_clearly(owners[0], owners[1].pages)
+    own_page, foreign_page, comparison = _find_clearest_difference(owners[0], owners[1].pages)
     segments_by_owner = [
         [segment for segment in answer.segments if owner_by_segment.get(segment.segment_index) is owner]
         for owner in owners
@@ -182,13 +188,17 @@ def _build_several_issue(
 def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifier, ...]) -> Iterator[Issue]:
     for person in persons:
         comparisons = [
-            (page, compare_persons(page.identifiers, roster_identity, is_recognised=page.is_recognised))
+            (page, compare_persons(page.identifiers, roster_identity, is_ocr_text=page.is_recognised))
             for page in person.pages
         ]
-        if any(comparison.relation is PersonRelation.SAME for _, comparison in comparisons):
+        if any(comparison.relation is SamePersonVerdict.SAME for _, comparison in comparisons):
             continue
         different_page = next(
-            ((page, comparison) for page, comparison in comparisons if comparison.relation is PersonRelation.DIFFERENT),
+            (
+                (page, comparison)
+                for page, comparison in comparisons
+                if comparison.relation is SamePersonVerdict.DIFFERENT
+            ),
             None,
         )
         if different_page is None:
@@ -218,7 +228,7 @@ def _describe_differences(comparison: PersonComparison) -> str:
 
 
 def _list_fact_boxes(
-    own_page: PageIdentity, foreign_page: PageIdentity, comparison: PersonComparison
+    own_page: PagePatientIdentity, foreign_page: PagePatientIdentity, comparison: PersonComparison
 ) -> tuple[PageBox, ...]:
     """Where the differing facts stand, on both pages."""
     return (

@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from evalkit.classification.classifier_answer import build_answer_schema, parse_answer_and_cut_quotes
-from evalkit.classification.lexicon import Cue, LexiconReading, Span, find_body_spans, load_lexicon
+from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageJoin, segment_pages
 from evalkit.classification.schema import (
@@ -34,13 +34,18 @@ from evalkit.classification.schema import (
 from evalkit.classification.type_scoring import (
     ClassificationScores,
     ScoredPage,
-    combine_pages,
-    score_page,
+    combine_page_scores,
+    read_page_for_scoring,
     select_term_cues,
 )
-from evalkit.classification.v2_consistency import DOUBTS_KEY, SUMMARY_KEY, choose_tie_winner, find_largest_types
+from evalkit.classification.v2_consistency import (
+    DOUBTS_KEY,
+    SUMMARY_KEY,
+    choose_tie_winner,
+    find_types_tied_for_largest,
+)
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.identity.file_persons import is_patient_named
+from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import widen_to_whole_words
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fence_document, fill_prompt_template
@@ -101,12 +106,12 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
             document=fence_document(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
             first_page=str(self._first_page),
             last_page=str(self._last_page),
-            types=render_types(),
+            types=render_document_types(),
         )
 
     def offline(self) -> ClassificationOutput:
         """The lexicon's answer."""
-        return classify(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
+        return classify_by_embedded_model(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """A classification's, with quotes by their place."""
@@ -118,7 +123,7 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
 
 @cache
-def render_types() -> str:
+def render_document_types() -> str:
     """``types.toml`` as text for a prompt."""
     definitions = load_type_definitions()
     return "\n\n".join(
@@ -133,7 +138,7 @@ def render_types() -> str:
     )
 
 
-def classify(
+def classify_by_embedded_model(
     bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: EmbeddedModelWeights | None = None
 ) -> ClassificationOutput:
     """The embedded model's classification, of all pages or of these: deterministic, without any language model.
@@ -141,7 +146,7 @@ def classify(
     ``model_weights``: other learned numbers than the shipped ones.
     """
     scored_pages = [
-        score_page(page, model_weights=model_weights) for page in (bundle.pages if pages is None else pages)
+        read_page_for_scoring(page, model_weights=model_weights) for page in (bundle.pages if pages is None else pages)
     ]
     segmentation = segment_pages(scored_pages)
     documents = [
@@ -156,7 +161,7 @@ def classify(
         document_mixture=mixture,
         vendor_signals=tuple(dict.fromkeys(name for page in scored_pages for name in page.lexicon_reading.vendors)),
         self_evaluation={
-            SUMMARY_KEY: _write_self_evaluation(documents),
+            SUMMARY_KEY: _compose_self_evaluation(documents),
             DOUBTS_KEY: [
                 {"page": join.page_num, "begins": round(join.probability, 2)}
                 for join in segmentation.joins
@@ -194,7 +199,7 @@ class _ScoredDocument:
 
 
 def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _ScoredDocument:
-    type_scores = pages[0].type_scores if len(pages) == 1 else combine_pages(pages)
+    type_scores = pages[0].type_scores if len(pages) == 1 else combine_page_scores(pages)
     evidence_pages = [
         _EvidencePage(page, tuple(_split_passages(page.lexicon_reading.page.text, page.lexicon_reading.furniture)))
         for page in pages
@@ -206,7 +211,7 @@ def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _
     if type_scores.probabilities[likely_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
         evidence = _choose_evidence(evidence_pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
     composition = (
-        _compose_presences(evidence_pages, type_scores, likely_type, evidence)
+        _build_decided_presences(evidence_pages, type_scores, likely_type, evidence)
         if evidence
         else _build_undecided_presences(evidence_pages, type_scores)
     )
@@ -222,7 +227,7 @@ def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:
     return sum(len(body_text.split()) for body_text in body_texts) >= MIN_DOCUMENT_WORDS
 
 
-def _compose_presences(
+def _build_decided_presences(
     evidence_pages: Sequence[_EvidencePage],
     type_scores: ClassificationScores,
     dominant_type: DocumentType,
@@ -326,15 +331,15 @@ def _build_segment(segment_index: int, document: _ScoredDocument) -> Segment:
         end_page=page_numbers[-1],
         segment_page_count=len(page_numbers),
         dominant_type=document.dominant_type,
-        reasoning=_write_reasoning(document),
+        reasoning=_compose_reasoning(document),
         segment_composition=document.composition,
     )
 
 
-def _write_reasoning(document: _ScoredDocument) -> str:
+def _compose_reasoning(document: _ScoredDocument) -> str:
     first_type, second_type = document.type_scores.types_by_probability[:2]
     strongest_terms = _list_strongest_terms(document, first_type)
-    doubts = "".join(f" {_describe_doubt(join)}." for join in document.joins if join.is_doubtful)
+    doubts = "".join(f" {_describe_doubtful_join(join)}." for join in document.joins if join.is_doubtful)
     if document.dominant_type is None:
         terms_text = f" ({strongest_terms})" if strongest_terms else ""
         return f"Too little or too even evidence to tell: most speaks for {first_type.value}{terms_text}, then {second_type.value}.{doubts}"
@@ -347,7 +352,7 @@ def _write_reasoning(document: _ScoredDocument) -> str:
     return f"Strongest signs of {first_type.value}: {strongest_terms}{second_text}.{doubts}"
 
 
-def _describe_doubt(join: PageJoin) -> str:
+def _describe_doubtful_join(join: PageJoin) -> str:
     if join.probability >= BEGINNING_PROBABILITY:
         return f"Page {join.page_num} may go on from the page before ({1 - join.probability:.0%})"
     return f"Page {join.page_num} may begin another document ({join.probability:.0%})"
@@ -369,7 +374,7 @@ def _list_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
     return ", ".join(islice(labels, 4))
 
 
-def _write_self_evaluation(documents: Sequence[_ScoredDocument]) -> str:
+def _compose_self_evaluation(documents: Sequence[_ScoredDocument]) -> str:
     if not documents:
         return "There is no page."
     least_sure_index = min(
@@ -391,9 +396,9 @@ class _QuoteCandidate:
     page: Page
     start: int
     end: int
-    cues: tuple[Cue, ...]
+    cues: tuple[CueMatch, ...]
 
-    def compute_gain(self, quoted_terms: set[str]) -> float:
+    def sum_new_term_weights(self, quoted_terms: set[str]) -> float:
         """What it adds to what was already quoted; a title or label alone is a weaker quote than a finding."""
         weight_by_term = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
         return sum((weight for term, weight in weight_by_term.items() if term not in quoted_terms), start=0.0)
@@ -409,19 +414,19 @@ def _choose_evidence(
     quotes = [
         quote
         for evidence_page in evidence_pages
-        for quote in _find_quotes(evidence_page, kind, evidence_page.lexicon_reading.cues)
+        for quote in _find_quote_candidates(evidence_page, kind, evidence_page.lexicon_reading.cues)
     ]
     if not quotes:
         quotes = [
             quote
             for evidence_page in evidence_pages
-            for quote in _find_quotes(evidence_page, kind, select_term_cues(evidence_page.scored_page, kind))
+            for quote in _find_quote_candidates(evidence_page, kind, select_term_cues(evidence_page.scored_page, kind))
         ]
     chosen_quotes: list[_QuoteCandidate] = []
     quoted_terms: set[str] = set()
     while len(chosen_quotes) < max_quotes:
-        best_quote = max(quotes, key=lambda quote: quote.compute_gain(quoted_terms), default=None)
-        if best_quote is None or best_quote.compute_gain(quoted_terms) <= min_gain:
+        best_quote = max(quotes, key=lambda quote: quote.sum_new_term_weights(quoted_terms), default=None)
+        if best_quote is None or best_quote.sum_new_term_weights(quoted_terms) <= min_gain:
             break
         chosen_quotes.append(best_quote)
         quoted_terms |= {cue.term for cue in best_quote.cues}
@@ -439,8 +444,8 @@ def _build_evidence(quote: _QuoteCandidate) -> Evidence:
     )
 
 
-def _find_quotes(
-    evidence_page: _EvidencePage, kind: DocumentType, candidate_cues: Iterable[Cue]
+def _find_quote_candidates(
+    evidence_page: _EvidencePage, kind: DocumentType, candidate_cues: Iterable[CueMatch]
 ) -> Iterator[_QuoteCandidate]:
     reading, text = evidence_page.lexicon_reading, evidence_page.lexicon_reading.page.text
     cues = sorted(
@@ -460,14 +465,14 @@ def _find_quotes(
             continue
         start, end = _fit_quote_window(text, *passage, passage_cues)
         passage_cues = _select_cues_in_span(passage_cues, (start, end))
-        is_identifying = _PAGE_FURNITURE_PATTERN.search(text, start, end) or is_patient_named(
+        is_identifying = _PAGE_FURNITURE_PATTERN.search(text, start, end) or has_patient_identifier(
             text[slice(*widen_to_whole_words(text, start, end))], reading.page
         )
         if passage_cues and not is_identifying:
             yield _QuoteCandidate(reading.page, start, end, tuple(passage_cues))
 
 
-def _select_cues_in_span(cues: Sequence[Cue], span: Span) -> list[Cue]:
+def _select_cues_in_span(cues: Sequence[CueMatch], span: Span) -> list[CueMatch]:
     """Those of the cues, which are in order of their places, that the span holds."""
     start_index, end_index = (
         bisect_left(cues, span[0], key=_get_cue_start),
@@ -476,7 +481,7 @@ def _select_cues_in_span(cues: Sequence[Cue], span: Span) -> list[Cue]:
     return [cue for cue in cues[start_index:end_index] if cue.end <= span[1]]
 
 
-def _get_cue_start(cue: Cue) -> int:
+def _get_cue_start(cue: CueMatch) -> int:
     return cue.start
 
 
@@ -516,7 +521,7 @@ def _is_long_enough(passage: str) -> bool:
     return len(passage.split()) >= MIN_QUOTE_WORDS
 
 
-def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[Cue]) -> Span:
+def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch]) -> Span:
     """The passage, or where it is too long for a quote the words around its weightiest cue."""
     word_spans = [match.span() for match in _WORD_PATTERN.finditer(text, start, end)]
     if len(word_spans) <= MAX_QUOTE_WORDS:
@@ -569,4 +574,4 @@ def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEn
         pages_by_type[segment.dominant_type] += segment.segment_page_count
     if not segments or pages_by_type[None] >= max(pages_by_type[kind] for kind in DocumentType):
         return None
-    return choose_tie_winner(find_largest_types(mixture), segments)
+    return choose_tie_winner(find_types_tied_for_largest(mixture), segments)

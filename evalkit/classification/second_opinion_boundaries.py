@@ -16,10 +16,14 @@ from rapidfuzz import fuzz
 
 from evalkit.classification.findings import Finding
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
-from evalkit.classification.second_opinion_types import measure_page_forms
+from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, Page
-from evalkit.documents.identity.file_persons import compare_page_identities, get_page_identity, is_patient_named
-from evalkit.documents.identity.same_person import PersonRelation, have_other_record_numbers
+from evalkit.documents.identity.file_persons import (
+    compare_page_patients,
+    get_page_patient_identity,
+    has_patient_identifier,
+)
+from evalkit.documents.identity.same_person import SamePersonVerdict, have_disjoint_record_numbers
 from evalkit.issue import IssueSeverity
 
 BEGINNING_THRESHOLD = 3.0
@@ -171,7 +175,7 @@ def _build_boundary_finding(
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
         segment_index=segment_index,
         page=page_number,
-        quote=next((quote for quote in quotes if quote and not is_patient_named(quote, page)), None),
+        quote=next((quote for quote in quotes if quote and not has_patient_identifier(quote, page)), None),
         suggested_fix="Look where the document begins",
     )
 
@@ -219,7 +223,7 @@ def _compare_page_counts(previous_page: Page, page: Page, total_pages: int) -> I
         yield BoundarySign(-4.0, f"is page {number} of {total}, and the page before is {number - 1} of {total}", line)
     elif first_count:
         # An annex counts its own pages below the same line as the report.
-        is_annex = any(_is_running_line(line, first_count[2]) for _, _, line in previous_counts)
+        is_annex = any(_is_same_running_line(line, first_count[2]) for _, _, line in previous_counts)
         is_weak = first_count[1] == 1 or any(number == 1 for number, _ in previous_numbers)
         weight = 1.0 if is_annex else 2.0 if is_weak else 3.0
         yield BoundarySign(weight, f"is page 1 of {first_count[1]} by its own count", first_count[2])
@@ -227,18 +231,18 @@ def _compare_page_counts(previous_page: Page, page: Page, total_pages: int) -> I
         yield BoundarySign(2.0, f"comes after page {previous_counts[-1][0]} of {previous_counts[-1][1]}")
 
 
-def _is_running_line(line: str, next_line: str) -> bool:
+def _is_same_running_line(line: str, next_line: str) -> bool:
     """Whether both are one running line, numbers apart."""
     letters, next_letters = (re.sub(r"[\W\d_]+", "", text).casefold() for text in (line, next_line))
     return len(letters) >= _MIN_RUNNING_LINE_LETTERS and fuzz.ratio(letters, next_letters) >= _MIN_SIMILARITY_PERCENT
 
 
-def continues_document(
-    previous_pages: Sequence[Page], page: Page, total_pages: int, *, is_resumed: bool = False
+def is_continuation_page_of_document(
+    previous_pages: Sequence[Page], page: Page, total_pages: int, *, after_interruption: bool = False
 ) -> bool:
     """Whether a page goes on with a document, whoever it says that it is about.
 
-    ``is_resumed``: pages of somebody else lie between; then it is enough that nothing begins on the page.
+    ``after_interruption``: pages of somebody else lie between; then it is enough that nothing begins on the page.
     """
     if not previous_pages:
         return False
@@ -247,18 +251,22 @@ def continues_document(
         *_compare_page_heads(previous_pages, page),
         *_compare_page_ends(previous_pages[-1], page),
     ]
-    return _sum_weights(signs) < BEGINNING_THRESHOLD if is_resumed else _sum_weights(signs) <= CONTINUATION_THRESHOLD
+    return (
+        _sum_weights(signs) < BEGINNING_THRESHOLD
+        if after_interruption
+        else _sum_weights(signs) <= CONTINUATION_THRESHOLD
+    )
 
 
 def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     """Whether the page is about another patient than the last page before that names one."""
-    identity = get_page_identity(page)
-    previous_identity = next(filter(None, map(get_page_identity, reversed(previous_pages))), None)
+    identity = get_page_patient_identity(page)
+    previous_identity = next(filter(None, map(get_page_patient_identity, reversed(previous_pages))), None)
     if identity is None or previous_identity is None:
         return
-    comparison = compare_page_identities(previous_identity, identity)
+    comparison = compare_page_patients(previous_identity, identity)
     # Packets are stamped with numbers of their own: one that stands anywhere on the other's pages is no other patient's.
-    is_other_number = have_other_record_numbers(previous_identity.identifiers, identity.identifiers) and not any(
+    is_other_number = have_disjoint_record_numbers(previous_identity.identifiers, identity.identifiers) and not any(
         number.kind == "mrn" and number.value in text
         for numbers, text in (
             (identity.identifiers, "\n".join(previous_page.text for previous_page in previous_pages)),
@@ -266,7 +274,7 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         )
         for number in numbers
     )
-    if comparison.relation is PersonRelation.DIFFERENT or (is_other_number and not comparison.agreeing):
+    if comparison.relation is SamePersonVerdict.DIFFERENT or (is_other_number and not comparison.agreeing):
         yield BoundarySign(3.0, "is about another patient")
     elif comparison.differing and not comparison.agreeing:
         yield BoundarySign(1.0, "may be about another patient")
@@ -351,14 +359,14 @@ def _compare_text_forms(
     previous_pages: Sequence[Page], page: Page, contained_types: Container[DocumentType]
 ) -> Iterator[BoundarySign]:
     """Whether the text turns from the forms of one type to those of another, which the document does not contain."""
-    page_forms, previous_forms = measure_page_forms([page]), measure_page_forms(previous_pages)
+    page_forms, previous_forms = measure_type_signs_on_pages([page]), measure_type_signs_on_pages(previous_pages)
     new_type, old_type = page_forms.strongest_type, previous_forms.strongest_type
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:
         return
     lead = min(page_forms[new_type] - page_forms[old_type], previous_forms[old_type] - previous_forms[new_type])
     # Notes quote reports and results by the page; nobody copies a note into a report.
     is_copied = old_type is DocumentType.CLINICAL_NOTE
-    example = page_forms.find_strongest_match(new_type, [page])
+    example = page_forms.find_strongest_sign_match(new_type, [page])
     if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:
         yield BoundarySign(3.0, f"has the form of {new_type.value}, other than the pages before", example.quote)
     elif lead >= _WEAK_FORM_LEAD and page_forms[new_type] >= 2 * page_forms[old_type]:

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from evalkit.classification.findings import Finding, find_primary_types
+from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -158,7 +158,7 @@ class SignMatch(NamedTuple):
     quote: str
 
 
-class FormStrengths:
+class TypeSignStrengths:
     """How strongly the forms of some pages speak for each type, from 0."""
 
     def __init__(self, counts_by_page: Iterable[Sequence[int]]) -> None:
@@ -179,18 +179,19 @@ class FormStrengths:
         leading_type = max(self._strengths, key=lambda kind: self._strengths[kind])
         return leading_type if self._strengths[leading_type] else None
 
-    def find_contradicting_type(self, kind: DocumentType) -> DocumentType | None:
+    def find_contradicting_type(self, claimed_type: DocumentType) -> DocumentType | None:
         """The type that the text has the form of instead of this one, if any."""
         leading_type = self.strongest_type
-        if leading_type is None or leading_type is kind:
+        if leading_type is None or leading_type is claimed_type:
             return None
         return (
             leading_type
-            if self[leading_type] >= max(self[kind] + CONTRADICTION_LEAD, CONTRADICTION_RATIO * self[kind])
+            if self[leading_type]
+            >= max(self[claimed_type] + CONTRADICTION_LEAD, CONTRADICTION_RATIO * self[claimed_type])
             else None
         )
 
-    def find_strongest_match(self, kind: DocumentType, pages: Sequence[Page]) -> SignMatch:
+    def find_strongest_sign_match(self, kind: DocumentType, pages: Sequence[Page]) -> SignMatch:
         """What on these pages, which the forms are of, speaks most for a type. ValueError where nothing does."""
         weighted_signs = [
             (count * sign.weight, sign)
@@ -211,17 +212,17 @@ def _count_signs(text: str) -> tuple[int, ...]:
     return tuple(sign.count_matches(text, lowercase_text) for sign in TYPE_SIGNS)
 
 
-def measure_text_forms(text: str) -> FormStrengths:
+def measure_type_signs_in_text(text: str) -> TypeSignStrengths:
     """The forms of a piece of text."""
-    return FormStrengths([_count_signs(text)])
+    return TypeSignStrengths([_count_signs(text)])
 
 
-def measure_page_forms(pages: Iterable[Page]) -> FormStrengths:
+def measure_type_signs_on_pages(pages: Iterable[Page]) -> TypeSignStrengths:
     """The forms of these pages together."""
-    return FormStrengths([_count_signs(page.text) for page in pages])
+    return TypeSignStrengths([_count_signs(page.text) for page in pages])
 
 
-class NoteFrame(NamedTuple):
+class NoteAroundReport(NamedTuple):
     """What speaks of a note on both sides of a report."""
 
     strength: float
@@ -229,10 +230,13 @@ class NoteFrame(NamedTuple):
     """The first words of a note behind the report."""
 
 
-def find_note_frame(text: str, kind: DocumentType) -> NoteFrame | None:
+def find_note_around_report(text: str, report_type: DocumentType) -> NoteAroundReport | None:
     """The note around the forms of a report, from the first of them to the last; None where not both sides have any."""
     report_spans = [
-        match.span() for sign in TYPE_SIGNS if sign.document_type is kind for match in sign.pattern.finditer(text)
+        match.span()
+        for sign in TYPE_SIGNS
+        if sign.document_type is report_type
+        for match in sign.pattern.finditer(text)
     ]
     if not report_spans:
         return None
@@ -251,20 +255,20 @@ def find_note_frame(text: str, kind: DocumentType) -> NoteFrame | None:
             note_matches_after += sign_matches_after
     if not (has_note_before and note_matches_after):
         return None
-    return NoteFrame(strength, min(note_matches_after, key=lambda match: match.start()).group().strip())
+    return NoteAroundReport(strength, min(note_matches_after, key=lambda match: match.start()).group().strip())
 
 
 def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V2's question: segments whose text has the form of another type than the one claimed as PRIMARY."""
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        forms = measure_page_forms(pages)
+        forms = measure_type_signs_on_pages(pages)
         contradicting_type = forms.find_contradicting_type(kind)
         if contradicting_type is None:
             if kind in REPORT_TYPES and forms[kind] < MIN_REPORT_STRENGTH:
-                yield from _report_missing_forms(kind, segment, pages)
+                yield from _find_missing_type_signs(kind, segment, pages)
             continue
-        sign, page, quote = forms.find_strongest_match(contradicting_type, pages)
+        sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
         description = "routine lab values" if "analytes" in sign.name else sign.name
         yield Finding(
             reasoning=f"The text has {sign.name}, the form of {contradicting_type.value}; forms of {kind.value} are rare or missing.",
@@ -279,7 +283,7 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
         )
 
 
-def _report_missing_forms(kind: DocumentType, segment: Segment, pages: Sequence[Page]) -> Iterator[Finding]:
+def _find_missing_type_signs(kind: DocumentType, segment: Segment, pages: Sequence[Page]) -> Iterator[Finding]:
     """A report of which the text has no form, although it says a lot."""
     if sum(len(page.text.split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return
@@ -325,7 +329,7 @@ _HIGH_CONFIDENCE = 0.7
 
 def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:
                 continue

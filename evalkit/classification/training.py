@@ -286,7 +286,7 @@ def _build_training_input_error(location: str, problem: str) -> UsageError:
     return UsageError(f"{location} {problem}", code="LEARNING-INPUT", remedy="Give rows with type, text and group.")
 
 
-def split_into_pages(text: str) -> tuple[Page, ...]:
+def build_pages_from_text(text: str) -> tuple[Page, ...]:
     """The text as pages of lines, as a reader would make them of a file without any layout."""
     pages: list[list[str]] = [[]]
     for line in text.split("\n"):
@@ -312,13 +312,13 @@ def _build_page(number: int, lines: Sequence[str]) -> Page:
 # ------------------------------------------------------------------------------------------------------------- variants
 
 
-def create_variants(examples: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
+def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
     """Every text as it was and as it might have been. What is quoted in a note is of the note's own fold."""
     text_variants: list[TextVariant] = []
     texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
-    for labelled_text in examples:
+    for labelled_text in labelled_texts:
         texts_by_fold_and_type[fold_by_group[labelled_text.group], labelled_text.document_type].append(labelled_text)
-    for labelled_text in examples:
+    for labelled_text in labelled_texts:
         random_source = random.Random(f"{_SEED} {labelled_text.id}")  # noqa: S311 - the same variants each time
         text_variants += [
             TextVariant(name, labelled_text, text) for name, text in _vary_text(labelled_text, random_source)
@@ -340,7 +340,7 @@ def _vary_text(labelled_text: LabelledText, random_source: random.Random) -> Ite
     if len(unlabelled := _LABEL_PATTERN.sub("", text)) > 100:
         yield "no labels", unlabelled
     yield "one line", " ".join(text.split())
-    yield "misread", simulate_misreading(text, 0.08, random_source)
+    yield "misread", simulate_ocr_errors(text, 0.08, random_source)
 
 
 def _insert_quoted_reports(
@@ -366,7 +366,7 @@ def _insert_quoted_reports(
             )
 
 
-def simulate_misreading(text: str, error_rate: float, random_source: random.Random) -> str:
+def simulate_ocr_errors(text: str, error_rate: float, random_source: random.Random) -> str:
     """The text as a poor scan is read: characters mistaken, dropped and split."""
     characters: list[str] = []
     for character in text:
@@ -395,9 +395,9 @@ class TrainingSet:
     true_types: npt.NDArray[np.intp]
 
 
-def assign_folds(examples: Iterable[LabelledText], fold_count: int = FOLDS) -> dict[str, int]:
+def assign_folds_to_groups(labelled_texts: Iterable[LabelledText], fold_count: int = FOLDS) -> dict[str, int]:
     """Group → fold: types spread evenly, the same for the same groups."""
-    type_by_group = {example.group: example.document_type.value for example in examples}
+    type_by_group = {example.group: example.document_type.value for example in labelled_texts}
     ordered_groups = sorted(
         type_by_group, key=lambda group: (type_by_group[group], hashlib.sha256(group.encode()).hexdigest())
     )
@@ -408,7 +408,7 @@ def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
     """Everything the variants say, read once."""
     feature_rows, term_sets = [], []
     for variant in text_variants:
-        pages = split_into_pages(variant.text)
+        pages = build_pages_from_text(variant.text)
         _, features = compute_lexicon_features([apply_lexicon(page) for page in pages])
         feature_rows.append([features[kind] for kind in LEXICON_FEATURE_NAMES])
         term_sets.append(frozenset(term.text for page in pages for term in extract_terms(page.text)))
@@ -463,7 +463,7 @@ def _is_placeholder(word: str) -> bool:
     return len(word) > 2 and all(ord(after) - ord(before) == 1 for before, after in pairwise(word))
 
 
-def _find_unsupported_terms(
+def _mark_unsupported_terms_by_type(
     training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """Which terms too few groups of a type have to speak for it: one row a term, one column a type."""
@@ -493,7 +493,7 @@ class FittedWeights(NamedTuple):
     term_weights: FloatArray
     """One row a term, one column a type."""
 
-    def compute_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
+    def compute_damped_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
         """What speaks for each type of these variants, added up and heeded."""
         raw_sums = (
             training_set.lexicon_features[rows] @ self.lexicon_weights
@@ -542,7 +542,7 @@ def fit_weights(
 
     upper_bounds = np.full(feature_count + type_count + len(vocabulary) * type_count, np.inf)
     upper_bounds[feature_count + type_count :] = np.where(
-        _find_unsupported_terms(training_set, rows, vocabulary), 0.0, np.inf
+        _mark_unsupported_terms_by_type(training_set, rows, vocabulary), 0.0, np.inf
     ).ravel()
     parameters = minimize(
         compute_loss,
@@ -590,7 +590,9 @@ def _compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) 
 SourceParts = frozenset[Hashable]
 
 
-def find_source_parts(training_set: TrainingSet, get_part: Callable[[LabelledText], Hashable]) -> list[SourceParts]:
+def list_source_parts_by_variant(
+    training_set: TrainingSet, get_part: Callable[[LabelledText], Hashable]
+) -> list[SourceParts]:
     """Of each variant, the parts of the collection that its words are from: its own, and that of what it quotes."""
     return [
         frozenset(
@@ -600,7 +602,7 @@ def find_source_parts(training_set: TrainingSet, get_part: Callable[[LabelledTex
     ]
 
 
-def predict_out_of_fold(
+def predict_out_of_fold_sums(
     training_set: TrainingSet,
     parts_by_variant: Sequence[SourceParts],
     trainable_rows: npt.NDArray[np.bool_] | None = None,
@@ -614,16 +616,18 @@ def predict_out_of_fold(
     weights_by_parts: dict[SourceParts, FittedWeights] = {}
     for held_out_parts in dict.fromkeys(parts_by_variant):
         weights_by_parts[held_out_parts] = fit_weights(
-            training_set, np.flatnonzero(find_independent_rows(parts_by_variant, held_out_parts) & allowed_rows)
+            training_set, np.flatnonzero(mark_independent_rows(parts_by_variant, held_out_parts) & allowed_rows)
         )
         held_out_rows = np.array(
             [row for row, variant_parts in enumerate(parts_by_variant) if variant_parts == held_out_parts]
         )
-        type_sums[held_out_rows] = weights_by_parts[held_out_parts].compute_type_sums(training_set, held_out_rows)
+        type_sums[held_out_rows] = weights_by_parts[held_out_parts].compute_damped_type_sums(
+            training_set, held_out_rows
+        )
     return type_sums, weights_by_parts
 
 
-def find_independent_rows(
+def mark_independent_rows(
     parts_by_variant: Sequence[SourceParts], held_out_parts: SourceParts
 ) -> npt.NDArray[np.bool_]:
     """Which variants have nothing of the parts that are held out."""
@@ -686,10 +690,10 @@ def train_model(
     examples: Sequence[LabelledText], join_weights: Mapping[str, float]
 ) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
     """The contents of ``weights.json``; for every variant the sums of a model that had not seen its group; the variants."""
-    fold_by_group = assign_folds(examples)
-    training_set = build_training_set(create_variants(examples, fold_by_group))
-    type_sums, _ = predict_out_of_fold(
-        training_set, find_source_parts(training_set, lambda example: fold_by_group[example.group])
+    fold_by_group = assign_folds_to_groups(examples)
+    training_set = build_training_set(create_text_variants(examples, fold_by_group))
+    type_sums, _ = predict_out_of_fold_sums(
+        training_set, list_source_parts_by_variant(training_set, lambda example: fold_by_group[example.group])
     )
     fitted_weights = fit_weights(training_set, np.arange(len(training_set.variants)))
     return (

@@ -21,47 +21,49 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Answer
 
 
-def find_failing_examples(traps: Traps) -> list[str]:
+def describe_failing_examples(traps: Traps) -> list[str]:
     """A sentence for each example that its row does not treat as it should; each row is tried alone."""
-    return [fault for trap in traps.rows for fault in _check_examples(traps.restrict_to_trap(trap), trap)]
+    return [
+        fault for trap in traps.rows for fault in _describe_failing_examples_of_trap(traps.restrict_to_trap(trap), trap)
+    ]
 
 
-def find_weakened_traps(shipped: Traps, site_traps: Traps) -> list[str]:
+def describe_weakened_traps(shipped_traps: Traps, site_traps: Traps) -> list[str]:
     """A sentence for each shipped row that a site's own row replaces and that did more: it was graver, or raised what
     the new one does not raise, or less gravely, as far as its own examples say.
     """
-    shipped_by_id = {trap.id: trap for trap in shipped.rows}
+    shipped_by_id = {trap.id: trap for trap in shipped_traps.rows}
     return [
         f"{trap.id} gives up {' and '.join(losses)}"
         for trap in site_traps.rows
         if trap.id in shipped_by_id
-        and (losses := list(_list_losses(site_traps.restrict_to_trap(trap), trap, shipped_by_id[trap.id])))
+        and (losses := list(_describe_losses(site_traps.restrict_to_trap(trap), trap, shipped_by_id[trap.id])))
     ]
 
 
-def _list_losses(single_trap: Traps, trap: Trap, shipped_trap: Trap) -> Iterator[str]:
+def _describe_losses(single_trap: Traps, trap: Trap, shipped_trap: Trap) -> Iterator[str]:
     if trap.severity.rank > shipped_trap.severity.rank:
         yield f"{shipped_trap.severity.value} for {trap.severity.value}"
-    raised_severities = [_find_raised_severity(single_trap, trap, example) for example in shipped_trap.fires]
+    raised_severities = [_find_worst_raised_severity(single_trap, trap, example) for example in shipped_trap.fires]
     if missed_count := raised_severities.count(None):
         yield f"{missed_count} of {len(raised_severities)} texts that the shipped row raises"
 
 
-def _check_examples(single_trap: Traps, trap: Trap) -> Iterator[str]:
+def _describe_failing_examples_of_trap(single_trap: Traps, trap: Trap) -> Iterator[str]:
     for number, example in enumerate(trap.fires, 1):
         raised_severity, expected_severity = (
-            _find_raised_severity(single_trap, trap, example),
+            _find_worst_raised_severity(single_trap, trap, example),
             example.severity or trap.severity,
         )
         if raised_severity is not expected_severity:
             outcome = f"raises {raised_severity.value}" if raised_severity else "raises nothing"
             yield f"{trap.id}: example {number} of `fires` {outcome}, not {expected_severity.value}"
     for number, example in enumerate(trap.silent, 1):
-        if raised_severity := _find_raised_severity(single_trap, trap, example):
+        if raised_severity := _find_worst_raised_severity(single_trap, trap, example):
             yield f"{trap.id}: example {number} of `silent` raises {raised_severity.value}"
 
 
-def _find_raised_severity(single_trap: Traps, trap: Trap, example: TrapExample) -> IssueSeverity | None:
+def _find_worst_raised_severity(single_trap: Traps, trap: Trap, example: TrapExample) -> IssueSeverity | None:
     """The worst that V3 raises about the example, with this row alone."""
     bundle, answer = _build_example_bundle(example), _build_example_classification(trap, example)
     detector = V3TrapDetector(single_trap)

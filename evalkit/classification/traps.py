@@ -12,7 +12,11 @@ from typing import Annotated, Any, ClassVar, Literal
 import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evalkit.classification.bounded_regex import compile_pattern, search_with_timeout, stress_test_pattern
+from evalkit.classification.bounded_regex import (
+    compile_case_insensitive,
+    find_first_match_with_timeout,
+    require_fast_pattern,
+)
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.core.records import describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
@@ -63,7 +67,7 @@ def _check_placeholders(text: str) -> str:
 
 def _check_pattern(pattern: str) -> str:
     try:
-        expression = compile_pattern(pattern)
+        expression = compile_case_insensitive(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
@@ -72,7 +76,7 @@ def _check_pattern(pattern: str) -> str:
 
 
 def _check_has_letters(text: str) -> str:
-    if not normalise_name(text):
+    if not reduce_to_letters_and_digits(text):
         raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
     return text
 
@@ -147,12 +151,12 @@ class _TemplateValues(dict[str, object]):
 
 
 @lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
-def normalise_name(text: str) -> str:
+def reduce_to_letters_and_digits(text: str) -> str:
     """Reduce a name to letters and digits, to compare names by."""
     return "".join(filter(str.isalnum, canonicalise(text)))
 
 
-class RoutineVendor(Trap):
+class RoutineVendorTrap(Trap):
     """A laboratory of trap 1."""
 
     example_field = "vendor"
@@ -165,11 +169,11 @@ class RoutineVendor(Trap):
 
     def is_named_in(self, text: str) -> bool:
         """Whether the text has one of its names; case, spaces and punctuation do not matter."""
-        normalised_text = normalise_name(text)
-        return any(normalise_name(name) in normalised_text for name in self.names)
+        normalised_text = reduce_to_letters_and_digits(text)
+        return any(reduce_to_letters_and_digits(name) in normalised_text for name in self.names)
 
 
-class AdministrativePhrase(Trap):
+class AdministrativePhraseTrap(Trap):
     """A phrase of trap 2."""
 
     example_field = "page"
@@ -190,21 +194,21 @@ class _PatternTrap(Trap):
 
     def find_match(self, text: str) -> str | None:
         """The first place in the text, as it is written there."""
-        return search_with_timeout(self.pattern, text)
+        return find_first_match_with_timeout(self.pattern, text)
 
     def has_match(self, text: str) -> bool:
         """Whether the text holds it."""
         return self.find_match(text) is not None
 
 
-class PageFurniture(_PatternTrap):
+class PageFurnitureTrap(_PatternTrap):
     """One kind of header or footer text of trap 3."""
 
     example_field = "quote"
     allowed_scopes = ("evidence",)
 
 
-class PromptInjection(_PatternTrap):
+class PromptInjectionTrap(_PatternTrap):
     """One kind of words that speak to a machine."""
 
     example_field = "page"
@@ -230,7 +234,7 @@ def _check_reachable(at_least: int, available: int, noun: str) -> None:
         raise ValueError(f"at_least is {at_least}, and there are {available} different {noun}: it could never fire")
 
 
-class OrderForm(Trap):
+class OrderFormTrap(Trap):
     """Words of forms that order something."""
 
     example_field = "page"
@@ -241,12 +245,12 @@ class OrderForm(Trap):
     words: tuple[_SearchableName, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _check_threshold(self) -> OrderForm:
+    def _check_threshold(self) -> OrderFormTrap:
         _check_reachable(self.at_least, len({" ".join(word.lower().split()) for word in self.words}), "words")
         return self
 
 
-class Boilerplate(Trap):
+class BoilerplateTrap(Trap):
     """Words about a method or a service, in place of a result."""
 
     example_field = "page"
@@ -259,7 +263,7 @@ class Boilerplate(Trap):
     results: tuple[_PatternText, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _check_threshold(self) -> Boilerplate:
+    def _check_threshold(self) -> BoilerplateTrap:
         _check_reachable(self.at_least, len(set(self.phrases)), "phrases")
         return self
 
@@ -272,14 +276,16 @@ class Boilerplate(Trap):
         """The row's own type, if the example says none."""
         return example.type or self.type
 
-    def find_phrases(self, text: str) -> list[str]:
+    def find_phrases_unless_result(self, text: str) -> list[str]:
         """The phrases in the text, as it writes them; none where it says a result."""
-        if any(search_with_timeout(pattern, text) is not None for pattern in self.results):
+        if any(find_first_match_with_timeout(pattern, text) is not None for pattern in self.results):
             return []
-        return [phrase for pattern in self.phrases if (phrase := search_with_timeout(pattern, text)) is not None]
+        return [
+            phrase for pattern in self.phrases if (phrase := find_first_match_with_timeout(pattern, text)) is not None
+        ]
 
 
-class HiddenText(Trap):
+class HiddenTextTrap(Trap):
     """How much of what nobody sees is remarkable."""
 
     example_field = "hidden"
@@ -293,13 +299,13 @@ class Traps(_TrapModel):
     """``traps.toml``."""
 
     version: str
-    routine_vendor: tuple[RoutineVendor, ...] = ()
-    administrative: tuple[AdministrativePhrase, ...] = ()
-    page_furniture: tuple[PageFurniture, ...] = ()
-    order_form: tuple[OrderForm, ...] = ()
-    boilerplate: tuple[Boilerplate, ...] = ()
-    addressed_to_model: tuple[PromptInjection, ...] = ()
-    hidden_text: tuple[HiddenText, ...] = ()
+    routine_vendor: tuple[RoutineVendorTrap, ...] = ()
+    administrative: tuple[AdministrativePhraseTrap, ...] = ()
+    page_furniture: tuple[PageFurnitureTrap, ...] = ()
+    order_form: tuple[OrderFormTrap, ...] = ()
+    boilerplate: tuple[BoilerplateTrap, ...] = ()
+    addressed_to_model: tuple[PromptInjectionTrap, ...] = ()
+    hidden_text: tuple[HiddenTextTrap, ...] = ()
 
     @property
     def rows(self) -> tuple[Trap, ...]:
@@ -353,28 +359,28 @@ def load_shipped_traps() -> Traps:
 
 
 @cache
-def load_traps(path: str | None) -> Traps:
+def load_shipped_and_site_traps(site_traps_path: str | None) -> Traps:
     """The shipped traps, and those of a site's own file. UsageError naming the file and the row that is wrong."""
-    if path is None:
+    if site_traps_path is None:
         return load_shipped_traps()
     try:
-        text = read_regular_file(path).decode()
+        text = read_regular_file(site_traps_path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise UsageError(
-            f"{path} cannot be read: {reason}", code="TRAPS", remedy="Correct the setting traps_file."
+            f"{site_traps_path} cannot be read: {reason}", code="TRAPS", remedy="Correct the setting traps_file."
         ) from error
-    site_traps = parse_traps(text, path)
-    _check_patterns(site_traps, path)
+    site_traps = parse_traps(text, site_traps_path)
+    _require_fast_patterns(site_traps, site_traps_path)
     try:
         return load_shipped_traps().merge_site_traps(site_traps)
     except ValidationError as error:  # an id of another kind's row
-        raise _build_trap_error(path, site_traps.model_dump(), error) from error
+        raise _build_trap_error(site_traps_path, site_traps.model_dump(), error) from error
     except ValueError as error:
-        raise UsageError(f"{path}: {error}", code="TRAPS", remedy="Correct that row.") from error
+        raise UsageError(f"{site_traps_path}: {error}", code="TRAPS", remedy="Correct that row.") from error
 
 
-def _check_patterns(site_traps: Traps, path: str) -> None:
+def _require_fast_patterns(site_traps: Traps, path: str) -> None:
     """UsageError naming the row of an expression that some text keeps busy: it would hold up every run."""
     for trap in site_traps.rows:
         texts = [
@@ -385,7 +391,7 @@ def _check_patterns(site_traps: Traps, path: str) -> None:
         ]
         for pattern in trap.patterns:
             try:
-                stress_test_pattern(pattern, texts)
+                require_fast_pattern(pattern, texts)
             except UsageError as error:
                 raise UsageError(f"{path}: {trap.id}: {error.message}", code="TRAPS", remedy=error.remedy) from error
 

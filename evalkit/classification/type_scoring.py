@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.lexicon import Cue, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
+from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
 from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, EmbeddedModelWeights, load_embedded_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
@@ -54,10 +54,10 @@ class ScoredPage:
     @cached_property
     def type_scores(self) -> ClassificationScores:
         """What the page alone says of the types."""
-        return combine_pages([self])
+        return combine_page_scores([self])
 
     @cached_property
-    def term_cues(self) -> tuple[Cue, ...]:
+    def term_cues(self) -> tuple[CueMatch, ...]:
         """The places where learned terms spoke, each for one type; looked for once, and only where they are needed."""
         return tuple(_find_term_cues(self))
 
@@ -133,9 +133,9 @@ class ClassificationScores:
         return sorted(DocumentType, key=lambda kind: -self.probabilities[kind])
 
 
-def compute_damping(evidence: float) -> float:
-    """How much is believed of what the lexicon's scores, which sum to ``evidence``, and the terms beside them say: 0 to 1."""
-    return evidence / (evidence + _DAMPING_CONSTANT)
+def compute_damping(lexicon_score_sum: float) -> float:
+    """How much is believed of what the lexicon's scores, which sum to ``lexicon_score_sum``, and the terms beside them say: 0 to 1."""
+    return lexicon_score_sum / (lexicon_score_sum + _DAMPING_CONSTANT)
 
 
 def softmax(logits: Sequence[float]) -> list[float]:
@@ -150,7 +150,7 @@ def softmax(logits: Sequence[float]) -> list[float]:
     return [exponential / total for exponential in exponentials]
 
 
-def score_page(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
+def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None = None) -> ScoredPage:
     """The page, read once for all that is asked of it."""
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
@@ -189,7 +189,7 @@ def extract_terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
             previous_word = word
 
 
-def combine_pages(pages: Sequence[ScoredPage]) -> ClassificationScores:
+def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
     """What these pages, at least one, say of the types as one document."""
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
@@ -205,8 +205,8 @@ def compute_lexicon_features(readings: Sequence[LexiconReading]) -> tuple[dict[D
     """The lexicon's scores of all pages together; and by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     total_length = sum(len(reading.page.text) for reading in readings)
     edge_length = max(_MIN_EDGE_LENGTH, _EDGE_SHARE * total_length)
-    opening_cues: list[Cue] = []
-    closing_cues: list[Cue] = []
+    opening_cues: list[CueMatch] = []
+    closing_cues: list[CueMatch] = []
     scores = dict.fromkeys(DocumentType, 0.0)
     offset = 0
     for reading in readings:
@@ -229,12 +229,12 @@ def _smooth_shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
     return tuple(scores[kind] / total for kind in DocumentType)
 
 
-def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[Cue]:
+def select_term_cues(page: ScoredPage, kind: DocumentType) -> Iterator[CueMatch]:
     """The places where learned terms spoke for the type, of those that speak for it more than for any other."""
     return (cue for cue in page.term_cues if cue.document_type is kind)
 
 
-def _find_term_cues(page: ScoredPage) -> Iterator[Cue]:
+def _find_term_cues(page: ScoredPage) -> Iterator[CueMatch]:
     """Each learned term as a cue of the type that it speaks for most, if there is one alone."""
     document_types, weights_by_term = list(DocumentType), page.model_weights.weights_by_term
     reading = page.lexicon_reading
@@ -244,7 +244,7 @@ def _find_term_cues(page: ScoredPage) -> Iterator[Cue]:
         type_weights = weights_by_term[term.text]
         second_highest, highest = sorted(type_weights)[-2:]
         if highest > second_highest:
-            yield Cue(
+            yield CueMatch(
                 document_types[type_weights.index(highest)],
                 "learned",
                 "body",

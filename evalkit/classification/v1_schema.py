@@ -37,7 +37,7 @@ class V1SchemaValidator:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """Every structural fault of the classification, numbered from V1-0001."""
-        return number_issues("V1", _find_faults(classification, bundle.total_pages))
+        return number_issues("V1", _find_structural_issues(classification, bundle.total_pages))
 
     def questions(
         self,
@@ -53,7 +53,7 @@ class V1SchemaValidator:
         return []
 
 
-def _find_faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+def _find_structural_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     yield from _check_segment_count(answer)
     yield from _check_segment_indexes(answer)
     for segment in answer.segments:

@@ -61,7 +61,7 @@ class V2ConsistencyChecker:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
-        faults = _find_faults(classification, bundle.total_pages)
+        faults = _find_consistency_issues(classification, bundle.total_pages)
         return number_issues("V2", [*faults, *find_patient_issues(classification, bundle, self._patient_expectation)])
 
     def questions(
@@ -84,7 +84,7 @@ def _find_text_contradictions(answer: ClassificationOutput, bundle: DocumentBund
     yield from find_doubtful_boundaries(answer, bundle)
 
 
-def _find_faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     for segment in answer.segments:
         yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
         yield from _check_segment_dominant_type(segment)
@@ -94,7 +94,7 @@ def _find_faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Iss
     yield from _check_overall_dominant_type(answer)
     yield from _check_mixture(answer)
     yield from _check_presence_levels(answer)
-    yield from _check_doubted_joins(answer, total_pages)
+    yield from _check_doubted_boundaries(answer, total_pages)
 
 
 def _get_share(entry: TypePresence | MixtureEntry) -> float:
@@ -161,7 +161,7 @@ def _build_cannot_tell_issue(message: str, location: str, segment: Segment | Non
     )
 
 
-def _sort_by_page(segments: Sequence[Segment]) -> list[Segment]:
+def _sort_nonempty_by_page(segments: Sequence[Segment]) -> list[Segment]:
     """The segments that cover any page, by their first page."""
     valid_segments = [segment for segment in segments if segment.start_page <= segment.end_page]
     return sorted(valid_segments, key=lambda segment: (segment.start_page, segment.end_page))
@@ -169,7 +169,7 @@ def _sort_by_page(segments: Sequence[Segment]) -> list[Segment]:
 
 def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
     furthest: Segment | None = None
-    for segment in _sort_by_page(segments):
+    for segment in _sort_nonempty_by_page(segments):
         if furthest and segment.start_page <= furthest.end_page:
             pages = _format_pages(segment.start_page, min(segment.end_page, furthest.end_page))
             yield Issue.create(
@@ -189,7 +189,7 @@ def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
 def _check_gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue]:
     next_page = 1
     for start, end in [
-        *((segment.start_page, segment.end_page) for segment in _sort_by_page(segments)),
+        *((segment.start_page, segment.end_page) for segment in _sort_nonempty_by_page(segments)),
         (total_pages + 1,) * 2,
     ]:
         last_missing = min(start - 1, total_pages)
@@ -221,7 +221,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
         entry.document_type: convert_to_decimals([entry.overall_share])[0] for entry in answer.document_mixture
     }
     largest_share = max(share_by_type.values(), default=Decimal(0))
-    near_types = find_largest_types(answer.document_mixture)
+    near_types = find_types_tied_for_largest(answer.document_mixture)
     winner = choose_tie_winner(near_types, answer.segments) if near_types else None
     if stated_type is not winner:
         yield Issue.create(
@@ -250,7 +250,7 @@ def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue
         yield from _check_stated_type_is_primary(stated_type, level_by_type, None)
 
 
-def find_largest_types(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
+def find_types_tied_for_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
     """The types whose overall share is the largest, or equal to it within the tie's width."""
     shares = convert_to_decimals(entry.overall_share for entry in mixture)
     largest_share = max(shares, default=Decimal(0))
@@ -268,7 +268,7 @@ def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Seg
     """
     pages_by_type: Counter[DocumentType | None] = Counter()
     first_page_by_type: dict[DocumentType | None, int] = {}
-    for segment in _sort_by_page(segments):
+    for segment in _sort_nonempty_by_page(segments):
         pages_by_type[segment.dominant_type] += segment.end_page - segment.start_page + 1
         first_page_by_type.setdefault(segment.dominant_type, -segment.start_page)
     last_rank = min(first_page_by_type.values(), default=0) - 1
@@ -280,8 +280,8 @@ def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Seg
 
 def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
     """The mixture against the page-weighted shares; both normalised, as wrong sums are another issue."""
-    stated_shares = _compute_proportions([(1, answer.document_mixture)])
-    weighted_shares = _compute_proportions(
+    stated_shares = _compute_page_weighted_shares([(1, answer.document_mixture)])
+    weighted_shares = _compute_page_weighted_shares(
         [(segment.end_page - segment.start_page + 1, segment.segment_composition) for segment in answer.segments]
     )
     if stated_shares is None or weighted_shares is None:
@@ -327,7 +327,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
             )
 
 
-def _check_doubted_joins(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+def _check_doubted_boundaries(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     """Joins of which the classifier itself says that it cannot tell whether a document begins there."""
     for page, probability in sorted(get_stated_beginning_probabilities(answer).items()):
         if not 1 <= page <= total_pages:
@@ -382,13 +382,13 @@ def _check_stated_type_is_primary(
     )
 
 
-def _compute_proportions(
-    weighted_entries: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
+def _compute_page_weighted_shares(
+    page_counts_and_entries: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
 ) -> dict[DocumentType, Decimal] | None:
     """Each type's part of the whole, parts weighted by their pages; None where the numbers allow no such thing."""
     totals = dict.fromkeys(DocumentType, Decimal(0))
     page_total = 0
-    for weight, entries in weighted_entries:
+    for weight, entries in page_counts_and_entries:
         shares = convert_to_decimals(_get_share(entry) for entry in entries)
         if weight < 1 or sum(shares) <= 0 or any(share < 0 for share in shares):
             return None

@@ -15,9 +15,9 @@ from evalkit.classification.findings import (
     Findings,
     PageRange,
     VerifierQuestion,
-    build_agent_failure,
+    build_agent_failure_issue,
     build_issues_from_answers,
-    find_primary_types,
+    iter_segment_primary_types,
 )
 from evalkit.classification.schema import (
     REPORT_TYPES,
@@ -28,17 +28,17 @@ from evalkit.classification.schema import (
     Segment,
 )
 from evalkit.classification.second_opinion_types import (
-    find_note_frame,
+    find_note_around_report,
     is_only_in_furniture,
-    measure_page_forms,
-    measure_text_forms,
+    measure_type_signs_in_text,
+    measure_type_signs_on_pages,
 )
 from evalkit.classification.traps import (
-    AdministrativePhrase,
-    Boilerplate,
-    HiddenText,
-    OrderForm,
-    PageFurniture,
+    AdministrativePhraseTrap,
+    BoilerplateTrap,
+    HiddenTextTrap,
+    OrderFormTrap,
+    PageFurnitureTrap,
     Traps,
     load_shipped_traps,
 )
@@ -99,7 +99,7 @@ class V3TrapDetector:
             for issue in self._find_trap_issues(classification, bundle):
                 trap_issues.append(issue)  # noqa: PERF402 - those before the one that fails are kept
         except UsageError as error:
-            trap_issues.append(build_agent_failure("V3", error.message))
+            trap_issues.append(build_agent_failure_issue("V3", error.message))
         return number_issues("V3", trap_issues)
 
     def questions(
@@ -115,7 +115,7 @@ class V3TrapDetector:
     def _find_trap_issues(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
         yield from _check_vendor_trap(self._traps, answer, bundle)
         yield from _check_administrative_trap(self._traps.administrative, answer, bundle)
-        yield from _check_instruction_trap(self._traps, bundle)
+        yield from _check_prompt_injection_trap(self._traps, bundle)
         for hidden_text in self._traps.hidden_text:
             yield from _check_hidden_text(hidden_text, bundle)
         for segment in answer.segments:
@@ -140,13 +140,13 @@ def _locate_genomic_claim(answer: ClassificationOutput) -> str | None:
     for entry in answer.document_mixture:
         if entry.document_type is GENOMIC and entry.presence_level is PresenceLevel.PRIMARY:
             return f"{MIXTURE_LOCATION} → {GENOMIC.value}"
-    claiming_segment = next((segment for segment, kind in find_primary_types(answer) if kind is GENOMIC), None)
+    claiming_segment = next((segment for segment, kind in iter_segment_primary_types(answer) if kind is GENOMIC), None)
     return f"segment {claiming_segment.segment_index} → {GENOMIC.value}" if claiming_segment else None
 
 
 def _select_genomic_pages(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Page]:
     """Return the pages of segments whose PRIMARY type is Genomic Report; all pages if only the document mixture names it."""
-    genomic_segments = [segment for segment, kind in find_primary_types(answer) if kind is GENOMIC]
+    genomic_segments = [segment for segment, kind in iter_segment_primary_types(answer) if kind is GENOMIC]
     return [
         page
         for genomic_segment in genomic_segments
@@ -202,7 +202,7 @@ def _limit_severity(worst_allowed: IssueSeverity, severity: IssueSeverity) -> Is
 
 
 def _check_administrative_trap(
-    rows: Sequence[AdministrativePhrase], answer: ClassificationOutput, bundle: DocumentBundle
+    rows: Sequence[AdministrativePhraseTrap], answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Issue]:
     segment_types = set()
     all_pages = list(bundle.pages)
@@ -212,16 +212,16 @@ def _check_administrative_trap(
             if presence.presence_level is not PresenceLevel.NO_EVIDENCE:
                 segment_types.add(presence.document_type)
                 searched_rows = [(row, all_pages if row.scope == "document" else pages) for row in rows]
-                yield from _raise_phrase_issues(searched_rows, presence.document_type, presence.presence_level, segment)
+                yield from _build_phrase_issues(searched_rows, presence.document_type, presence.presence_level, segment)
     for entry in answer.document_mixture:
         if entry.presence_level is not PresenceLevel.NO_EVIDENCE and entry.document_type not in segment_types:
-            yield from _raise_phrase_issues(
+            yield from _build_phrase_issues(
                 [(row, all_pages) for row in rows], entry.document_type, entry.presence_level, None
             )
 
 
-def _raise_phrase_issues(
-    searched_rows: Iterable[tuple[AdministrativePhrase, Sequence[Page]]],
+def _build_phrase_issues(
+    searched_rows: Iterable[tuple[AdministrativePhraseTrap, Sequence[Page]]],
     kind: DocumentType,
     level: PresenceLevel,
     segment: Segment | None,
@@ -258,7 +258,7 @@ def _raise_phrase_issues(
         )
 
 
-def _check_instruction_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
+def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
     """Words for a machine, seen or hidden: what the models said of this document may be what it told them to say."""
     for page in bundle.pages:
         hidden_text = "\n".join(block.text for block in page.blocks if block.hidden)
@@ -288,7 +288,7 @@ _INSTRUCTION_REMEDY = "Decide without what any model said of this document, and 
 _WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
 
 
-def _check_hidden_text(row: HiddenText, bundle: DocumentBundle) -> Iterator[Issue]:
+def _check_hidden_text(row: HiddenTextTrap, bundle: DocumentBundle) -> Iterator[Issue]:
     """What is written and nobody sees, as far as the page does not say it as well (an invisible copy of a scan does)."""
     for page in bundle.pages:
         hidden_words = [
@@ -335,7 +335,7 @@ def _lower_text(text: str) -> str:
 def _check_furniture_trap(
     traps: Traps, evidence: Evidence, segment_index: int, kind: DocumentType, bundle: DocumentBundle
 ) -> Iterator[Issue]:
-    rows: Sequence[PageFurniture] = ()
+    rows: Sequence[PageFurnitureTrap] = ()
     if is_only_in_furniture(evidence, bundle):
         description = "the header or footer of the page"
     else:
@@ -384,9 +384,11 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
             )
 
 
-def _check_order_form(order_form: OrderForm, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+def _check_order_form(
+    order_form: OrderFormTrap, answer: ClassificationOutput, bundle: DocumentBundle
+) -> Iterator[Finding]:
     """A page that orders tests, claimed as their report."""
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
         for page in bundle.iter_pages(segment.start_page, segment.end_page):
@@ -416,19 +418,19 @@ def _check_order_form(order_form: OrderForm, answer: ClassificationOutput, bundl
 
 def _is_order_page(kind: DocumentType, page: Page) -> bool:
     """Whether the page has nothing of the report that it orders, or more of a form."""
-    forms = measure_page_forms([page])
+    forms = measure_type_signs_on_pages([page])
     return forms[kind] < max(MIN_RESULT_STRENGTH, forms[DocumentType.OTHER])
 
 
 def _check_boilerplate(
-    boilerplate: Boilerplate, answer: ClassificationOutput, bundle: DocumentBundle
+    boilerplate: BoilerplateTrap, answer: ClassificationOutput, bundle: DocumentBundle
 ) -> Iterator[Finding]:
     """A laboratory's words about its method or service, claimed as a report, where no result is said."""
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         if kind is not boilerplate.type:
             continue
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        phrases = boilerplate.find_phrases("\n".join(page.text for page in pages))
+        phrases = boilerplate.find_phrases_unless_result("\n".join(page.text for page in pages))
         if len(phrases) < boilerplate.at_least:
             continue
         page = next((page for page in pages if phrases[0] in page.text), pages[0])
@@ -454,12 +456,12 @@ def _locate_quoted_report(kind: DocumentType, pages: Sequence[Page]) -> tuple[Pa
     """Where it shows that somebody tells of a report: words of its forms are in quotation marks, or it is said what it
     showed, in a text that is at least half as much a note; or a note stands on both sides of them.
     """
-    forms = measure_page_forms(pages)
+    forms = measure_type_signs_on_pages(pages)
     if forms[NOTE] < MIN_QUOTING_STRENGTH:
         return None
     if forms[NOTE] >= forms[kind] / 2 and (reported_place := next(_find_reported_words(kind, pages), None)):
         return reported_place
-    note_frame = find_note_frame("\n".join(page.text for page in pages), kind)
+    note_frame = find_note_around_report("\n".join(page.text for page in pages), kind)
     if note_frame is None or note_frame.strength < MIN_QUOTING_STRENGTH:
         return None
     return next((page for page in reversed(pages) if note_frame.quote in page.text), pages[-1]), note_frame.quote
@@ -469,7 +471,7 @@ def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[
     """Words of a report's form in quotation marks, and those of somebody who says what it showed."""
     for page in pages:
         for quoted_match in _QUOTED_TEXT_PATTERN.finditer(page.text):
-            if measure_text_forms(quoted_match[1])[kind]:
+            if measure_type_signs_in_text(quoted_match[1])[kind]:
                 yield page, quoted_match[1].strip()
         if reported_match := _REPORTED_RESULT_PATTERN.search(page.text):
             yield page, reported_match.group()
@@ -477,7 +479,7 @@ def _find_reported_words(kind: DocumentType, pages: Iterable[Page]) -> Iterator[
 
 def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """A report quoted in a note or letter, claimed as the report."""
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
         if quoted_place := _locate_quoted_report(kind, list(bundle.iter_pages(segment.start_page, segment.end_page))):
@@ -497,7 +499,7 @@ def _check_quoted_report(answer: ClassificationOutput, bundle: DocumentBundle) -
 
 def _check_leaflet(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """A leaflet that explains a test or an illness to whoever reads it, claimed as somebody's report."""
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))

@@ -14,7 +14,7 @@ from evalkit.classification.findings import (
     PageRange,
     VerifierQuestion,
     build_issues_from_answers,
-    find_primary_types,
+    iter_segment_primary_types,
 )
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
 from evalkit.classification.second_opinion_types import find_weak_evidence
@@ -53,7 +53,7 @@ class V4EvidenceQualityAssessor:
             (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
             for claimed_quote in _list_claimed_quotes(classification)
         ]
-        issues = number_issues("V4", _find_faults(classification, bundle, located_quotes, locator))
+        issues = number_issues("V4", _find_evidence_issues(classification, bundle, located_quotes, locator))
         return EvidenceAssessment(issues, compute_quality_score(issues))
 
     def questions(
@@ -121,7 +121,7 @@ def _list_claimed_quotes(answer: ClassificationOutput) -> Iterator[_ClaimedQuote
                 yield _ClaimedQuote(segment, presence.document_type, evidence)
 
 
-def _find_faults(
+def _find_evidence_issues(
     answer: ClassificationOutput,
     bundle: DocumentBundle,
     located_quotes: Iterable[tuple[_ClaimedQuote, QuoteLocation]],
@@ -138,15 +138,15 @@ def _find_faults(
                 suggested_fix="Find out where the evidence really stands",
             )
             continue
-        yield from _check_segment_pages(claimed_quote)
+        yield from _check_quote_in_segment(claimed_quote)
         yield from _check_quote(claimed_quote, quote_location)
         if bundle.page(claimed_quote.evidence.page).status.is_readable:
             yield from _check_anchors(claimed_quote, locator)
-        yield from _check_length(claimed_quote)
+        yield from _check_snippet_length(claimed_quote)
 
 
 def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
-    for segment, kind in find_primary_types(answer):
+    for segment, kind in iter_segment_primary_types(answer):
         quoted_presences = [
             presence
             for presence in segment.segment_composition
@@ -166,7 +166,7 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
             )
 
 
-def _check_segment_pages(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
+def _check_quote_in_segment(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
     start, end = claimed_quote.segment.start_page, claimed_quote.segment.end_page
     if not start <= claimed_quote.evidence.page <= end:
         yield claimed_quote.build_issue(
@@ -250,7 +250,7 @@ def _check_anchors(claimed_quote: _ClaimedQuote, locator: QuoteLocator) -> Itera
             )
 
 
-def _check_length(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
+def _check_snippet_length(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
     word_count = len(claimed_quote.evidence.snippet.split())
     if not MIN_SNIPPET_WORDS <= word_count <= MAX_SNIPPET_WORDS:
         yield claimed_quote.build_issue(

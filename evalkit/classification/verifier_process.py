@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evalkit.classification.own_verifiers import METHODS, find_entry_point, list_installed_files
+from evalkit.classification.own_verifiers import METHODS, find_verifier_entry_point, list_installed_code_files
 from evalkit.errors import UsageError
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer, Question
@@ -34,10 +34,10 @@ class _Refusal(Exception):
     """What a verifier must not do; the words are ours."""
 
 
-def load_verifier_class(name: str) -> Any:
+def import_verifier_class(entry_point_name: str) -> Any:
     """Import a verifier from its distribution's installed files. UsageError if Python would read it from elsewhere."""
-    entry_point, distribution = find_entry_point(name)
-    own_paths = {path.resolve() for _, path in list_installed_files(distribution)}
+    entry_point, distribution = find_verifier_entry_point(entry_point_name)
+    own_paths = {path.resolve() for _, path in list_installed_code_files(distribution)}
     parts = entry_point.module.split(".")
     for length in range(1, len(parts) + 1):
         spec = importlib.util.find_spec(".".join(parts[:length]))  # imports the packages above, which were looked at
@@ -55,16 +55,16 @@ def _build_error(distribution: Distribution, reason: str) -> UsageError:
     return UsageError(f"{distribution.name}: {reason}", code="VERIFIER", remedy="Install it anew, not editable.")
 
 
-def answer_request(verifier_class: Any, method: str, arguments: Sequence[Any]) -> dict[str, Any]:
+def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[Any]) -> dict[str, Any]:
     """Do one step with a new instance, so that nothing of one document can reach another."""
     instance = verifier_class()
     if method == "describe":
         missing_methods = [name for name in METHODS if not callable(getattr(instance, name, None))]
         return {"agent": instance.agent, "missing_methods": missing_methods}
     if method == "questions":
-        return {"questions": [_describe_question(question) for question in instance.questions(*arguments)]}
+        return {"questions": [_serialise_question(question) for question in instance.questions(*arguments)]}
     if method == "read":
-        return {"issues": _dump_issues(instance.read([_load_answer(*parts) for parts in arguments[0]]))}
+        return {"issues": _dump_issues(instance.read([_rebuild_answer(*parts) for parts in arguments[0]]))}
     return {"issues": _dump_issues(instance.validate(*arguments))}
 
 
@@ -74,7 +74,7 @@ def _dump_issues(issues: Sequence[Issue]) -> list[dict[str, Any]]:
     return [issue.model_dump(mode="json") for issue in issues]
 
 
-def _describe_question(question: Any) -> dict[str, Any]:
+def _serialise_question(question: Any) -> dict[str, Any]:
     if not isinstance(question, Question) or not issubclass(question.answer_type, BaseModel):
         raise _Refusal("it asked something that is no question")
     offline_answer = question.offline()
@@ -91,7 +91,7 @@ def _describe_question(question: Any) -> dict[str, Any]:
     }
 
 
-def _load_answer(pickled_question: str, answer: dict[str, Any]) -> Answer[Any]:
+def _rebuild_answer(pickled_question: str, answer: dict[str, Any]) -> Answer[Any]:
     question = pickle.loads(base64.b64decode(pickled_question))  # noqa: S301 - by the verifier itself
     return Answer(question, question.answer_type.model_validate(answer))
 
@@ -110,8 +110,8 @@ def main(name: str) -> None:
             return
         signal.setitimer(signal.ITIMER_REAL, limit_seconds + _GRACE_SECONDS)
         try:
-            verifier_class = verifier_class or load_verifier_class(name)
-            reply = encode_canonical_json(answer_request(verifier_class, method, arguments))
+            verifier_class = verifier_class or import_verifier_class(name)
+            reply = encode_canonical_json(run_verifier_method(verifier_class, method, arguments))
             if len(reply) > _MAX_REPLY_BYTES:
                 raise _Refusal("it returned too much")  # noqa: TRY301 - one way to say so
         except BaseException as error:  # noqa: BLE001 - not even an exit is its to make

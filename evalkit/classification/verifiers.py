@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from evalkit.classification.findings import PageRange, build_agent_failure
+from evalkit.classification.findings import PageRange, build_agent_failure_issue
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
@@ -75,13 +75,13 @@ def find_offline_issues(verifier: Verifier, questions: Iterable[Question[Any]]) 
     return [issue.model_copy(update={"origin": "rule"}) for issue in issues]
 
 
-def attempt(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
+def run_step_or_build_failure(verifier: Verifier, step: Callable[[], Iterable[T]]) -> tuple[list[T], list[Issue]]:
     """Return what a verifier's step gives, or nothing and the issue that says that the verifier could not work."""
     try:
         return list(step()), []
     except UsageError as error:
-        return [], [build_agent_failure(verifier.agent, error.message)]
+        return [], [build_agent_failure_issue(verifier.agent, error.message)]
     except Exception as error:  # noqa: BLE001 - it must escalate the case, not end the run
         # Without the traceback: its message could quote the document.
         log.error("what %s computes failed with %s", verifier.agent, type(error).__name__)  # noqa: TRY400
-        return [], [build_agent_failure(verifier.agent, f"computing failed ({type(error).__name__})")]
+        return [], [build_agent_failure_issue(verifier.agent, f"computing failed ({type(error).__name__})")]

@@ -13,10 +13,10 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def format_timestamp(moment: datetime) -> str:
+def format_iso_seconds(moment: datetime) -> str:
     """Format a moment of a review or packet: to the second, so that moments compare as text.
 
-    >>> format_timestamp(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
+    >>> format_iso_seconds(datetime(2026, 3, 1, 9, 30, 5, 250_000, UTC))
     '2026-03-01T09:30:05+00:00'
     """
     return moment.astimezone(UTC).isoformat(timespec="seconds")
@@ -31,6 +31,6 @@ def format_zulu(moment: datetime, precision: Precision = "milliseconds") -> str:
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-def current_timestamp(precision: Precision = "milliseconds") -> str:
+def format_zulu_now(precision: Precision = "milliseconds") -> str:
     """This moment, as a run writes it."""
     return format_zulu(utc_now(), precision)

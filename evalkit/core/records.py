@@ -26,10 +26,10 @@ def describe_first_error(error: ValidationError, *location: str) -> str:
     return ": ".join(filter(None, (path, first_error["msg"].removeprefix("Value error, "))))
 
 
-def describe_first_row_error(error: ValidationError, tables: Any) -> str:
-    """Describe the first error as ``table → 3 (row-id) → key: problem``; ``tables`` is what was validated."""
+def describe_first_row_error(error: ValidationError, validated_input: Any) -> str:
+    """Describe the first error as ``table → 3 (row-id) → key: problem``; ``validated_input`` is what was validated."""
     first_error = error.errors(include_url=False, include_input=False)[0]
-    steps, node = [], tables
+    steps, node = [], validated_input
     for step in first_error["loc"]:
         try:
             node = node[step]

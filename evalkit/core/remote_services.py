@@ -49,23 +49,23 @@ def is_local_host(host: str, *, allow_private_network: bool) -> bool:
     return address.is_loopback or (allow_private_network and any(address in network for network in _PRIVATE_NETWORKS))
 
 
-def mute_loggers(libraries: Collection[str]) -> None:
+def mute_loggers(package_names: Collection[str]) -> None:
     """Switch off these packages' loggers, and all below them, whatever they are set to later.
 
     For libraries that quote what is sent and what comes back: document text and keys belong into no log.
     """
-    for logger_name in (*libraries, *logging.getLogger().manager.loggerDict):
-        if any(f"{logger_name}.".startswith(f"{library}.") for library in libraries):
+    for logger_name in (*package_names, *logging.getLogger().manager.loggerDict):
+        if any(f"{logger_name}.".startswith(f"{library}.") for library in package_names):
             logger = logging.getLogger(logger_name)
             logger.disabled = True
             # For those below it that are not there yet.
             logger.setLevel(logging.CRITICAL + 1)
 
 
-def create_http_client(
-    base_url: str, *, on_response: Callable[[Response], Awaitable[None]] | None = None
+def create_no_redirect_http_client(
+    destination_url: str, *, on_response: Callable[[Response], Awaitable[None]] | None = None
 ) -> AsyncClient:
-    """Create a client that sends documents to ``base_url`` and nowhere else; ``on_response`` sees all that comes back."""
+    """Create a client that sends documents to ``destination_url`` and nowhere else; ``on_response`` sees all that comes back."""
     from httpx2 import AsyncClient, Limits
 
     return AsyncClient(
@@ -75,5 +75,5 @@ def create_http_client(
         follow_redirects=False,
         event_hooks={"response": [on_response] if on_response else []},
         # The environment's proxies see all of what is sent without TLS.
-        trust_env=base_url.startswith("https:"),
+        trust_env=destination_url.startswith("https:"),
     )

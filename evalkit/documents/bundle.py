@@ -94,22 +94,22 @@ class PackedWords(Sequence[WordPosition]):
         )
 
 
-def pack_page_json(json_object: dict[str, Any]) -> dict[str, Any]:
+def pack_page_words(page_json: dict[str, Any]) -> dict[str, Any]:
     """A JSON object of a bundle's file, as soon as it is read: the words of a page packed, equal texts kept once.
 
     So a long document's words are never in memory one by one, and a page's text, paragraphs and blocks, which mostly
     say the same, not three times. What has another shape is left for the model to refuse.
     """
-    if type(text := json_object.get("text")) is str:
-        json_object["text"] = intern(text)
-    if isinstance(paragraphs := json_object.get("paragraphs"), list):
-        json_object["paragraphs"] = [
+    if type(text := page_json.get("text")) is str:
+        page_json["text"] = intern(text)
+    if isinstance(paragraphs := page_json.get("paragraphs"), list):
+        page_json["paragraphs"] = [
             intern(paragraph) if type(paragraph) is str else paragraph for paragraph in paragraphs
         ]
-    if isinstance(words := json_object.get("words"), list):
+    if isinstance(words := page_json.get("words"), list):
         with suppress(ValueError):
-            json_object["words"] = PackedWords(words)
-    return json_object
+            page_json["words"] = PackedWords(words)
+    return page_json
 
 
 BlockType = Literal["heading", "paragraph", "list_item", "table"]

@@ -94,10 +94,12 @@ class DeskewedImage:
         return x * cosine - y * sine + source_width / 2, x * sine + y * cosine + source_height / 2
 
 
-def deskew_image(image: Image.Image, quarter_turns: int = 0, skew_angle: float | None = None) -> DeskewedImage:
+def straighten_image(
+    image: Image.Image, clockwise_turns_to_undo: int = 0, skew_angle: float | None = None
+) -> DeskewedImage:
     """The picture, brought upright.
 
-    ``quarter_turns`` is how many quarter turns clockwise it stands turned (only reading can tell, see ``ocr``); ``skew_angle`` is its
+    ``clockwise_turns_to_undo`` is how many quarter turns clockwise it stands turned (only reading can tell, see ``ocr``); ``skew_angle`` is its
     tilt in degrees clockwise and is found where it is None. Does not raise for any picture that is loaded.
     """
     grey = image.convert("L")
@@ -106,10 +108,12 @@ def deskew_image(image: Image.Image, quarter_turns: int = 0, skew_angle: float |
     if skew_angle:
         paper_level = int(np.percentile(np.asarray(_downscale(grey)), 80))
         level_image = grey.rotate(skew_angle, Image.Resampling.BICUBIC, expand=True, fillcolor=paper_level)
-    quarter_turns %= 4
-    if quarter_turns:
-        level_image = level_image.rotate(90 * quarter_turns, expand=True)  # exact: PIL moves pixels for quarter turns
-    return DeskewedImage(level_image, quarter_turns, skew_angle, image.size)
+    clockwise_turns_to_undo %= 4
+    if clockwise_turns_to_undo:
+        level_image = level_image.rotate(
+            90 * clockwise_turns_to_undo, expand=True
+        )  # exact: PIL moves pixels for quarter turns
+    return DeskewedImage(level_image, clockwise_turns_to_undo, skew_angle, image.size)
 
 
 def denoise_image(grey: Image.Image) -> Image.Image:
@@ -122,7 +126,7 @@ def denoise_image(grey: Image.Image) -> Image.Image:
     return grey
 
 
-def flatten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
+def whiten_background_if_uneven(grey: Image.Image) -> Image.Image | None:
     """The picture (mode L) with its paper made evenly white and its print black; None where it is so already.
 
     White print on dark is lost, so it is for pages that could not be read as they are.
@@ -179,7 +183,7 @@ def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
         return 0.0
     stride = -(-len(y) // _MAX_INK_SAMPLES)
     y, x = y[::stride].astype(np.float64), x[::stride].astype(np.float64)
-    best_angle = max((_find_skew_peak(y, -x), _find_skew_peak(x, y)), key=lambda peak: peak[1])[0]
+    best_angle = max((_find_sharpest_skew_angle(y, -x), _find_sharpest_skew_angle(x, y)), key=lambda peak: peak[1])[0]
     return best_angle if abs(best_angle) >= _MIN_SKEW_DEGREES else 0.0
 
 
@@ -188,7 +192,7 @@ def detect_ink(grey: Image.Image) -> InkMask:
 
     Ink is what is darker than its surroundings, so that neither grey paper nor a shadow counts.
     """
-    darkness = _measure_darkness(grey)
+    darkness = _measure_local_darkness(grey)
     darkest = float(np.percentile(darkness, 99.5)) if darkness.size else 0.0
     # An almost empty page's few words are rarer than that.
     darkest = max(darkest, 0.5 * float(darkness.max(initial=0)))
@@ -198,7 +202,7 @@ def detect_ink(grey: Image.Image) -> InkMask:
 
 def is_blank_image(grey: Image.Image) -> bool:
     """Whether nothing is on the picture (mode L) but paper, its noise and dust."""
-    darkness = _measure_darkness(grey)
+    darkness = _measure_local_darkness(grey)
     noise = float(np.median(np.abs(darkness))) / 0.6745 if darkness.size else 0.0
     # Where print covers half of the page, the median is print: paper is never that noisy.
     return (
@@ -207,7 +211,7 @@ def is_blank_image(grey: Image.Image) -> bool:
     )
 
 
-def _measure_darkness(grey: Image.Image) -> NDArray[np.int16]:
+def _measure_local_darkness(grey: Image.Image) -> NDArray[np.int16]:
     """By how many levels each pixel of the small picture is darker than what surrounds it."""
     small = _downscale(grey)
     surroundings = np.asarray(small.filter(ImageFilter.BoxBlur(_SURROUND_RADIUS)), dtype=np.int16)
@@ -218,7 +222,7 @@ def _downscale(grey: Image.Image) -> Image.Image:
     return grey.reduce(max(round(max(grey.size) / _SMALL_SIDE), 1))
 
 
-def _find_skew_peak(coordinates: NDArray[Any], cross_coordinates: NDArray[Any]) -> tuple[float, float]:
+def _find_sharpest_skew_angle(coordinates: NDArray[Any], cross_coordinates: NDArray[Any]) -> tuple[float, float]:
     """The angle at which the profile of ``coordinates`` is sharpest, and how much sharper it is than at most angles."""
     best_angle, usual_sharpness, best_sharpness = 0.0, 0.0, 0.0
     for reach, step in _SEARCH_STEPS:

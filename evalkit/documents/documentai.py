@@ -21,10 +21,10 @@ from tenacity import wait_exponential_jitter as wait_with_jitter
 
 from evalkit.core.remote_services import mute_loggers, parse_retry_after
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.documentai_response import KnownPage, MalformedResponseError, build_response_pages
+from evalkit.documents.documentai_response import MalformedResponseError, PageWithKnownWords, build_pages_from_response
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.documents.page_content import VerifiedGlyphs
-from evalkit.documents.pdf import create_failed_page, get_local_reader_version, try_load_page_content
+from evalkit.documents.pdf import create_failed_page, get_local_reader_version, load_page_content_or_none
 from evalkit.errors import DocumentError, UsageError
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
@@ -108,7 +108,7 @@ class DocumentAiReader:
                 processor = self._call_with_retries(partial(client.get_processor, name=self.processor))
                 default_version = str(processor.default_processor_version)
             except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
-                failure = _classify_error(error)
+                failure = _find_api_failure(error)
                 raise UsageError(
                     f"the version of the Document AI processor could not be asked: {failure.message}",
                     code=failure.code,
@@ -122,26 +122,28 @@ class DocumentAiReader:
             )
         return default_version
 
-    def read_pdf(self, pdf_bytes: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp: str) -> DocumentBundle:
+    def read_pdf(
+        self, pdf_bytes: bytes, *, recorded_path: str, doc_id: str, sha256: str, processing_timestamp: str
+    ) -> DocumentBundle:
         """The bundle of the PDF in ``pdf_bytes``, whole or not at all.
 
-        ``sha256`` is the hash of ``pdf_bytes``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read.
+        ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read.
         DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``processor_version_name``. A broken page alone becomes a ``failed`` one.
         """
-        opened_pdf = open_pdf(pdf_bytes, file_path)
+        opened_pdf = open_pdf(pdf_bytes, recorded_path)
         with opened_pdf.document:
             reader = self.reader_version
             with self._create_client() as client:
-                pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(file_path).name))
+                pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(recorded_path).name))
             is_repaired = opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired)
         return DocumentBundle(
             doc_id=doc_id,
-            file_path=file_path,
+            file_path=recorded_path,
             sha256=sha256,
             reader=reader,
             is_repaired=is_repaired,
             total_pages=opened_pdf.total_pages,
-            processing_timestamp=timestamp,
+            processing_timestamp=processing_timestamp,
             pages=pages,
         )
 
@@ -150,12 +152,12 @@ class DocumentAiReader:
         for start in range(1, opened_pdf.total_pages + 1, MAX_CHUNK_PAGES):
             page_numbers = range(start, min(start + MAX_CHUNK_PAGES, opened_pdf.total_pages + 1))
             contents = {
-                page_num: try_load_page_content(opened_pdf.document, page_num - 1, verified_glyphs)
+                page_num: load_page_content_or_none(opened_pdf.document, page_num - 1, verified_glyphs)
                 for page_num in page_numbers
             }
             pages_by_number = {page_num: create_failed_page(page_num) for page_num in page_numbers}
             intact_numbers = [page_num for page_num in page_numbers if contents[page_num] is not None]
-            for chunk in _split_into_chunks(pdf_bytes, intact_numbers):
+            for chunk in _split_pages_into_pdf_chunks(pdf_bytes, intact_numbers):
                 if chunk.problem:
                     problem_update = {"quality": 0.0, "problems": (chunk.problem,)}
                     pages_by_number |= {
@@ -164,24 +166,25 @@ class DocumentAiReader:
                     }
                     continue
                 known_pages = [
-                    KnownPage(page_num, content)
+                    PageWithKnownWords(page_num, content)
                     for page_num in chunk.page_numbers
                     if (content := contents[page_num]) is not None
                 ]
                 response_document = (
                     None
                     if all(known_page.content.is_blank for known_page in known_pages)
-                    else self._process_chunk(client, chunk.pdf_bytes, file_name)
+                    else self._send_chunk(client, chunk.pdf_bytes, file_name)
                 )
                 try:
                     pages_by_number |= {
-                        content.page_num: content for content in build_response_pages(response_document, known_pages)
+                        content.page_num: content
+                        for content in build_pages_from_response(response_document, known_pages)
                     }
                 except MalformedResponseError:
-                    raise _document_error(_MALFORMED_RESPONSE, file_name) from None
+                    raise _build_document_error(_MALFORMED_RESPONSE, file_name) from None
             yield from pages_by_number.values()
 
-    def _process_chunk(self, client: Any, chunk_bytes: bytes, file_name: str) -> Any:
+    def _send_chunk(self, client: Any, chunk_bytes: bytes, file_name: str) -> Any:
         """Google's protobuf ``Document`` about a portion; ``file_name`` is the file's, for errors."""
         from google.cloud import documentai
 
@@ -200,11 +203,11 @@ class DocumentAiReader:
             response = self._call_with_retries(partial(client.process_document, request=request))
             process_response = documentai.ProcessResponse.pb(response)
         except Exception as error:  # noqa: BLE001 - as above; it may quote the document: not chained
-            raise _document_error(_classify_error(error), file_name) from None
+            raise _build_document_error(_find_api_failure(error), file_name) from None
         if not process_response.HasField("document"):
-            raise _document_error(_MALFORMED_RESPONSE, file_name)
+            raise _build_document_error(_MALFORMED_RESPONSE, file_name)
         if process_response.document.error.code:
-            raise _document_error(_REQUEST_REFUSED, file_name)
+            raise _build_document_error(_REQUEST_REFUSED, file_name)
         return process_response.document
 
     def _call_with_retries(self, call: Callable[..., Any]) -> Any:
@@ -214,9 +217,9 @@ class DocumentAiReader:
         """
         deadline = time.monotonic() + _RETRY_TIME_FACTOR * self.seconds_per_call
         retryer = Retrying(
-            retry=retry_if_exception(lambda error: _classify_error(error).is_transient),
+            retry=retry_if_exception(lambda error: _find_api_failure(error).is_transient),
             stop=stop_after_attempt(_MAX_ATTEMPTS) | stop_before_delay(_RETRY_TIME_FACTOR * self.seconds_per_call),
-            wait=_compute_wait,
+            wait=_compute_retry_wait_seconds,
             reraise=True,
         )
         return retryer(
@@ -242,7 +245,7 @@ class DocumentAiReader:
                 host = endpoint.removeprefix("https://")
                 client = Client(client_options={"api_endpoint": host}, transport=self.transport)
             except GoogleAuthError as error:
-                failure = _classify_error(error)
+                failure = _find_api_failure(error)
                 raise UsageError(failure.message, code=failure.code, remedy=failure.remedy) from None
         if session := getattr(client.transport, "_session", None):
             session.max_redirects = 0  # a document goes where it was sent and nowhere else
@@ -332,7 +335,7 @@ _FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
 }
 
 
-def _classify_error(error: BaseException) -> _ApiFailure:
+def _find_api_failure(error: BaseException) -> _ApiFailure:
     """Which fault an error of Google's client, or of a library that it calls, stands for."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError, TransportError
@@ -351,18 +354,18 @@ def _classify_error(error: BaseException) -> _ApiFailure:
     return _SERVICE_UNREACHABLE if isinstance(error, connection_errors) else _MALFORMED_RESPONSE
 
 
-def _document_error(failure: _ApiFailure, file_name: str) -> DocumentError:
+def _build_document_error(failure: _ApiFailure, file_name: str) -> DocumentError:
     return DocumentError(f"{file_name} was not read: {failure.message}", code=failure.code, remedy=failure.remedy)
 
 
-def _compute_wait(retry_state: RetryCallState) -> float:
+def _compute_retry_wait_seconds(retry_state: RetryCallState) -> float:
     """Longer each time, by chance so that many readers do not come back together, and not before Google asked for."""
     error = retry_state.outcome.exception() if retry_state.outcome else None
     backoff = wait_with_jitter(_FIRST_WAIT, _LONGEST_WAIT, jitter=_FIRST_WAIT)(retry_state)
-    return max(backoff, _read_requested_wait(error) if error else 0.0)
+    return max(backoff, _get_requested_wait_seconds(error) if error else 0.0)
 
 
-def _read_requested_wait(error: BaseException) -> float:
+def _get_requested_wait_seconds(error: BaseException) -> float:
     """The seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 where neither is given."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     waits = [parse_retry_after(str(headers.get("Retry-After", ""))) or 0.0]
@@ -389,17 +392,17 @@ class _PdfChunk(NamedTuple):
     """Why it cannot be sent, for a clinician."""
 
 
-def _split_into_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterator[_PdfChunk]:
+def _split_pages_into_pdf_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterator[_PdfChunk]:
     """The pages in as few PDFs as Document AI takes; a page that it does not take is a portion with a problem."""
     if not page_numbers:
         return
-    chunk_bytes = _extract_pages(pdf_bytes, page_numbers)
+    chunk_bytes = _extract_pages_as_pdf(pdf_bytes, page_numbers)
     if chunk_bytes is not None and len(chunk_bytes) <= MAX_CHUNK_BYTES:
         yield _PdfChunk(tuple(page_numbers), chunk_bytes)
     elif len(page_numbers) > 1:
         half = len(page_numbers) // 2
-        yield from _split_into_chunks(pdf_bytes, page_numbers[:half])
-        yield from _split_into_chunks(pdf_bytes, page_numbers[half:])
+        yield from _split_pages_into_pdf_chunks(pdf_bytes, page_numbers[:half])
+        yield from _split_pages_into_pdf_chunks(pdf_bytes, page_numbers[half:])
     else:
         problem = (
             "the page is broken: export or scan it again"
@@ -410,7 +413,7 @@ def _split_into_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterato
         yield _PdfChunk(tuple(page_numbers), problem=problem)
 
 
-def _extract_pages(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | None:
+def _extract_pages_as_pdf(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | None:
     """A PDF of these pages alone, with nothing else of the file; None where they cannot be cut out."""
     pymupdf = load_pymupdf()
     try:

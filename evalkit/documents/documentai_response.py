@@ -85,7 +85,7 @@ class _BlockContext(NamedTuple):
     is_in_list: bool = False
 
 
-def _walk_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_ResponseBlock]:
+def _flatten_response_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_ResponseBlock]:
     """What the tree of blocks says, in reading order: a block itself, then what is in it."""
     first_page_index, last_page_index = context.first_page_index, context.last_page_index
     for block in blocks:
@@ -94,19 +94,19 @@ def _walk_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_Res
         block_context = context._replace(
             first_page_index=first_page_index,
             last_page_index=last_page_index,
-            region=_find_region(block, first_page_index, last_page_index, context),
+            region=_get_region_on_page(block, first_page_index, last_page_index, context),
         )
         kind = block.WhichOneof("block")
         if kind == "text_block":
-            yield from _read_text_block(block.text_block, block_context)
+            yield from _convert_text_block(block.text_block, block_context)
         elif kind == "table_block":
-            yield from _read_paragraph(block.table_block.caption, block_context, is_doubtful=True)
+            yield from _build_paragraph_block(block.table_block.caption, block_context, is_doubtful=True)
             yield from _read_table(block.table_block, block_context)
         elif kind == "list_block":
             for list_entry in block.list_block.list_entries:
-                yield from _walk_blocks(list_entry.blocks, block_context._replace(is_in_list=True))
+                yield from _flatten_response_blocks(list_entry.blocks, block_context._replace(is_in_list=True))
         elif kind == "image_block":
-            yield from _read_paragraph(block.image_block.image_text, block_context, is_doubtful=True)
+            yield from _build_paragraph_block(block.image_block.image_text, block_context, is_doubtful=True)
 
 
 def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
     return page_span.page_start - 1, last_page - 1
 
 
-def _find_region(block: Any, first_page_index: int, last_page_index: int, context: _BlockContext) -> Box | None:
+def _get_region_on_page(block: Any, first_page_index: int, last_page_index: int, context: _BlockContext) -> Box | None:
     """Of a block that runs over a page's end nobody says on which page its box is."""
     if first_page_index != last_page_index:
         return None
@@ -126,15 +126,15 @@ def _find_region(block: Any, first_page_index: int, last_page_index: int, contex
     )
 
 
-def _read_text_block(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
+def _convert_text_block(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
     block_type: BlockType = "list_item" if context.is_in_list else "paragraph"
     if block.type_.startswith("heading") or block.type_ in ("title", "subtitle"):
         block_type = "heading"
-    yield from _read_paragraph(block.text, context, block_type, furniture=block.type_ in ("header", "footer"))
-    yield from _walk_blocks(block.blocks, context)
+    yield from _build_paragraph_block(block.text, context, block_type, furniture=block.type_ in ("header", "footer"))
+    yield from _flatten_response_blocks(block.blocks, context)
 
 
-def _read_paragraph(
+def _build_paragraph_block(
     text: str,
     context: _BlockContext,
     block_type: BlockType = "paragraph",
@@ -161,7 +161,7 @@ def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
         raise MalformedResponseError
     for row in _read_table_rows((*block.header_rows, *block.body_rows), context):
         page_index = next((cell_block.first_page_index for cell in row for cell_block in cell), page_index)
-        rows_by_page.setdefault(page_index, []).append(tuple(_build_cell(cell) for cell in row))
+        rows_by_page.setdefault(page_index, []).append(tuple(_join_blocks_to_cell(cell) for cell in row))
     for page_index, page_rows in rows_by_page.items():
         column_count = max(map(len, page_rows))
         padded_rows = tuple(
@@ -183,14 +183,14 @@ def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[li
                 cells.append([])
             column_span, row_span = min(max(cell.col_span, 1), _MAX_TABLE_COLUMNS), max(cell.row_span, 1)
             next_spans |= {len(cells) + step: row_span - 1 for step in range(column_span) if row_span > 1}
-            cells += [list(_walk_blocks(cell.blocks, context)), *([] for _ in range(column_span - 1))]
+            cells += [list(_flatten_response_blocks(cell.blocks, context)), *([] for _ in range(column_span - 1))]
             if len(cells) > _MAX_TABLE_COLUMNS:
                 raise MalformedResponseError
         spans_below = next_spans
         yield cells
 
 
-def _build_cell(blocks: Sequence[_ResponseBlock]) -> _ResponseCell:
+def _join_blocks_to_cell(blocks: Sequence[_ResponseBlock]) -> _ResponseCell:
     parts = [part for block in blocks if not block.is_doubtful for row in block.rows for part in row]
     regions = {part.region for part in parts}
     region = _enclose_boxes([box for box in regions if box]) if None not in regions and regions else None
@@ -227,7 +227,7 @@ def _polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
 # What is known of a page before the blocks are put on it
 
 
-class KnownPage:
+class PageWithKnownWords:
     """A page as MuPDF sees it, with the words that are known to stand on it and their places."""
 
     def __init__(self, page_num: int, content: PageContent) -> None:
@@ -248,8 +248,8 @@ class KnownPage:
         self.fallback_blocks: list[_ResponseBlock] = []
         """What Document AI says of the page outside its tree of blocks."""
 
-    def add_response_page(self, response_page: Any, response_text: str, page_index: int) -> None:
-        """What Google's protobuf ``Page`` says, whose anchors are in ``response_text``; ``page_index`` counts in the portion."""
+    def take_over_response_page(self, response_page: Any, response_text: str, index_in_chunk: int) -> None:
+        """What Google's protobuf ``Page`` says, whose anchors are in ``response_text``; ``index_in_chunk`` counts in the portion."""
         layout_parts = (
             *response_page.tokens,
             *response_page.paragraphs,
@@ -271,9 +271,9 @@ class KnownPage:
         for part_group in (response_page.paragraphs, response_page.lines, response_page.blocks, [response_page]):
             for part in part_group:
                 region = None if part is response_page else _polygon_to_box(part.layout.bounding_poly, dimension)
-                self.fallback_blocks += _read_paragraph(
+                self.fallback_blocks += _build_paragraph_block(
                     _read_anchored_text(part.layout, response_text),
-                    _BlockContext(page_index + 1, page_index, page_index, region),
+                    _BlockContext(index_in_chunk + 1, index_in_chunk, index_in_chunk, region),
                 )
             if self.fallback_blocks:
                 break
@@ -320,7 +320,7 @@ def _build_token(word: str, box: Box, content: PageContent) -> PageToken:
 # From what the answer says to pages
 
 
-def build_response_pages(response_document: Any, known_pages: Sequence[KnownPage]) -> Iterator[Page]:
+def build_pages_from_response(response_document: Any, known_pages: Sequence[PageWithKnownWords]) -> Iterator[Page]:
     """The pages of a portion; ``response_document`` is Google's protobuf ``Document``, None where nothing had to be asked."""
     blocks_by_page: dict[int, list[_ResponseBlock]] = {}
     cell_count = 0
@@ -331,18 +331,22 @@ def build_response_pages(response_document: Any, known_pages: Sequence[KnownPage
             page_index = response_page.page_number - 1 if response_page.page_number else index
             if not 0 <= page_index < len(known_pages):
                 raise MalformedResponseError
-            known_pages[page_index].add_response_page(response_page, response_document.text, page_index)
-        for block in _walk_blocks(response_document.document_layout.blocks, _BlockContext(len(known_pages))):
+            known_pages[page_index].take_over_response_page(response_page, response_document.text, page_index)
+        for block in _flatten_response_blocks(
+            response_document.document_layout.blocks, _BlockContext(len(known_pages))
+        ):
             cell_count += sum(map(len, block.rows))
             if cell_count > _MAX_TABLE_CELLS:
                 raise MalformedResponseError
             for block_part in _split_at_page_end(block, known_pages):
                 blocks_by_page.setdefault(block_part.first_page_index, []).append(block_part)
     for index, known_page in enumerate(known_pages):
-        yield _build_response_page(known_page, blocks_by_page.get(index, []))
+        yield _build_page_from_response(known_page, blocks_by_page.get(index, []))
 
 
-def _split_at_page_end(block: _ResponseBlock, known_pages: Sequence[KnownPage]) -> Iterator[_ResponseBlock]:
+def _split_at_page_end(
+    block: _ResponseBlock, pages_with_known_words: Sequence[PageWithKnownWords]
+) -> Iterator[_ResponseBlock]:
     """A paragraph that runs over a page's end, on both pages as the words say that are known of them.
 
     Where these do not tell, or more pages are in it, it stands where it begins.
@@ -352,7 +356,7 @@ def _split_at_page_end(block: _ResponseBlock, known_pages: Sequence[KnownPage]) 
         return
     words, region = block.rows[0][0]
     first_page_words, second_page_words = (
-        {token.text for token in known_pages[page_index].known_tokens}
+        {token.text for token in pages_with_known_words[page_index].known_tokens}
         for page_index in (block.first_page_index, block.last_page_index)
     )
     gains = accumulate(((word in first_page_words) - (word in second_page_words) for word in words), initial=0)
@@ -367,14 +371,14 @@ def _split_at_page_end(block: _ResponseBlock, known_pages: Sequence[KnownPage]) 
             )
 
 
-def _build_response_page(known_page: KnownPage, blocks: Sequence[_ResponseBlock]) -> Page:
+def _build_page_from_response(known_page: PageWithKnownWords, blocks: Sequence[_ResponseBlock]) -> Page:
     if all(response_block.is_doubtful for response_block in blocks):
         blocks = known_page.fallback_blocks
     unused_words = Counter(token.text for token in known_page.known_tokens) - Counter(
         word for block in blocks if not block.is_doubtful for word in block.words
     )
     layout_blocks = list(
-        _place_blocks(
+        _build_placed_layout_blocks(
             [
                 response_block
                 for response_block in blocks
@@ -384,7 +388,10 @@ def _build_response_page(known_page: KnownPage, blocks: Sequence[_ResponseBlock]
         )
     )
     page = build_page(
-        known_page.page_num, _determine_status(known_page, layout_blocks), layout_blocks, known_page.content
+        known_page.page_num,
+        _determine_response_page_status(known_page, layout_blocks),
+        layout_blocks,
+        known_page.content,
     )
     tokens = (token for block in layout_blocks for token in block.tokens)
     placed_words = [(word, token) for word, token in zip(page.words, tokens, strict=True) if word[2:] != _UNPLACED_BOX]
@@ -414,7 +421,9 @@ _UNREAD_PROBLEM = (
 )
 
 
-def _place_blocks(blocks: Sequence[_ResponseBlock], known_page: KnownPage) -> Iterator[LayoutBlock]:
+def _build_placed_layout_blocks(
+    blocks: Sequence[_ResponseBlock], known_page: PageWithKnownWords
+) -> Iterator[LayoutBlock]:
     """The blocks with a place for each word: its own where that is certain, else its paragraph's, else none."""
     cells = [
         _ResponseCell(
@@ -434,7 +443,8 @@ def _place_blocks(blocks: Sequence[_ResponseBlock], known_page: KnownPage) -> It
     for cell in cells:
         words_by_region.setdefault(cell.region, []).extend(cell.words)
     tokens_by_region = {
-        region: iter(_locate_words(words, region, known_page)) for region, words in words_by_region.items()
+        region: iter(_match_words_with_known_tokens(words, region, known_page))
+        for region, words in words_by_region.items()
     }
     remaining_cells = iter(cells)
     for block in blocks:
@@ -446,10 +456,10 @@ def _place_blocks(blocks: Sequence[_ResponseBlock], known_page: KnownPage) -> It
             for row in block.rows
         )
         if any(cell for row in rows for cell in row):
-            yield LayoutBlock(block.type, _place_remaining_words(rows), block.furniture)
+            yield LayoutBlock(block.type, _box_unplaced_words(rows), block.furniture)
 
 
-def _place_remaining_words(rows: _TokenRows) -> _TokenRows:
+def _box_unplaced_words(rows: _TokenRows) -> _TokenRows:
     """The rows, with the words that have no place around those that have one; as they are where none has."""
     placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
     if not placed_boxes:
@@ -464,7 +474,9 @@ def _place_remaining_words(rows: _TokenRows) -> _TokenRows:
     )
 
 
-def _locate_words(words: Sequence[str], region: Box | None, known_page: KnownPage) -> list[PageToken]:
+def _match_words_with_known_tokens(
+    words: Sequence[str], region: Box | None, known_page: PageWithKnownWords
+) -> list[PageToken]:
     """Each word with its place.
 
     A word that stands once in the box and is said once is that word, and so are its neighbours on the line as far as
@@ -525,7 +537,7 @@ def _is_in_region(token: PageToken, region: Box, content: PageContent) -> bool:
     )
 
 
-def _determine_status(known_page: KnownPage, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
+def _determine_response_page_status(known_page: PageWithKnownWords, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
     """What the text is worth.
 
     It was read where the PDF has the same words, all of those with digits among them; otherwise it was recognised. A

@@ -30,23 +30,30 @@ def find_misleading_characters(document: Any, font_xref: int) -> set[str]:
     font_kinds = document.xref_get_key(font_xref, "Subtype")[1], document.xref_get_key(font_xref, "ToUnicode")[0]
     if font_kinds[0] not in ("/Type1", "/MMType1", "/TrueType") or font_kinds[1] != "xref":
         return set()
-    encoded_by_code = _read_encoding(document, font_xref)
+    encoded_by_code = _read_character_by_code(document, font_xref)
     if not encoded_by_code:
         return set()
     cmap = document.xref_stream(int(document.xref_get_key(font_xref, "ToUnicode")[1].split()[0])) or b""
     return {
         character
         for code, character in _iter_cmap_mappings(cmap)
-        if _is_contradiction(encoded_by_code.get(code, ""), character)
+        if _is_other_letter(encoded_by_code.get(code, ""), character)
     }
 
 
-def _is_contradiction(encoded: str, mapped: str) -> bool:
-    folded_encoded, folded_mapped = (unicodedata.normalize("NFKC", text).casefold() for text in (encoded, mapped))
-    return len(mapped) == 1 and encoded.isalnum() and mapped.isalnum() and folded_encoded != folded_mapped
+def _is_other_letter(encoding_character: str, unicode_character: str) -> bool:
+    folded_encoded, folded_mapped = (
+        unicodedata.normalize("NFKC", text).casefold() for text in (encoding_character, unicode_character)
+    )
+    return (
+        len(unicode_character) == 1
+        and encoding_character.isalnum()
+        and unicode_character.isalnum()
+        and folded_encoded != folded_mapped
+    )
 
 
-def _read_encoding(document: Any, font_xref: int) -> dict[int, str]:
+def _read_character_by_code(document: Any, font_xref: int) -> dict[int, str]:
     """By code, the characters that the font's encoding names."""
     kind, encoding = document.xref_get_key(font_xref, "Encoding")
     if kind == "xref":

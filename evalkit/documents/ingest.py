@@ -16,32 +16,39 @@ from evalkit.errors import UsageError
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.documentai import DocumentAiReader
     from evalkit.documents.ocr import OcrEngineName
-    from evalkit.documents.scanned_pages import PageRecogniser
+    from evalkit.documents.scanned_pages import PageOcrSettings
 
-__all__ = ["find_pdfs", "get_local_reader_version", "read_document", "resolve_reader_version"]
+__all__ = ["get_local_reader_version", "list_input_pdfs", "read_document", "resolve_reader_version"]
 
 
 def read_document(
     path: Path,
     *,
     doc_id: str,
-    timestamp: str,
-    recogniser: PageRecogniser | None = None,
+    processing_timestamp: str,
+    recogniser: PageOcrSettings | None = None,
     documentai: DocumentAiReader | None = None,
     pdf_bytes: bytes | None = None,
 ) -> DocumentBundle:
     """The bundle of the PDF at ``path``. Hash and content come from the same bytes, read once; ``pdf_bytes`` are these bytes
     where the file is another machine's.
 
-    ``timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads it where it is given; else this
+    ``processing_timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads it where it is given; else this
     machine, and without ``recogniser`` pages that are pictures stay without text. DocumentError where it cannot be read.
     """
     pdf_bytes = read_source_file(path) if pdf_bytes is None else pdf_bytes
     sha256 = hashlib.sha256(pdf_bytes).hexdigest()
     if documentai:
-        return documentai.read_pdf(pdf_bytes, file_path=str(path), doc_id=doc_id, sha256=sha256, timestamp=timestamp)
+        return documentai.read_pdf(
+            pdf_bytes, recorded_path=str(path), doc_id=doc_id, sha256=sha256, processing_timestamp=processing_timestamp
+        )
     return read_pdf(
-        pdf_bytes, file_path=str(path), doc_id=doc_id, sha256=sha256, timestamp=timestamp, recogniser=recogniser
+        pdf_bytes,
+        recorded_path=str(path),
+        doc_id=doc_id,
+        sha256=sha256,
+        processing_timestamp=processing_timestamp,
+        recogniser=recogniser,
     )
 
 
@@ -58,7 +65,7 @@ def resolve_reader_version(engine_name: OcrEngineName, documentai: DocumentAiRea
     return get_local_reader_version(ocr_engine.name_and_version if ocr_engine else None)
 
 
-def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
+def list_input_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
     """The files that are meant, each once, sorted by path.
 
     A named file is taken whatever its ending; a folder gives its ``*.pdf`` of any case, at any depth, without hidden
@@ -99,12 +106,14 @@ def _walk_pdf_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> 
     for current_folder, subfolders, file_names in os.walk(
         folder,
         followlinks=True,
-        onerror=lambda error: on_problem(_file_skipped_error(f"the folder {error.filename} may not be looked into")),
+        onerror=lambda error: on_problem(
+            _build_file_skipped_error(f"the folder {error.filename} may not be looked into")
+        ),
     ):
         real_folder = Path(current_folder).resolve()
         if real_folder in visited or not real_folder.is_relative_to(real_root):
             if real_folder not in visited:
-                on_problem(_outside_link_error(Path(current_folder)))
+                on_problem(_build_outside_link_error(Path(current_folder)))
             subfolders.clear()
             continue
         visited.add(real_folder)
@@ -114,23 +123,23 @@ def _walk_pdf_folder(folder: Path, on_problem: Callable[[UsageError], None]) -> 
             if not file.is_file():
                 if file.exists():
                     on_problem(
-                        _file_skipped_error(
+                        _build_file_skipped_error(
                             f"{file} is a pipe or device, not a file", "Save the document to a file first."
                         )
                     )
                 elif file.is_symlink():
-                    on_problem(_file_skipped_error(f"the link {file} leads nowhere"))
+                    on_problem(_build_file_skipped_error(f"the link {file} leads nowhere"))
             elif file.resolve().is_relative_to(real_root):
                 yield file
             else:
-                on_problem(_outside_link_error(file))
+                on_problem(_build_outside_link_error(file))
 
 
-def _outside_link_error(link: Path) -> UsageError:
-    return _file_skipped_error(
+def _build_outside_link_error(link: Path) -> UsageError:
+    return _build_file_skipped_error(
         f"the link {link} leads out of its folder", "Name what it leads to, if that is meant too."
     )
 
 
-def _file_skipped_error(problem: str, remedy: str = "Mend it and run again; the others were read.") -> UsageError:
+def _build_file_skipped_error(problem: str, remedy: str = "Mend it and run again; the others were read.") -> UsageError:
     return UsageError(problem, code="READER-SKIPPED", remedy=remedy)

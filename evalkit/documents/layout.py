@@ -22,7 +22,7 @@ from statistics import median
 from typing import Literal
 
 from evalkit.documents.bundle import BlockType
-from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_in_box
+from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
 #: The share of the page's height at top and at bottom where headers and footers stand.
@@ -77,7 +77,7 @@ _TextRow = list[PageLine]
 
 
 @dataclass(frozen=True)
-class Typography:
+class PrevailingTypography:
     """What most of a page is set in; headings stand out against it."""
 
     font_size: float
@@ -96,7 +96,7 @@ class TypographyStats:
     capital_characters: int = 0
     character_count: int = 0
 
-    def add(self, other: TypographyStats) -> None:
+    def merge_in(self, other: TypographyStats) -> None:
         """Count the other's text in."""
         self.characters_by_size.update(other.characters_by_size)
         self.bold_characters += other.bold_characters
@@ -104,12 +104,12 @@ class TypographyStats:
         self.character_count += other.character_count
 
     @property
-    def typography(self) -> Typography:
+    def typography(self) -> PrevailingTypography:
         """The commonest size, and whether most characters are bold, and most lines in capitals."""
         font_size = max(
             self.characters_by_size, key=lambda font_size: (self.characters_by_size[font_size], -font_size), default=0.0
         )
-        return Typography(
+        return PrevailingTypography(
             font_size,
             2 * self.bold_characters > self.character_count,
             2 * self.capital_characters > self.character_count,
@@ -128,11 +128,11 @@ def measure_typography(lines: Iterable[PageLine]) -> TypographyStats:
     return stats
 
 
-def collect_margin_keys(page: PageContent) -> set[tuple[str, str]]:
+def collect_masked_margin_texts(page: PageContent) -> set[tuple[str, str]]:
     """What stands in the page's margins, digits masked: the same key on another page makes it furniture."""
     return {
         (zone, fold_case_and_mask_digits(_join_row_text(row)))
-        for zone, row in _find_margin_rows(_select_upright_lines(page), page)
+        for zone, row in _find_rows_in_margins(_select_upright_lines(page), page)
     }
 
 
@@ -142,16 +142,16 @@ def fold_case_and_mask_digits(text: str) -> str:
 
 
 def lay_out_blocks(
-    page: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: Typography
+    page: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: PrevailingTypography
 ) -> list[LayoutBlock]:
     """The page's visible blocks in reading order: header, body, footer, then what is written sideways.
 
-    ``repeated_margin_keys`` are the :func:`collect_margin_keys` found on more than one page; ``typography`` is how the text is set.
+    ``repeated_margin_keys`` are the :func:`collect_masked_margin_texts` found on more than one page; ``typography`` is how the text is set.
     """
     header_blocks: list[LayoutBlock] = []
     footer_blocks: list[LayoutBlock] = []
     body_lines = _select_upright_lines(page)
-    for zone, row in _find_margin_rows(body_lines, page):
+    for zone, row in _find_rows_in_margins(body_lines, page):
         if _is_furniture(zone, _join_row_text(row), repeated_margin_keys):
             (header_blocks if zone == "top" else footer_blocks).append(
                 LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), furniture=True)
@@ -160,11 +160,19 @@ def lay_out_blocks(
             body_lines = [line for line in body_lines if id(line) not in margin_line_ids]
     tables, free_lines = _fill_tables(page.grids, body_lines)
     open_tables, free_lines = _fill_tables(
-        (grid for stack in find_rule_stacks(page.horizontal_rules) for grid in _find_open_grid(stack, free_lines)),
+        (
+            grid
+            for stack in find_rule_stacks(page.horizontal_rules)
+            for grid in _build_grid_of_rule_stack(stack, free_lines)
+        ),
         free_lines,
     )
     tables += open_tables
-    blocks = [block for region in _split_regions([*free_lines, *tables]) for block in _build_blocks(region, typography)]
+    blocks = [
+        block
+        for region in _split_into_reading_regions([*free_lines, *tables])
+        for block in _build_blocks(region, typography)
+    ]
     return [*header_blocks, *blocks, *footer_blocks, *_lay_out_sideways(page, typography)]
 
 
@@ -172,7 +180,7 @@ def _select_upright_lines(page: PageContent) -> list[PageLine]:
     return [line for line in page.visible_lines if line.quarter_turns == 0]
 
 
-def _lay_out_sideways(page: PageContent, typography: Typography) -> Iterator[LayoutBlock]:
+def _lay_out_sideways(page: PageContent, typography: PrevailingTypography) -> Iterator[LayoutBlock]:
     """Text along the edges and landscape pages that nobody turned, laid out as if the page were turned upright."""
     for quarter_turns in (1, 2, 3):
         upright_lines: list[_Element] = [
@@ -186,7 +194,7 @@ def _lay_out_sideways(page: PageContent, typography: Typography) -> Iterator[Lay
         ]
         width, height = (page.height, page.width) if quarter_turns % 2 else (page.width, page.height)
         rotate_back = partial(_rotate_token, quarter_turns=quarter_turns, width=width, height=height)
-        for region in _split_regions(upright_lines):
+        for region in _split_into_reading_regions(upright_lines):
             for block in _build_blocks(region, typography):
                 yield block.map_tokens(rotate_back)
     for line in page.visible_lines:
@@ -206,7 +214,7 @@ def _rotate_token(token: PageToken, quarter_turns: int, width: float, height: fl
 # Furniture
 
 
-def _find_margin_rows(
+def _find_rows_in_margins(
     lines: Sequence[PageLine], page: PageContent
 ) -> Iterator[tuple[Literal["top", "bottom"], _TextRow]]:
     """The rows that lie in the page's margins as a whole."""
@@ -264,8 +272,8 @@ def _split_lines_by_box(
         elif line.x0 > x1 + 1 or line.y0 > y1 + 1 or line.x1 < x0 - 1 or line.y1 < y0 - 1:
             outer_lines.append(line)
         else:
-            inner_tokens = tuple(token for token in line.tokens if is_token_in_box(token, box))
-            outer_tokens = tuple(token for token in line.tokens if not is_token_in_box(token, box))
+            inner_tokens = tuple(token for token in line.tokens if is_token_centre_in_box(token, box))
+            outer_tokens = tuple(token for token in line.tokens if not is_token_centre_in_box(token, box))
             inner_lines += [PageLine(inner_tokens, line.font_size, line.bold_share)] if inner_tokens else []
             outer_lines += [PageLine(outer_tokens, line.font_size, line.bold_share)] if outer_tokens else []
     return inner_lines, outer_lines
@@ -299,7 +307,7 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     )
 
 
-def _find_open_grid(rule_stack: Sequence[RulingLine], lines: Sequence[PageLine]) -> Iterator[TableGrid]:
+def _build_grid_of_rule_stack(rule_stack: Sequence[RulingLine], lines: Sequence[PageLine]) -> Iterator[TableGrid]:
     """The grid of a table that has horizontal rules only: its columns are where no word crosses. None, or one."""
     left, right = rule_stack[0].start, rule_stack[0].end
     rule_heights = [rule.position for rule in rule_stack]
@@ -344,11 +352,11 @@ def _find_column_edges(lines: Sequence[PageLine], left: float) -> list[float]:
 
 
 def _find_row_tops(
-    lines: Sequence[PageLine], above: float, below: float, column_edges: Sequence[float]
+    lines: Sequence[PageLine], upper_rule_y: float, lower_rule_y: float, column_edges: Sequence[float]
 ) -> Iterator[float]:
     """Where rows begin between two rules: one row, or each line of words if these fill the columns by themselves."""
-    yield above
-    rows = _group_rows(line for line in lines if above <= _vertical_middle(line) < below)
+    yield upper_rule_y
+    rows = _group_rows(line for line in lines if upper_rule_y <= _vertical_middle(line) < lower_rule_y)
     filled_columns = [
         len({sum(edge <= token.x0 for edge in column_edges) for line in row for token in line.tokens}) for row in rows
     ]
@@ -359,30 +367,30 @@ def _find_row_tops(
 # Reading order
 
 
-def _split_regions(elements: list[_Element], depth: int = 0) -> Iterator[list[_Element]]:
+def _split_into_reading_regions(elements: list[_Element], depth: int = 0) -> Iterator[list[_Element]]:
     """Groups of elements that are read row by row, in reading order."""
     if not elements:
         return
     gutter = _find_gutter(elements) if depth < _MAX_DEPTH else None
     if gutter is None:
-        yield from _split_strip_regions(elements, depth)
+        yield from _split_regions_by_strips(elements, depth)
         return
-    for band, has_columns in _split_bands(elements, gutter):
+    for band, has_columns in _split_into_column_bands(elements, gutter):
         left_elements = [element for element in band if (element.x0 + element.x1) / 2 < gutter]
         right_elements = [element for element in band if (element.x0 + element.x1) / 2 >= gutter]
         for part_elements in (left_elements, right_elements) if has_columns else (band,):
-            yield from _split_regions(part_elements, depth + 1)
+            yield from _split_into_reading_regions(part_elements, depth + 1)
 
 
-def _split_strip_regions(elements: list[_Element], depth: int) -> Iterator[list[_Element]]:
+def _split_regions_by_strips(elements: list[_Element], depth: int) -> Iterator[list[_Element]]:
     """The same for elements without a common gutter: a strip between two gaps may have one of its own."""
-    strips = _split_strips(elements) if depth < _MAX_DEPTH else [elements]
+    strips = _split_at_horizontal_gaps(elements) if depth < _MAX_DEPTH else [elements]
     merged_strip: list[_Element] = []
     for strip in strips:
         if len(strips) > 1 and _find_gutter(strip) is not None:
             if merged_strip:
                 yield merged_strip
-            yield from _split_regions(strip, depth + 1)
+            yield from _split_into_reading_regions(strip, depth + 1)
             merged_strip = []
         else:
             merged_strip += strip
@@ -390,7 +398,7 @@ def _split_strip_regions(elements: list[_Element], depth: int) -> Iterator[list[
         yield merged_strip
 
 
-def _split_strips(elements: Sequence[_Element]) -> list[list[_Element]]:
+def _split_at_horizontal_gaps(elements: Sequence[_Element]) -> list[list[_Element]]:
     """The elements between horizontal gaps, from the top down."""
     strips: list[list[_Element]] = []
     lowest_edge = 0.0
@@ -412,7 +420,7 @@ def _find_gutter(elements: Sequence[_Element]) -> float | None:
     font_size = median(line.font_size for line in lines)
     for width, gap_centre in _find_gaps(elements, left, right):
         if width >= max(0.8 * font_size, 6) and any(
-            has_columns for _, has_columns in _split_bands(elements, gap_centre)
+            has_columns for _, has_columns in _split_into_column_bands(elements, gap_centre)
         ):
             return gap_centre
     return None
@@ -437,7 +445,7 @@ def _find_gaps(elements: Sequence[_Element], left: float, right: float) -> list[
     return [(end - start, left + (start + end) / 2) for _, start, end in inner_runs[:6]]
 
 
-def _split_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
+def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
     """The elements in bands from top to bottom: columns beside the gutter (True), or rows across it (False)."""
     spanning_elements = sorted(
         (element for element in elements if element.x0 < gutter < element.x1), key=_vertical_middle
@@ -503,7 +511,7 @@ def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
         for index in range(len(rows) - 1, max(len(rows) - 4, -1), -1):
             top, bottom = bounds[index]
             overlap = min(bottom, line.y1) - max(top, line.y0)
-            if overlap >= 0.5 * min(bottom - top, line.y1 - line.y0) and not _has_collision(line, rows[index]):
+            if overlap >= 0.5 * min(bottom - top, line.y1 - line.y0) and not _has_overlap_with_row(line, rows[index]):
                 rows[index].append(line)
                 break
         else:
@@ -512,7 +520,7 @@ def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
     return [sorted(row, key=lambda line: line.x0) for row in rows]
 
 
-def _has_collision(line: PageLine, row: _TextRow) -> bool:
+def _has_overlap_with_row(line: PageLine, row: _TextRow) -> bool:
     """Whether the line would lie on top of the row's words."""
     return any(min(line.x1, other.x1) - max(line.x0, other.x0) > 0.5 * line.font_size for other in row)
 
@@ -520,7 +528,7 @@ def _has_collision(line: PageLine, row: _TextRow) -> bool:
 # Blocks
 
 
-def _build_blocks(region: Sequence[_Element], typography: Typography) -> Iterator[LayoutBlock]:
+def _build_blocks(region: Sequence[_Element], typography: PrevailingTypography) -> Iterator[LayoutBlock]:
     """A region's paragraphs, headings, list items and tables, from the top down."""
     tables = sorted((element for element in region if isinstance(element, _PlacedTable)), key=lambda table: table.y0)
     rows = _group_rows(element for element in region if isinstance(element, PageLine))
@@ -532,15 +540,15 @@ def _build_blocks(region: Sequence[_Element], typography: Typography) -> Iterato
         yield table.block
 
 
-def _split_paragraphs(rows: list[_TextRow], stops: Sequence[float]) -> Iterator[list[_TextRow]]:
-    """Rows in groups, one for each paragraph; none runs across a height of ``stops``."""
+def _split_paragraphs(rows: list[_TextRow], forced_break_heights: Sequence[float]) -> Iterator[list[_TextRow]]:
+    """Rows in groups, one for each paragraph; none runs across a height of ``forced_break_heights``."""
     if not rows:
         return
     line_pitch = _measure_line_pitch(rows)
     right_edges = _estimate_right_edges(rows, line_pitch)
     paragraph_rows = [rows[0]]
     for index, (above, below) in enumerate(pairwise(rows)):
-        is_stopped = any(above[0].y0 < stop <= below[0].y0 for stop in stops)
+        is_stopped = any(above[0].y0 < stop <= below[0].y0 for stop in forced_break_heights)
         if is_stopped or _is_paragraph_break(above, below, paragraph_rows, right_edges[index], line_pitch):
             yield paragraph_rows
             paragraph_rows = []
@@ -556,7 +564,10 @@ def _is_paragraph_break(
     if _is_tabular(above) or _is_tabular(below) or _has_list_marker(below):
         return True
     # A bold phrase may run over a line's end, so lines that are partly bold go with both kinds.
-    if _is_separate(above, below, line_pitch) or {_classify_weight(above), _classify_weight(below)} == {
+    if _has_size_change_or_gap(above, below, line_pitch) or {
+        _classify_font_weight(above),
+        _classify_font_weight(below),
+    } == {
         "bold",
         "plain",
     }:
@@ -577,7 +588,7 @@ def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float
     widest_edge = max((row[-1].x1 for row in rows if not _is_tabular(row)), default=0.0)
     start = 0
     for index in range(1, len(rows) + 1):
-        if index == len(rows) or _is_separate(rows[index - 1], rows[index], line_pitch):
+        if index == len(rows) or _has_size_change_or_gap(rows[index - 1], rows[index], line_pitch):
             section_edge = max((row[-1].x1 for row in rows[start:index] if not _is_tabular(row)), default=0.0)
             # A stack of short labels says nothing about where its lines might have ended; wider text near it does.
             edges += [section_edge if section_edge - left >= 0.6 * (widest_edge - left) else widest_edge] * (
@@ -587,7 +598,7 @@ def _estimate_right_edges(rows: list[_TextRow], line_pitch: float) -> list[float
     return edges
 
 
-def _is_separate(above: _TextRow, below: _TextRow, line_pitch: float) -> bool:
+def _has_size_change_or_gap(above: _TextRow, below: _TextRow, line_pitch: float) -> bool:
     """Whether two rows differ in size or have a gap between them."""
     font_size, step = above[0].font_size, below[0].y1 - above[0].y1
     return abs(below[0].font_size - font_size) > 0.1 * font_size or step > 1.3 * line_pitch or step < 0
@@ -614,13 +625,13 @@ def _has_list_marker(row: _TextRow) -> bool:
     return not is_only_marker and _LIST_MARKER.fullmatch(row[0].tokens[0].text) is not None
 
 
-def _classify_weight(row: _TextRow) -> Literal["bold", "plain", "mixed"]:
+def _classify_font_weight(row: _TextRow) -> Literal["bold", "plain", "mixed"]:
     if all(line.bold_share >= 0.9 for line in row):
         return "bold"
     return "plain" if all(line.bold_share <= 0.1 for line in row) else "mixed"
 
 
-def _classify_block(paragraph_rows: list[_TextRow], typography: Typography) -> BlockType:
+def _classify_block(paragraph_rows: list[_TextRow], typography: PrevailingTypography) -> BlockType:
     default_type: BlockType = "list_item" if _has_list_marker(paragraph_rows[0]) else "paragraph"
     if len(paragraph_rows) > 3:
         return default_type
@@ -630,7 +641,7 @@ def _classify_block(paragraph_rows: list[_TextRow], typography: Typography) -> B
     if not is_short or not any(map(str.isalpha, text)) or any(_is_tabular(row) for row in paragraph_rows):
         return default_type
     is_large = min(row[0].font_size for row in paragraph_rows) >= 1.15 * typography.font_size
-    is_bold = all(_classify_weight(row) == "bold" for row in paragraph_rows) and not typography.is_bold
+    is_bold = all(_classify_font_weight(row) == "bold" for row in paragraph_rows) and not typography.is_bold
     if (is_large or is_bold) and not (text.endswith((".", ",", ";")) and word_count > 6):
         return "heading"
     return (

@@ -41,13 +41,13 @@ def load_pymupdf() -> Any:
     return pymupdf
 
 
-def open_pdf(source: bytes | Path, file_path: str) -> OpenedPdf:
+def open_pdf(source: bytes | Path, name_for_errors: str) -> OpenedPdf:
     """The document in these bytes, or in the file there, of which only what a page needs is then read.
 
-    ``file_path`` only names it in errors. DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED,
+    ``name_for_errors`` only names it in errors. DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED,
     READER-DAMAGED or READER-TOO-MANY-PAGES; OSError where the file cannot be read.
     """
-    name = PurePath(file_path).name
+    name = PurePath(name_for_errors).name
     first_bytes = _read_first_bytes(source)
     if not first_bytes:
         raise DocumentError(
@@ -65,7 +65,7 @@ def open_pdf(source: bytes | Path, file_path: str) -> OpenedPdf:
         document = pymupdf.open(**open_arguments, filetype="pdf")
         is_locked = bool(document.needs_pass)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
-        raise _pdf_damaged_error(name) from None
+        raise _build_damaged_pdf_error(name) from None
     if is_locked:
         document.close()
         raise DocumentError(
@@ -82,7 +82,7 @@ def open_pdf(source: bytes | Path, file_path: str) -> OpenedPdf:
         total_pages = total_pages if is_page_tree_repaired else _count_pages(document)
     except Exception:  # noqa: BLE001 - as above
         document.close()
-        raise _pdf_damaged_error(name) from None
+        raise _build_damaged_pdf_error(name) from None
     if total_pages > MAX_PAGES:
         document.close()
         raise DocumentError(
@@ -92,7 +92,7 @@ def open_pdf(source: bytes | Path, file_path: str) -> OpenedPdf:
         )
     if total_pages < 1:
         document.close()
-        raise _pdf_damaged_error(name)
+        raise _build_damaged_pdf_error(name)
     return OpenedPdf(document, total_pages, is_page_tree_repaired)
 
 
@@ -104,7 +104,7 @@ def _read_first_bytes(source: bytes | Path) -> bytes:
         return file.read(length)
 
 
-def _pdf_damaged_error(name: str) -> DocumentError:
+def _build_damaged_pdf_error(name: str) -> DocumentError:
     return DocumentError(
         f"{name} is damaged and cannot be opened, or has no pages",
         code="READER-DAMAGED",

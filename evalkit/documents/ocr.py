@@ -33,11 +33,11 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.documents.deskew import (
     DeskewedImage,
     denoise_image,
-    deskew_image,
-    flatten_background_if_uneven,
     is_blank_image,
+    straighten_image,
+    whiten_background_if_uneven,
 )
-from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, compute_mean_confidence
+from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_ocr_quality, compute_mean_confidence
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
 OCR_DPI = 200
@@ -69,13 +69,13 @@ class OcrEngine(Protocol):
     def name_and_version(self) -> str:
         """Such as ``tesseract 5.3.0 eng``: part of what a bundle says about its reader."""
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         """The words of the picture (mode L or RGB), line by line, in its pixels; empty where there are none.
 
-        DocumentError OCR-TIMEOUT after ``seconds``, OCR-FAILED where the engine breaks down.
+        DocumentError OCR-TIMEOUT after ``time_limit_seconds``, OCR-FAILED where the engine breaks down.
         """
 
-    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         """By how many quarter turns clockwise, 0..3, the picture stands turned; None where that is not sure.
 
         Errors as ``recognise``.
@@ -83,7 +83,7 @@ class OcrEngine(Protocol):
 
 
 @dataclass(frozen=True)
-class OcrReading:
+class OcrPageResult:
     """What was recognised on a page that is a picture."""
 
     words: tuple[OcrWord, ...]
@@ -116,12 +116,12 @@ def find_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     )
 
 
-def recognise_image(
-    image: Image.Image, engine: OcrEngine, *, dpi: int = OCR_DPI, seconds: float = 60
-) -> OcrReading | None:
+def recognise_page_image(
+    image: Image.Image, engine: OcrEngine, *, dpi: int = OCR_DPI, seconds_per_pass: float = 60
+) -> OcrPageResult | None:
     """What stands on the picture of a page drawn at ``dpi``, however it is turned or tilted; None where it is blank.
 
-    ``seconds`` are for recognising it once; mending a poor page and finding its turn may take twice as
+    ``seconds_per_pass`` are for recognising it once; mending a poor page and finding its turn may take twice as
     long again. Words are in pixels
     of the upright picture, which is smaller than ``image`` where that is beyond 50 megapixels. A page that is too poor
     raises nothing: ``quality.readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a picture
@@ -132,36 +132,45 @@ def recognise_image(
     grey = denoise_image(grey)
     if min(grey.size) < _MIN_IMAGE_SIDE or is_blank_image(grey):
         return None
-    deskewed = deskew_image(grey)
-    words = engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
-    if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (
-        flat_image := flatten_background_if_uneven(grey)
+    deskewed = straighten_image(grey)
+    words = engine.recognise_words(deskewed.image, dpi=dpi, time_limit_seconds=seconds_per_pass)
+    if assess_ocr_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (
+        flat_image := whiten_background_if_uneven(grey)
     ):
         flat_image = denoise_image(flat_image)
-        flat_deskewed = deskew_image(flat_image)
+        flat_deskewed = straighten_image(flat_image)
         flat_words: list[OcrWord] = []
         with suppress(DocumentError):  # something was read before that is worth keeping
-            flat_words = engine.recognise(flat_deskewed.image, dpi=dpi, seconds=seconds)
+            flat_words = engine.recognise_words(flat_deskewed.image, dpi=dpi, time_limit_seconds=seconds_per_pass)
         if (
-            assess_quality(flat_words, flat_deskewed.image, dpi).score
-            >= assess_quality(words, deskewed.image, dpi).score
+            assess_ocr_quality(flat_words, flat_deskewed.image, dpi).score
+            >= assess_ocr_quality(words, deskewed.image, dpi).score
         ):
             grey, deskewed, words = flat_image, flat_deskewed, flat_words
     if compute_mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
-        deskewed, words = _find_best_rotation(deskewed, words, grey, engine, dpi, seconds * _ROTATION_TIME_SHARE)
-    return OcrReading(tuple(words), deskewed, assess_quality(words, deskewed.image, dpi))
+        deskewed, words = _find_best_rotation(
+            deskewed, words, grey, engine, dpi, seconds_per_pass * _ROTATION_TIME_SHARE
+        )
+    return OcrPageResult(tuple(words), deskewed, assess_ocr_quality(words, deskewed.image, dpi))
 
 
 def _find_best_rotation(
-    deskewed: DeskewedImage, words: list[OcrWord], grey: Image.Image, engine: OcrEngine, dpi: int, seconds: float
+    deskewed: DeskewedImage,
+    words: list[OcrWord],
+    grey: Image.Image,
+    engine: OcrEngine,
+    dpi: int,
+    time_limit_seconds: float,
 ) -> tuple[DeskewedImage, list[OcrWord]]:
     """The page and its words as they are read best; as given, if no turn is better."""
     with suppress(DocumentError):  # what was read at first is something; its quality tells what it is worth
-        detected_turns = engine.detect_clockwise_quarter_turns(deskewed.image, dpi=dpi, seconds=seconds)
+        detected_turns = engine.detect_clockwise_quarter_turns(
+            deskewed.image, dpi=dpi, time_limit_seconds=time_limit_seconds
+        )
         candidate_turns = _ROTATIONS_TO_TRY if detected_turns is None else (detected_turns,) if detected_turns else ()
         for quarter_turns in candidate_turns:
-            rotated = deskew_image(grey, quarter_turns, deskewed.skew_angle)
-            rotated_words = engine.recognise(rotated.image, dpi=dpi, seconds=seconds)
+            rotated = straighten_image(grey, quarter_turns, deskewed.skew_angle)
+            rotated_words = engine.recognise_words(rotated.image, dpi=dpi, time_limit_seconds=time_limit_seconds)
             if _is_sideways(words) or (
                 compute_mean_confidence(rotated_words) > compute_mean_confidence(words)
                 and not _is_sideways(rotated_words)
@@ -206,15 +215,15 @@ class Tesseract:
     """The path of the program."""
     name_and_version: str
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         """See ``OcrEngine``."""
-        tsv = self._run_tesseract(image, dpi, seconds, "--psm", "3", "-l", "eng", "tsv")
+        tsv = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "3", "-l", "eng", "tsv")
         return list(_parse_tsv_words(tsv))
 
-    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         """See ``OcrEngine``; None also where its data for this (``osd``) is missing or a page has too few words."""
         try:
-            output = self._run_tesseract(image, dpi, seconds, "--psm", "0", "-l", "osd")
+            output = self._run_tesseract(image, dpi, time_limit_seconds, "--psm", "0", "-l", "osd")
         except DocumentError as error:
             if error.code == "OCR-TIMEOUT":
                 raise
@@ -226,11 +235,13 @@ class Tesseract:
             return None
         return round(float(orientation["Orientation in degrees"]) / 90) % 4
 
-    def _run_tesseract(self, image: Image.Image, dpi: int, seconds: float, *options: str) -> str:
+    def _run_tesseract(self, image: Image.Image, dpi: int, time_limit_seconds: float, *options: str) -> str:
         grey = image.convert("L")
         # Through a pipe: a patient's page shall not lie in a temporary file.
         pgm_bytes = b"P5 %d %d 255\n" % grey.size + grey.tobytes()
-        return _run_command([self.program, "stdin", "stdout", "--dpi", str(max(dpi, 70)), *options], pgm_bytes, seconds)
+        return _run_command(
+            [self.program, "stdin", "stdout", "--dpi", str(max(dpi, 70)), *options], pgm_bytes, time_limit_seconds
+        )
 
 
 def _find_tesseract() -> Tesseract | None:
@@ -251,7 +262,7 @@ def _read_tesseract_version(program: str) -> str | None:
     return f"tesseract {version_match[1]} eng" if version_match and "eng" in languages.splitlines() else None
 
 
-def _run_command(command: list[str], stdin_bytes: bytes, seconds: float) -> str:
+def _run_command(command: list[str], stdin_bytes: bytes, time_limit_seconds: float) -> str:
     """What the program writes to standard output. What it says on standard error may quote the page: not kept."""
     try:
         process = subprocess.Popen(  # noqa: S603 - the program is the one on PATH, the options are ours
@@ -262,13 +273,13 @@ def _run_command(command: list[str], stdin_bytes: bytes, seconds: float) -> str:
             # With more threads of its own in each of many readers, tesseract takes up to twenty times as long.
             env={**os.environ, "OMP_THREAD_LIMIT": "1"},
             process_group=0,
-            preexec_fn=partial(_die_with_parent, os.getpid()),  # noqa: PLW1509 - calls two functions that take no locks
+            preexec_fn=partial(_request_kill_when_parent_dies, os.getpid()),  # noqa: PLW1509 - calls two functions that take no locks
         )
     except OSError:
-        raise _engine_failed_error("tesseract") from None
+        raise _build_engine_failed_error("tesseract") from None
     with process:
         try:
-            output, _ = process.communicate(stdin_bytes, timeout=max(seconds, 0))
+            output, _ = process.communicate(stdin_bytes, timeout=max(time_limit_seconds, 0))
         except subprocess.TimeoutExpired:
             raise DocumentError(
                 "recognising a page took longer than allowed",
@@ -280,11 +291,11 @@ def _run_command(command: list[str], stdin_bytes: bytes, seconds: float) -> str:
                 # The whole group: what is called tesseract may be a script that starts the real one.
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
-        raise _engine_failed_error("tesseract")
+        raise _build_engine_failed_error("tesseract")
     return output.decode(errors="replace")
 
 
-def _die_with_parent(parent_pid: int) -> None:
+def _request_kill_when_parent_dies(parent_pid: int) -> None:
     """Called in the child before it becomes tesseract: let the system end it when the reader dies.
 
     A reader past its time, or whose run was killed, dies at once and cannot tidy up; tesseract would go on for as long
@@ -297,7 +308,7 @@ def _die_with_parent(parent_pid: int) -> None:
             os._exit(1)
 
 
-def _engine_failed_error(engine_name: str) -> DocumentError:
+def _build_engine_failed_error(engine_name: str) -> DocumentError:
     return DocumentError(
         f"{engine_name} broke down over a page",
         code="OCR-FAILED",
@@ -328,21 +339,21 @@ class RapidOcr:
     def __init__(self) -> None:
         self.name_and_version = f"rapidocr {version('rapidocr')}"
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:  # noqa: ARG002
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:  # noqa: ARG002
         """See ``OcrEngine``."""
         # Its networks were taught on pictures as OpenCV holds them: blue first.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
             ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
         except Exception:  # noqa: BLE001 - its errors share no base, and may quote the document: not chained
-            raise _engine_failed_error("rapidocr") from None
+            raise _build_engine_failed_error("rapidocr") from None
         if ocr_output.boxes is None or ocr_output.txts is None:
             return []
         word_results = ocr_output.word_results or [()] * len(ocr_output.txts)
         lines = zip(ocr_output.txts, ocr_output.scores, ocr_output.boxes, word_results, strict=True)
         return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
-    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> None:
         """See ``OcrEngine``; always None: it cannot tell."""
 
 

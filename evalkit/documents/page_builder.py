@@ -7,7 +7,7 @@ from itertools import accumulate, chain
 from operator import add
 
 from evalkit.documents.bundle import Block, Box, LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.layout import LayoutBlock
 from evalkit.documents.page_content import PageContent, PageToken
 
@@ -37,12 +37,12 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
         blocks=(
             *visible_blocks,
             *(
-                Block(type="paragraph", text=line.text, box=_enclose_tokens(line.tokens, content), hidden=True)
+                Block(type="paragraph", text=line.text, box=_enclose_in_page_shares(line.tokens, content), hidden=True)
                 for line in content.hidden_lines
             ),
         ),
         words=PackedWords(words),
-        identifiers=find_identifiers(text, words),
+        identifiers=find_patient_identifiers(text, words),
     )
 
 
@@ -54,23 +54,23 @@ def _build_block(block: LayoutBlock, content: PageContent) -> Block:
     return Block(
         type=block.type,
         text=_format_block_text(block),
-        box=_enclose_tokens(block.tokens, content),
+        box=_enclose_in_page_shares(block.tokens, content),
         furniture=block.furniture,
     )
 
 
-def _enclose_tokens(tokens: Sequence[PageToken], content: PageContent) -> Box:
+def _enclose_in_page_shares(tokens: Sequence[PageToken], content: PageContent) -> Box:
     _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
     width, height = content.width, content.height
     return (
-        _compute_share(min(lefts), width),
-        _compute_share(min(tops), height),
-        _compute_share(max(rights), width),
-        _compute_share(max(bottoms), height),
+        _round_to_share(min(lefts), width),
+        _round_to_share(min(tops), height),
+        _round_to_share(max(rights), width),
+        _round_to_share(max(bottoms), height),
     )
 
 
-def _compute_share(length: float, full_length: float) -> float:
+def _round_to_share(length: float, full_length: float) -> float:
     """The length as a fraction 0..1 of the whole, in ten-thousandths."""
     return round(min(max(length / full_length, 0.0), 1.0), 4)
 

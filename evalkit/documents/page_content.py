@@ -21,7 +21,7 @@ from evalkit.documents.visibility import (
     TEXT_BLOCK,
     THIN_LINE_WIDTH,
     VECTOR_BLOCK,
-    PageInspector,
+    PageVisibilityInspector,
     Rect,
     is_dark_and_opaque,
 )
@@ -137,7 +137,7 @@ class PageContent:
         )
 
 
-class _StyledLine(NamedTuple):
+class _LineWithVisibility(NamedTuple):
     """A line of the page, or a part of it that looks alike, visible or not."""
 
     line: PageLine
@@ -165,7 +165,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
     shown, and is added to.
     """
     verified_glyphs = {} if verified_glyphs is None else verified_glyphs
-    inspector = PageInspector(page)
+    inspector = PageVisibilityInspector(page)
     image_areas = inspector.image_areas
     visible_lines: list[PageLine] = []
     hidden_lines: list[PageLine] = []
@@ -174,7 +174,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
     largest_size = max((styled_line.line.font_size for styled_line in styled_lines), default=0.0)
     for styled_line in styled_lines:
         line = styled_line.line
-        is_over_scan = not styled_line.is_inked and any(_is_line_in_rect(area, line) for area in image_areas)
+        is_over_scan = not styled_line.is_inked and any(_is_line_centre_in_rect(area, line) for area in image_areas)
         is_tiny = line.font_size < _TINY_FONT_SIZE and largest_size >= _TINY_RATIO * line.font_size
         is_possibly_visible = (styled_line.is_inked or styled_line.is_clip_window or is_over_scan) and not is_tiny
         visible_tokens = _find_visible_tokens(styled_line, inspector, verified_glyphs) if is_possibly_visible else ()
@@ -187,7 +187,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
             hidden_lines.append(PageLine(hidden_tokens, line.font_size, line.bold_share, line.quarter_turns))
     if inspector.has_misleading_font:  # whoever looks at the page reads other words: they are in its picture
         hidden_lines, visible_lines, ocr_layer = [*visible_lines, *hidden_lines], [], []
-    horizontal_rules, vertical_rules, shape_count = _find_rules(
+    horizontal_rules, vertical_rules, shape_count = _find_ruling_lines(
         page, [block for block in inspector.blocks if block["type"] == VECTOR_BLOCK]
     )
     total_image_area = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in image_areas)
@@ -210,7 +210,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
 
 
 def _find_visible_tokens(
-    styled_line: _StyledLine, inspector: PageInspector, verified_glyphs: VerifiedGlyphs
+    styled_line: _LineWithVisibility, inspector: PageVisibilityInspector, verified_glyphs: VerifiedGlyphs
 ) -> tuple[PageToken, ...]:
     """The words that can be seen; only where it is in doubt are they looked for in the picture of the page."""
     box, tokens = styled_line.line.box, styled_line.line.tokens
@@ -232,13 +232,13 @@ def _find_visible_tokens(
         visible_tokens = tuple(
             token
             for token in tokens
-            if inspector.is_print_visible(
-                _compute_core_box(token), needs_strong_contrast=styled_line.is_dark_print and is_struck_through
+            if inspector.has_visible_ink(
+                _inset_word_box(token), needs_strong_contrast=styled_line.is_dark_print and is_struck_through
             )
-            and not inspector.is_painted_over(token[1:])
+            and not inspector.is_centre_painted_over(token[1:])
         )
     else:
-        visible_tokens = tuple(token for token in tokens if inspector.is_visible(_compute_core_box(token)))
+        visible_tokens = tuple(token for token in tokens if inspector.has_visible_contrast(_inset_word_box(token)))
     if len(visible_tokens) == len(styled_line.line.tokens):
         for font_xref, text in styled_line.font_texts:
             if font_xref:  # of fonts of one name, nobody knows which it was
@@ -246,11 +246,13 @@ def _find_visible_tokens(
     return visible_tokens
 
 
-def _read_styled_lines(inspector: PageInspector) -> Iterator[_StyledLine]:
+def _read_styled_lines(inspector: PageVisibilityInspector) -> Iterator[_LineWithVisibility]:
     """All lines of the page's text."""
     words_by_line = {
         line_key: list(group)
-        for line_key, group in groupby(_remove_duplicate_words(_clean_words(inspector.words)), key=itemgetter(5, 6))
+        for line_key, group in groupby(
+            _remove_duplicate_words(_split_and_clean_words(inspector.words)), key=itemgetter(5, 6)
+        )
     }
     font_xrefs_by_name = inspector.font_xrefs_by_name
     # Words count the blocks of text alone; a block's own number counts all that is painted.
@@ -269,14 +271,14 @@ def _split_by_visibility(
     quarter_turns: int | None,
     block_number: int,
     font_xrefs_by_name: dict[str, int],
-) -> Iterator[_StyledLine]:
-    font_size, bold_share = _measure_font(spans)
+) -> Iterator[_LineWithVisibility]:
+    font_size, bold_share = _measure_font_size_and_boldness(spans)
     inked_tokens = tokens
     uninked_tokens: tuple[PageToken, ...] = ()
-    uninked_spans = [span for span in spans if not _is_inked(span)]
+    uninked_spans = [span for span in spans if not _has_ink(span)]
     if uninked_spans:
         inked_tokens = tuple(
-            token for token in tokens if not any(is_token_in_box(token, span["bbox"]) for span in uninked_spans)
+            token for token in tokens if not any(is_token_centre_in_box(token, span["bbox"]) for span in uninked_spans)
         )
         uninked_tokens = tuple(token for token in tokens if token not in inked_tokens)
     if inked_tokens:
@@ -287,10 +289,10 @@ def _split_by_visibility(
             if font_xrefs_by_name
             else ()
         )
-        yield _StyledLine(line, True, False, is_dark_print, block_number, font_texts)
+        yield _LineWithVisibility(line, True, False, is_dark_print, block_number, font_texts)
     if uninked_tokens:
         is_clip_window = any(span["char_flags"] & _CLIPPED_FLAG for span in uninked_spans)
-        yield _StyledLine(
+        yield _LineWithVisibility(
             PageLine(uninked_tokens, font_size, bold_share, quarter_turns),
             False,
             is_clip_window,
@@ -300,7 +302,7 @@ def _split_by_visibility(
         )
 
 
-def _measure_font(spans: list[dict[str, Any]]) -> tuple[float, float]:
+def _measure_font_size_and_boldness(spans: list[dict[str, Any]]) -> tuple[float, float]:
     """The size of most characters, and the share of them that are bold."""
     letters_by_size: Counter[float] = Counter()
     bold_letters = 0
@@ -313,7 +315,7 @@ def _measure_font(spans: list[dict[str, Any]]) -> tuple[float, float]:
     )
 
 
-def _clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
+def _split_and_clean_words(words: list[_MupdfWord]) -> list[_MupdfWord]:
     """The words without what cannot be printed, and divided at white space that MuPDF does not take for such."""
     texts = [word[4] for word in words]
     joined_text = " ".join(texts)
@@ -370,7 +372,7 @@ def _is_bold_font(name: str) -> bool:
     return any(word in name.lower() for word in ("bold", "black", "heavy"))
 
 
-def _is_inked(span: dict[str, Any]) -> bool:
+def _has_ink(span: dict[str, Any]) -> bool:
     return bool(span["char_flags"] & (FILLED_FLAG | _STROKED_FLAG)) and span["alpha"] >= _MIN_ALPHA
 
 
@@ -401,15 +403,15 @@ def split_at_wide_gaps(line: PageLine, tokens: tuple[PageToken, ...]) -> list[Pa
     ]
 
 
-def _find_rules(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:
+def _find_ruling_lines(page: Any, vectors: Sequence[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine], int]:
     """Horizontal rules, vertical rules, and how many other shapes there are.
 
     ``vectors`` are MuPDF's boxes of what is drawn on the page.
     """
     if not all(vector["isrect"] for vector in vectors):
         # Their boxes do not say what was drawn: the paths themselves do, but to ask for them costs a second reading.
-        return _classify_edges(_find_path_edges(page))
-    return _classify_edges(_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
+        return _sort_edges_into_ruling_lines(_find_path_edges(page))
+    return _sort_edges_into_ruling_lines(_find_rectangle_edges(vector["bbox"], vector["stroked"]) for vector in vectors)
 
 
 def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
@@ -426,7 +428,7 @@ def _find_path_edges(page: Any) -> Iterator[list[Rect]]:
                 yield []
 
 
-def _classify_edges(shapes: Iterable[list[Rect]]) -> tuple[list[RulingLine], list[RulingLine], int]:
+def _sort_edges_into_ruling_lines(shapes: Iterable[list[Rect]]) -> tuple[list[RulingLine], list[RulingLine], int]:
     """Horizontal rules, vertical rules, and how many shapes are no rules."""
     horizontal_rules: list[RulingLine] = []
     vertical_rules: list[RulingLine] = []
@@ -462,22 +464,22 @@ def _transform_rect(matrix: tuple[float, ...], x0: float, y0: float, x1: float, 
     return min(u0, u1), min(v0, v1), max(u0, u1), max(v0, v1)
 
 
-def _compute_core_box(token: PageToken) -> Rect:
+def _inset_word_box(token: PageToken) -> Rect:
     """The middle of a word's box, so that neighbours' ink is not taken for its own. Punctuation may sit at the edge."""
     inset = 0.15 * min(token.x1 - token.x0, token.y1 - token.y0) if any(map(str.isalnum, token.text)) else 0.0
     return token.x0 + inset, token.y0 + inset, token.x1 - inset, token.y1 - inset
 
 
-def _is_on_page(token: PageToken, inspector: PageInspector) -> bool:
+def _is_on_page(token: PageToken, inspector: PageVisibilityInspector) -> bool:
     return 0 <= (token.x0 + token.x1) / 2 <= inspector.width and 0 <= (token.y0 + token.y1) / 2 <= inspector.height
 
 
-def is_token_in_box(token: PageToken, box: Rect) -> bool:
+def is_token_centre_in_box(token: PageToken, box: Rect) -> bool:
     """Tell whether the middle of the word is in the box, or at most a point beside it."""
     x, y = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
 
 
-def _is_line_in_rect(rect: Rect, line: PageLine) -> bool:
+def _is_line_centre_in_rect(rect: Rect, line: PageLine) -> bool:
     x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
     return rect[0] <= x <= rect[2] and rect[1] <= y <= rect[3]

@@ -10,12 +10,12 @@ from typing import Literal
 
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
 from evalkit.documents.identity.file_persons import (
-    PageIdentity,
-    compare_page_identities,
-    get_page_identity,
+    PagePatientIdentity,
+    compare_page_patients,
+    get_page_patient_identity,
     group_pages_by_person,
 )
-from evalkit.documents.identity.same_person import FactComparison, PersonComparison, PersonRelation
+from evalkit.documents.identity.same_person import FactComparison, PersonComparison, SamePersonVerdict
 
 PatientRelation = Literal["first", "same", "doubtful", "other", "none"]
 PageRange = tuple[int, int]
@@ -48,11 +48,11 @@ def build_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
     """
     person_by_page = _index_person_by_page(bundle)
     # Of pages that say the same only the last one is compared with.
-    earlier_pages: dict[object, PageIdentity] = {}
+    earlier_pages: dict[object, PagePatientIdentity] = {}
     for page in bundle.pages:
-        identity = get_page_identity(page)
+        identity = get_page_patient_identity(page)
         compared_page, comparison = (
-            _choose_comparison(tuple(earlier_pages.values()), identity) if identity else (None, None)
+            _choose_deciding_earlier_page(tuple(earlier_pages.values()), identity) if identity else (None, None)
         )
         relation, relation_text = _describe_relation(compared_page, comparison)
         if (
@@ -96,16 +96,16 @@ def _index_person_by_page(bundle: DocumentBundle) -> dict[int, int]:
     }
 
 
-def _choose_comparison(
-    earlier_pages: Sequence[PageIdentity], identity: PageIdentity
-) -> tuple[PageIdentity | None, PersonComparison | None]:
-    best: tuple[PageIdentity | None, PersonComparison | None] = (None, None)
+def _choose_deciding_earlier_page(
+    earlier_pages: Sequence[PagePatientIdentity], identity: PagePatientIdentity
+) -> tuple[PagePatientIdentity | None, PersonComparison | None]:
+    best: tuple[PagePatientIdentity | None, PersonComparison | None] = (None, None)
     for page in reversed(earlier_pages):
-        comparison = compare_page_identities(page, identity)
-        if comparison.relation is PersonRelation.SAME:
+        comparison = compare_page_patients(page, identity)
+        if comparison.relation is SamePersonVerdict.SAME:
             return page, comparison
         is_better = best[1] is None or (
-            comparison.relation is PersonRelation.DIFFERENT and best[1].relation is PersonRelation.CANNOT_TELL
+            comparison.relation is SamePersonVerdict.DIFFERENT and best[1].relation is SamePersonVerdict.CANNOT_TELL
         )
         if is_better and (comparison.agreeing or comparison.differing):
             best = page, comparison
@@ -113,13 +113,13 @@ def _choose_comparison(
 
 
 def _describe_relation(
-    compared_page: PageIdentity | None, comparison: PersonComparison | None
+    compared_page: PagePatientIdentity | None, comparison: PersonComparison | None
 ) -> tuple[PatientRelation, str]:
     if compared_page is None or comparison is None:
         return "first", ""
-    if comparison.relation is PersonRelation.DIFFERENT:
+    if comparison.relation is SamePersonVerdict.DIFFERENT:
         return "other", f"another patient than page {compared_page.page_num}"
-    if comparison.relation is PersonRelation.SAME or not comparison.differing:
+    if comparison.relation is SamePersonVerdict.SAME or not comparison.differing:
         return "same", f"same as page {compared_page.page_num}"
     difference = comparison.differing[0]
     left, right = (_format_fact(identifier) for identifier in (difference.left, difference.right))

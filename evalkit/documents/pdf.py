@@ -13,9 +13,9 @@ from evalkit.core.gc_pause import pause_gc
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.documents.layout import (
     LayoutBlock,
-    Typography,
+    PrevailingTypography,
     TypographyStats,
-    collect_margin_keys,
+    collect_masked_margin_texts,
     lay_out_blocks,
     measure_typography,
 )
@@ -24,7 +24,7 @@ from evalkit.documents.page_builder import build_page, join_block_text
 from evalkit.documents.page_content import PageContent, VerifiedGlyphs, read_page_content
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
-    from evalkit.documents.scanned_pages import PageRecogniser, ScannedPages
+    from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
 LAYOUT_VERSION = 9
@@ -53,39 +53,39 @@ def get_local_reader_version(engine_version: str | None = None) -> str:
 def read_pdf(
     pdf_bytes: bytes,
     *,
-    file_path: str,
+    recorded_path: str,
     doc_id: str,
     sha256: str,
-    timestamp: str,
-    recogniser: PageRecogniser | None = None,
+    processing_timestamp: str,
+    recogniser: PageOcrSettings | None = None,
 ) -> DocumentBundle:
     """The bundle of the PDF in ``pdf_bytes``; equal bytes give an equal bundle.
 
-    ``sha256`` is the hash of ``pdf_bytes``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read. Without a
+    ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read. Without a
     ``recogniser``, pages that are pictures stay without text. DocumentError (READER-…) where the file cannot be
     opened; a broken page alone becomes a ``failed`` one.
     """
-    opened_pdf = open_pdf(pdf_bytes, file_path)
+    opened_pdf = open_pdf(pdf_bytes, recorded_path)
     document, total_pages, is_page_tree_repaired = opened_pdf
-    scanned_pages = recogniser.create_scanned_pages(opened_pdf, PurePath(file_path).name) if recogniser else None
+    scanned_pages = recogniser.create_file_ocr(opened_pdf, PurePath(recorded_path).name) if recogniser else None
     with document:
         with pause_gc():
             pages = _build_pages(document, total_pages, scanned_pages)
-        pages = scanned_pages.recognise_pages(pages) if scanned_pages else pages
+        pages = scanned_pages.add_recognised_text(pages) if scanned_pages else pages
         is_repaired = is_page_tree_repaired or bool(document.is_repaired)
     return DocumentBundle(
         doc_id=doc_id,
-        file_path=file_path,
+        file_path=recorded_path,
         sha256=sha256,
         reader=get_local_reader_version(recogniser.engine.name_and_version if recogniser else None),
         is_repaired=is_repaired,
         total_pages=total_pages,
-        processing_timestamp=timestamp,
+        processing_timestamp=processing_timestamp,
         pages=pages,
     )
 
 
-def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | None) -> tuple[Page, ...]:
+def _build_pages(document: Any, total_pages: int, scanned_pages: FileOcr | None) -> tuple[Page, ...]:
     """Pages 1..``total_pages``, in order.
 
     Whether a margin's text is furniture is known when it stands on a second page; how short pages are set, at the end.
@@ -100,35 +100,37 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | 
     verified_glyphs: VerifiedGlyphs = {}
     pages_needing_ocr: set[int] = set()
     for page_num in range(1, total_pages + 1):
-        content = try_load_page_content(document, page_num - 1, verified_glyphs)
+        content = load_page_content_or_none(document, page_num - 1, verified_glyphs)
         if content is None:
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
         if scanned_pages:
-            content = scanned_pages.prepare_content(page_num, content)
+            content = scanned_pages.note_ocr_need_and_hide_layer(page_num, content)
         elif content.needs_ocr:
             pages_needing_ocr.add(page_num)
-        page_stats, page_margin_keys = measure_typography(content.visible_lines), collect_margin_keys(content)
-        document_stats.add(page_stats)
+        page_stats, page_margin_keys = measure_typography(content.visible_lines), collect_masked_margin_texts(content)
+        document_stats.merge_in(page_stats)
         repeated_margin_keys |= page_margin_keys & seen_margin_keys
         seen_margin_keys |= page_margin_keys
         if page_stats.character_count < _MIN_TYPOGRAPHY_CHARACTERS:
             short_contents[page_num] = content
         elif page_margin_keys <= repeated_margin_keys:
-            pages_by_number[page_num] = _finish_page(page_num, content, repeated_margin_keys, page_stats.typography)
+            pages_by_number[page_num] = _build_page_by_typography(
+                page_num, content, repeated_margin_keys, page_stats.typography
+            )
         else:
             pending_contents[page_num] = content
         if len(pending_contents) > _MAX_PENDING_PAGES:
             first_pending = next(iter(pending_contents))
-            pages_by_number[first_pending] = _finish_long_page(
+            pages_by_number[first_pending] = _build_page_by_own_typography(
                 first_pending, pending_contents.pop(first_pending), repeated_margin_keys
             )
     pages_by_number |= {
-        page_num: _finish_long_page(page_num, content, repeated_margin_keys)
+        page_num: _build_page_by_own_typography(page_num, content, repeated_margin_keys)
         for page_num, content in pending_contents.items()
     }
     pages_by_number |= {
-        page_num: _finish_page(page_num, content, repeated_margin_keys, document_stats.typography)
+        page_num: _build_page_by_typography(page_num, content, repeated_margin_keys, document_stats.typography)
         for page_num, content in short_contents.items()
     }
     pages = (pages_by_number[page_num] for page_num in range(1, total_pages + 1))
@@ -141,7 +143,7 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | 
     )
 
 
-def try_load_page_content(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
+def load_page_content_or_none(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
     """What is drawn on the page; None where it is broken."""
     pymupdf = load_pymupdf()
     try:
@@ -149,7 +151,7 @@ def try_load_page_content(document: Any, page_index: int, verified_glyphs: Verif
         page = document.load_page(page_index)
         content = read_page_content(page, verified_glyphs)
         # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
-        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or not _is_page_object(document, page.xref)):
+        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or not _has_page_keys(document, page.xref)):
             return None
     except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
         if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
@@ -158,16 +160,20 @@ def try_load_page_content(document: Any, page_index: int, verified_glyphs: Verif
     return content if content.width > 0 and content.height > 0 else None
 
 
-def _is_page_object(document: Any, xref: int) -> bool:
+def _has_page_keys(document: Any, xref: int) -> bool:
     return any(document.xref_get_key(xref, key)[0] != "null" for key in ("Type", "Parent", "MediaBox", "Contents"))
 
 
-def _finish_long_page(page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]]) -> Page:
-    return _finish_page(page_num, content, repeated_margin_keys, measure_typography(content.visible_lines).typography)
+def _build_page_by_own_typography(
+    page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]]
+) -> Page:
+    return _build_page_by_typography(
+        page_num, content, repeated_margin_keys, measure_typography(content.visible_lines).typography
+    )
 
 
-def _finish_page(
-    page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: Typography
+def _build_page_by_typography(
+    page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: PrevailingTypography
 ) -> Page:
     layout_blocks = lay_out_blocks(content, repeated_margin_keys, typography)
     return build_page(page_num, determine_page_status(content, layout_blocks), layout_blocks, content)

@@ -72,17 +72,17 @@ class PageQuality:
     """What is wrong with the picture and what would help, for a clinician. Empty where the page is read well."""
 
 
-def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> PageQuality:
+def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: int) -> PageQuality:
     """How well the picture (mode L, drawn at ``dpi``) was recognised as ``words``, which are in its pixels.
 
     A picture without words scores 0, whatever is on it; whether it is blank is to be asked before.
     """
-    ink_mask = detect_ink(grey)
-    covered_ink_share = _measure_covered_ink(words, ink_mask, grey)
+    ink_mask = detect_ink(grey_image)
+    covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)
     score = _compute_score(words, covered_ink_share)
     problems: tuple[str, ...] = ()
     if score < GOOD_SCORE:
-        problems = tuple(_find_problems(words, grey, dpi, covered_ink_share))
+        problems = tuple(_describe_quality_problems(words, grey_image, dpi, covered_ink_share))
         if not problems and score < MIN_READABLE_SCORE:
             problems = (
                 "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters",
@@ -131,7 +131,7 @@ def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
     return round(min(max(score, 0.0), 1.0), 2)
 
 
-def _measure_covered_ink(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
+def _measure_ink_share_in_words(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
     """The share of the ink that stands within words: words that the engine passed over have no confidence."""
     ink_total = int(ink_mask.sum())
     if not ink_total:
@@ -145,7 +145,9 @@ def _measure_covered_ink(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], 
     return int((ink_mask & word_mask).sum()) / ink_total
 
 
-def _find_problems(words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float) -> Iterator[str]:
+def _describe_quality_problems(
+    words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float
+) -> Iterator[str]:
     """Say what is wrong, and what would help; from the page as a whole to its print.
 
     Of 115 pages that were drawn well, print bridged 0.3 and more of the contrast in one pixel and was 16 pixels high

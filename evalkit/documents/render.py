@@ -12,7 +12,7 @@ from typing import Any
 from PIL import Image
 
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
-from evalkit.documents.source_file import read_error, read_source_file
+from evalkit.documents.source_file import build_read_error, read_source_file
 from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
@@ -22,37 +22,39 @@ _THUMBNAIL_DPI = 24
 _PREVIEW_DPI = 52
 
 
-def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
-    """The page (from 1) as it is displayed, RGB, at ``dpi`` or as fine as 50 megapixels allow.
+def render_page(path: Path, page_num: int, max_dpi: int = 110) -> Image.Image:
+    """The page (from 1) as it is displayed, RGB, at ``max_dpi`` or as fine as 50 megapixels allow.
 
     DocumentError where the file cannot be opened, and READER-PAGE where this page does not exist or cannot be drawn.
     """
     opened_pdf = open_pdf(read_source_file(path), str(path))
     with opened_pdf.document:
-        return render_opened_page(opened_pdf, path, page_num, dpi)
+        return render_opened_page(opened_pdf, path, page_num, max_dpi)
 
 
 def render_opened_page(
-    opened_pdf: OpenedPdf, path: Path, page_num: int, dpi: int, *, allow_grey: bool = False
+    opened_pdf: OpenedPdf, path_for_errors: Path, page_num: int, max_dpi: int, *, use_grey_if_colourless: bool = False
 ) -> Image.Image:
-    """As ``render_page``, of a file that is open already; ``path`` only names it in errors.
+    """As ``render_page``, of a file that is open already; ``path_for_errors`` only names it in errors.
 
-    ``allow_grey``: a page without any colour may be L instead of RGB, the same to the eye in half the time.
+    ``use_grey_if_colourless``: a page without any colour may be L instead of RGB, the same to the eye in half the time.
     """
     if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
-            f"{path.name} has no page {page_num}",
+            f"{path_for_errors.name} has no page {page_num}",
             code="READER-PAGE",
             remedy=f"Ask for a page from 1 to {opened_pdf.total_pages}.",
         )
     try:
         page = opened_pdf.document.load_page(page_num - 1)
         # A point is 1/72 inch.
-        pixel_count = page.rect.width * page.rect.height * (dpi / 72) ** 2
-        fitting_dpi = max(int(dpi * min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)))), 1)
+        pixel_count = page.rect.width * page.rect.height * (max_dpi / 72) ** 2
+        fitting_dpi = max(int(max_dpi * min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)))), 1)
         pymupdf, display_list = load_pymupdf(), page.get_displaylist()
         mode, colorspace = (
-            ("L", pymupdf.csGRAY) if allow_grey and _is_grey(page, display_list) else ("RGB", pymupdf.csRGB)
+            ("L", pymupdf.csGRAY)
+            if use_grey_if_colourless and _is_page_colourless(page, display_list)
+            else ("RGB", pymupdf.csRGB)
         )
         scale_matrix = pymupdf.Matrix(fitting_dpi / 72, fitting_dpi / 72)
         pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
@@ -60,13 +62,13 @@ def render_opened_page(
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
-            f"page {page_num} of {path.name} cannot be drawn",
+            f"page {page_num} of {path_for_errors.name} cannot be drawn",
             code="READER-PAGE",
             remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
         ) from None
 
 
-def _is_grey(page: Any, display_list: Any) -> bool:
+def _is_page_colourless(page: Any, display_list: Any) -> bool:
     """Whether all that is ``display_list`` of the page is black, white or grey, and its pictures are written as such.
 
     It is asked of MuPDF's own device for it, which gives up at the first colour; pictures are not unpacked. The device does
@@ -99,11 +101,11 @@ def _may_have_type3_font(page: Any) -> bool:
     return has_inherited_resources or any(kind != "null" for kind in pattern_kinds)
 
 
-def render_page_pngs(path: Path, page_numbers: Iterable[int], dpi: int = 110) -> list[bytes]:
+def render_page_pngs(path: Path, page_numbers: Iterable[int], max_dpi: int = 110) -> list[bytes]:
     """The pages (from 1) as PNG, for a model that sees. DocumentError as of ``render_page``."""
     opened_pdf = open_pdf(read_source_file(path), str(path))
     with opened_pdf.document:
-        return [encode_png(render_opened_page(opened_pdf, path, page_num, dpi)) for page_num in page_numbers]
+        return [encode_png(render_opened_page(opened_pdf, path, page_num, max_dpi)) for page_num in page_numbers]
 
 
 def encode_png(image: Image.Image) -> bytes:
@@ -122,7 +124,7 @@ def encode_jpeg(image: Image.Image, quality: int = 75) -> bytes:
     return buffer.getvalue()
 
 
-class PageImages:
+class PdfPageRenderer:
     """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept.
 
     The file is read page by page from the disk, so that memory does not grow with it; where it is changed meanwhile,
@@ -133,11 +135,11 @@ class PageImages:
         """DocumentError where the file cannot be opened. ``max_cached_pages`` pages stay in memory; the browser keeps more."""
         self._path = path
         self._dpi = dpi
-        self._file_state = self._read_file_state()
+        self._file_state = self._read_file_identity()
         try:
             self._opened_pdf = open_pdf(path, str(path))
         except OSError as error:
-            raise read_error(path, error) from error
+            raise build_read_error(path, error) from error
         self._render_cached_jpeg = lru_cache(maxsize=max_cached_pages)(self._render_jpeg)
 
     def render_full_size(self, page_num: int) -> bytes:
@@ -158,22 +160,24 @@ class PageImages:
         self._opened_pdf.document.close()
 
     def _render_jpeg(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
-        if self._read_file_state() != self._file_state:
+        if self._read_file_identity() != self._file_state:
             raise DocumentError(
                 f"{self._path.name} was changed while it was open",
                 code="READER-CHANGED",
                 remedy="Run the document again, then open its case again.",
             )
         try:
-            image = render_opened_page(self._opened_pdf, self._path, page_num, dpi or self._dpi, allow_grey=True)
+            image = render_opened_page(
+                self._opened_pdf, self._path, page_num, dpi or self._dpi, use_grey_if_colourless=True
+            )
             return encode_jpeg(image, quality)
         finally:
             # MuPDF keeps up to 256 MB of decoded scans, across documents, which a reader of pages hardly asks for twice.
             load_pymupdf().TOOLS.store_shrink(100)
 
-    def _read_file_state(self) -> tuple[int, int, int]:
+    def _read_file_identity(self) -> tuple[int, int, int]:
         try:
             file_stat = self._path.stat()
         except OSError as error:
-            raise read_error(self._path, error) from error
+            raise build_read_error(self._path, error) from error
         return file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns

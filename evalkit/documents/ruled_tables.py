@@ -71,7 +71,7 @@ class TableGrid:
             if likely_cell and x <= likely_cell.x1 and y <= likely_cell.y1:
                 return likely_cell
         # It is in a cell that reaches over several rows or columns, or beside the table.
-        return min(self.cells, key=lambda cell: _distance_to_cell(cell, x, y))
+        return min(self.cells, key=lambda cell: _measure_distance_to_cell(cell, x, y))
 
 
 def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[RulingLine]) -> list[TableGrid]:
@@ -105,7 +105,7 @@ def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[Ruling
 def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
     """Rules at nearly the same place become one; pieces in a row become one long rule."""
     merged_rules: list[RulingLine] = []
-    for position, level_rules in _group_by_level(sorted(rules)):
+    for position, level_rules in _group_rules_by_position(sorted(rules)):
         pieces = sorted(level_rules, key=lambda rule: rule.start)
         start, end = pieces[0].start, pieces[0].end
         for rule in pieces[1:]:
@@ -117,10 +117,10 @@ def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
     return merged_rules
 
 
-def _group_by_level(rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
-    """Rules of one level, with the level's place; ``rules`` are sorted."""
+def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
+    """Rules of one level, with the level's place; ``sorted_rules`` are sorted."""
     level_rules: list[RulingLine] = []
-    for rule in rules:
+    for rule in sorted_rules:
         if level_rules and rule.position - level_rules[-1].position > _TOLERANCE:
             yield level_rules[0].position, level_rules
             level_rules = []
@@ -213,5 +213,5 @@ def _list_corners(cell: GridCell) -> tuple[tuple[float, float], ...]:
     return (cell.x0, cell.y0), (cell.x1, cell.y0), (cell.x0, cell.y1), (cell.x1, cell.y1)
 
 
-def _distance_to_cell(cell: GridCell, x: float, y: float) -> float:
+def _measure_distance_to_cell(cell: GridCell, x: float, y: float) -> float:
     return max(cell.x0 - x, 0.0, x - cell.x1) + max(cell.y0 - y, 0.0, y - cell.y1)

@@ -18,10 +18,10 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
-from evalkit.documents.identity.page_identity import find_identifiers
-from evalkit.documents.layout import LayoutBlock, collect_margin_keys, lay_out_blocks, measure_typography
+from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.layout import LayoutBlock, collect_masked_margin_texts, lay_out_blocks, measure_typography
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf
-from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrReading, recognise_image
+from evalkit.documents.ocr import OCR_DPI, OcrEngine, OcrPageResult, recognise_page_image
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, split_at_wide_gaps
 from evalkit.documents.quality import OcrWord, PageQuality
@@ -53,7 +53,7 @@ _MEANINGFUL_WORD = re.compile(r"\w{3,}|\d+")
 
 
 @dataclass(frozen=True)
-class PageRecogniser:
+class PageOcrSettings:
     """What recognises pages that are pictures."""
 
     engine: OcrEngine
@@ -62,22 +62,22 @@ class PageRecogniser:
     on_page_done: Callable[[], None] = lambda: None
     """Called when a page is done: whoever limits the time begins anew."""
 
-    def create_scanned_pages(self, opened_pdf: OpenedPdf, file_name: str) -> ScannedPages:
+    def create_file_ocr(self, opened_pdf: OpenedPdf, file_name: str) -> FileOcr:
         """The pictures of one file, which ``file_name`` names in errors."""
-        return ScannedPages(self, opened_pdf, file_name)
+        return FileOcr(self, opened_pdf, file_name)
 
 
-class ScannedPages:
+class FileOcr:
     """The pages of one file that are pictures."""
 
-    def __init__(self, recogniser: PageRecogniser, opened_pdf: OpenedPdf, file_name: str) -> None:
+    def __init__(self, recogniser: PageOcrSettings, opened_pdf: OpenedPdf, file_name: str) -> None:
         self._recogniser = recogniser
         self._opened_pdf = opened_pdf
         self._path = Path(file_name)
         self._layered_pages: set[int] = set()
         self._pages_needing_ocr: set[int] = set()
 
-    def prepare_content(self, page_num: int, content: PageContent) -> PageContent:
+    def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
         """The page (from 1) as it is to be laid out; whether its picture has to be read is noted.
 
         Text that others laid over the picture is hidden: nobody who looks at the page sees it, and whoever wrote it
@@ -89,12 +89,12 @@ class ScannedPages:
             self._pages_needing_ocr.add(page_num)
         return content.copy_without_ocr_layer if content.ocr_layer else content
 
-    def recognise_pages(self, pages: Sequence[Page]) -> tuple[Page, ...]:
+    def add_recognised_text(self, pages: Sequence[Page]) -> tuple[Page, ...]:
         """The pages, with what stands on those that are pictures or have large ones."""
         batches = (pages[start : start + _BATCH_SIZE] for start in range(0, len(pages), _BATCH_SIZE))
-        return tuple(page for batch in batches for page in self._recognise_batch(batch))
+        return tuple(page for batch in batches for page in self._add_recognised_text_to_batch(batch))
 
-    def _recognise_batch(self, pages: Sequence[Page]) -> Iterator[Page]:
+    def _add_recognised_text_to_batch(self, pages: Sequence[Page]) -> Iterator[Page]:
         recognised_by_page = {
             page.page_num: self._recognise_page(page.page_num)
             for page in pages
@@ -104,13 +104,13 @@ class ScannedPages:
             key
             for recognised in recognised_by_page.values()
             if isinstance(recognised, RecognisedPage)
-            for key in collect_margin_keys(recognised.upright_content)
+            for key in collect_masked_margin_texts(recognised.upright_content)
         )
         repeated_margin_keys = {key for key, count in margin_counts.items() if count > 1}
         for page in pages:
             if page.page_num in recognised_by_page:
                 has_ocr_layer = page.page_num in self._layered_pages
-                yield _merge_recognised_page(
+                yield _merge_ocr_into_page(
                     page, recognised_by_page[page.page_num], repeated_margin_keys, has_ocr_layer=has_ocr_layer
                 )
             else:
@@ -125,8 +125,8 @@ class ScannedPages:
             page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
             # A page too large for the renderer is drawn more coarsely than it was asked for.
             dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)
-            reading = recognise_image(
-                image, self._recogniser.engine, dpi=dpi, seconds=self._recogniser.seconds_per_page
+            reading = recognise_page_image(
+                image, self._recogniser.engine, dpi=dpi, seconds_per_pass=self._recogniser.seconds_per_page
             )
         except DocumentError as error:
             return error
@@ -139,7 +139,7 @@ class ScannedPages:
         return RecognisedPage.from_reading(reading, page_rect.width, page_rect.height) if reading else None
 
 
-def _merge_recognised_page(
+def _merge_ocr_into_page(
     page: Page,
     recognised: RecognisedPage | DocumentError | None,
     repeated_margin_keys: set[tuple[str, str]],
@@ -161,13 +161,17 @@ def _merge_recognised_page(
         if 2 * page.text.count(_REPLACEMENT_CHARACTER) <= sum(map(len, page.text.split()))
         else _hide_page_text(page)
     )
-    additional = recognised.exclude_page_words(own_page.text, own_page.words)
-    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_text(_MIN_SURE_CONFIDENCE):
+    additional = recognised.drop_words_of_page_text(own_page.text, own_page.words)
+    if page.status is PageStatus.TEXT and not has_ocr_layer and not additional.has_enough_words(_MIN_SURE_CONFIDENCE):
         note = "the words in a picture could not be recognised: scan the original at 300 dpi, or type what matters"
-        return page.model_copy(update={"unread": note}) if additional.has_text(min_confidence=0) else page
+        return page.model_copy(update={"unread": note}) if additional.has_enough_words(min_confidence=0) else page
     if not recognised.quality.is_readable:
         return page.model_copy(update=quality_update | {"status": PageStatus.IMAGE})
-    if own_page.text and not additional.has_text(_MIN_SURE_CONFIDENCE) and not recognised.has_new_words(own_page.text):
+    if (
+        own_page.text
+        and not additional.has_enough_words(_MIN_SURE_CONFIDENCE)
+        and not recognised.has_new_words(own_page.text)
+    ):
         return page.model_copy(update=quality_update | {"status": PageStatus.TEXT})
     return _append_recognised_text(own_page, additional, repeated_margin_keys, quality_update)
 
@@ -176,7 +180,7 @@ def _append_recognised_text(
     page: Page, recognised: RecognisedPage, repeated_margin_keys: set[tuple[str, str]], quality_update: dict[str, Any]
 ) -> Page:
     """The page's own blocks, and behind them what was recognised beside them."""
-    layout_blocks, confidences = recognised.build_layout(repeated_margin_keys)
+    layout_blocks, confidences = recognised.lay_out_with_confidences(repeated_margin_keys)
     page_content = replace(recognised.upright_content, width=recognised.page_width, height=recognised.page_height)
     recognised_part = build_page(page.page_num, PageStatus.OCR, layout_blocks, page_content)
     text = "\n".join(filter(None, (page.text, recognised_part.text)))
@@ -197,7 +201,7 @@ def _append_recognised_text(
             ),
             "words": PackedWords(words),
             "confidences": all_confidences,
-            "identifiers": find_identifiers(text, words, all_confidences),
+            "identifiers": find_patient_identifiers(text, words, all_confidences),
         }
     )
 
@@ -234,7 +238,7 @@ class RecognisedPage:
     words: tuple[OcrWord, ...]
 
     @classmethod
-    def from_reading(cls, reading: OcrReading, page_width: float, page_height: float) -> RecognisedPage:
+    def from_reading(cls, reading: OcrPageResult, page_width: float, page_height: float) -> RecognisedPage:
         """``page_width`` and ``page_height`` are the displayed page's, in points."""
         upright_image = reading.upright.image
         scale = (page_height if reading.upright.quarter_turns % 2 else page_width) / max(upright_image.width, 1)
@@ -277,7 +281,9 @@ class RecognisedPage:
             reading.words,
         )
 
-    def build_layout(self, repeated_margin_keys: set[tuple[str, str]]) -> tuple[list[LayoutBlock], tuple[int, ...]]:
+    def lay_out_with_confidences(
+        self, repeated_margin_keys: set[tuple[str, str]]
+    ) -> tuple[list[LayoutBlock], tuple[int, ...]]:
         """Lay the words out in points of the displayed page; also how sure the engine is of each, in order, 0..100.
 
         ``repeated_margin_keys`` as for ``lay_out_blocks``.
@@ -287,7 +293,7 @@ class RecognisedPage:
         displayed_blocks = [block.map_tokens(self.displayed_tokens.__getitem__) for block in blocks]
         return displayed_blocks, tuple(self.token_confidences[token] for block in blocks for token in block.tokens)
 
-    def exclude_page_words(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
+    def drop_words_of_page_text(self, page_text: str, page_words: Sequence[WordPosition]) -> RecognisedPage:
         """The scan without what was recognised where the page has words of its own, which are exact."""
         placed_words = [
             (page_text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
@@ -312,7 +318,7 @@ class RecognisedPage:
             for page_word, left, top, right, bottom in placed_words
         )
 
-    def has_text(self, min_confidence: int) -> bool:
+    def has_enough_words(self, min_confidence: int) -> bool:
         """Tell whether it has more words of that confidence than engines see in logos and photographs."""
         tokens = (token for line in self.upright_content.visible_lines for token in line.tokens)
         word_count = sum(

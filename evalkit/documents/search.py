@@ -18,13 +18,13 @@ SearchHit = tuple[PageBox, ...]
 """One box for each line that it stands on; the whole page where the place of its words is not known. Never empty."""
 
 
-def search_document(bundle: DocumentBundle, text: str) -> tuple[SearchHit, ...]:
-    """The first ``MAX_SEARCH_HITS`` places of ``text`` in reading order, each on one page and none overlapping another.
+def find_text_in_document(bundle: DocumentBundle, query: str) -> tuple[SearchHit, ...]:
+    """The first ``MAX_SEARCH_HITS`` places of ``query`` in reading order, each on one page and none overlapping another.
 
     Case does not matter, nor which white space parts the words: a line break is as good as a space. A part of a word is
     found, and the whole word boxed. Empty for a text without any sign.
     """
-    terms = text.casefold().split()
+    terms = query.casefold().split()
     if not terms:
         return ()
     pattern = re.compile(r"\s+".join(map(re.escape, terms)))
@@ -40,10 +40,10 @@ def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:
         original_offsets = [offset for offset, character in enumerate(page.text) for _ in character.casefold()]
     for match in pattern.finditer(folded_text):
         start, end = original_offsets[match.start()], original_offsets[match.end() - 1] + 1
-        yield find_line_boxes(page, start, end) or ((page.page_num, 0.0, 0.0, 1.0, 1.0),)
+        yield box_text_span_by_line(page, start, end) or ((page.page_num, 0.0, 0.0, 1.0, 1.0),)
 
 
-def find_line_boxes(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
+def box_text_span_by_line(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
     """Box the words of ``page.text[start:end]``, one rectangle per line."""
     line_boxes: list[list[int]] = []
     first_index = bisect_right(page.words, start, key=itemgetter(1))

@@ -16,7 +16,7 @@ def read_source_file(path: Path) -> bytes:
     try:
         return read_regular_file(path, MAX_FILE_BYTES)
     except OSError as error:
-        raise read_error(path, error) from error
+        raise build_read_error(path, error) from error
 
 
 def hash_source_file(path: Path) -> str:
@@ -25,10 +25,10 @@ def hash_source_file(path: Path) -> str:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise read_error(path, error) from error
+        raise build_read_error(path, error) from error
 
 
-def read_error(path: Path, error: OSError) -> DocumentError:
+def build_read_error(path: Path, error: OSError) -> DocumentError:
     """READER-UNREADABLE or READER-TOO-LARGE in words, of what the system said about the file."""
     if isinstance(error, FileTooLarge):
         return DocumentError(

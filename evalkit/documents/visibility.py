@@ -76,7 +76,7 @@ class Occluder(NamedTuple):
         )
 
 
-class PageInspector:
+class PageVisibilityInspector:
     """A page, as MuPDF tells what is on it."""
 
     def __init__(self, page: Any) -> None:
@@ -139,7 +139,7 @@ class PageInspector:
         """Where images are painted, as far as they are on the page."""
         return [self._clip_to_page(area) for area in self._recorder.image_areas]
 
-    def is_painted_over(self, box: Rect) -> bool:
+    def is_centre_painted_over(self, box: Rect) -> bool:
         """Whether an image, or an area with other words on it, was painted over the middle of the box."""
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         nearby_paint = self._paint_by_band.get(int(y // _BAND_HEIGHT), ())
@@ -163,7 +163,7 @@ class PageInspector:
         )
         if any(kind != _TEXT_PAINT for kind, _ in paint_events):
             for paint_event in paint_events:
-                for band in self._band_range(paint_event[1]):
+                for band in self._get_band_range(paint_event[1]):
                     paint_by_band.setdefault(band, []).append(paint_event)
         return paint_by_band
 
@@ -213,12 +213,12 @@ class PageInspector:
             return None
         return _PageRaster(Image.frombytes("RGB", (width, height), samples), scale)
 
-    def is_visible(self, box: Rect) -> bool:
+    def has_visible_contrast(self, box: Rect) -> bool:
         """Whether a person sees something in the box; False where no picture can tell."""
         pixels = self._raster and self._raster.crop(box)
         return pixels is not None and _measure_contrast(pixels) >= _MIN_CONTRAST
 
-    def is_print_visible(self, box: Rect, *, needs_strong_contrast: bool) -> bool:
+    def has_visible_ink(self, box: Rect, *, needs_strong_contrast: bool) -> bool:
         """Whether what is written leaves ink in the box that a person sees; False where no picture can tell.
 
         Of dark print, more than a trace has to be left.
@@ -247,12 +247,12 @@ class PageInspector:
         vectors_by_band: dict[int, list[tuple[int, Rect]]] = {}
         for block in dropwhile(lambda block: block["type"] != TEXT_BLOCK, self.blocks):
             if block["type"] == VECTOR_BLOCK:
-                for band in self._band_range(block["bbox"]):
+                for band in self._get_band_range(block["bbox"]):
                     vectors_by_band.setdefault(band, []).append((block["number"], block["bbox"]))
         return vectors_by_band
 
-    def _band_range(self, area: Rect) -> range:
-        first, last = (int(min(max(0.0, y), self.height) // _BAND_HEIGHT) for y in (area[1], area[3]))
+    def _get_band_range(self, rect: Rect) -> range:
+        first, last = (int(min(max(0.0, y), self.height) // _BAND_HEIGHT) for y in (rect[1], rect[3]))
         return range(first, last + 1)
 
     @property
@@ -330,7 +330,7 @@ def _is_broad(box: Rect) -> bool:
     return box[2] - box[0] > THIN_LINE_WIDTH and box[3] - box[1] > THIN_LINE_WIDTH
 
 
-class _PaintRecorder:
+class _OccluderRecorder:
     """What of a device of MuPDF notes things that may hide words."""
 
     def __init__(self, mupdf: Any, width: float, height: float, device_calls: Iterable[str]) -> None:
@@ -410,7 +410,7 @@ class _PaintRecorder:
 @cache
 def _load_recorder_class() -> Any:
     """The class of the device: MuPDF's, which is loaded late, and ours."""
-    return type("_Watcher", (_PaintRecorder, load_pymupdf().mupdf.FzDevice2), {})
+    return type("_Watcher", (_OccluderRecorder, load_pymupdf().mupdf.FzDevice2), {})
 
 
 #: The calls that tell what may hide words, and those that tell what lies upon what.

@@ -13,13 +13,13 @@ import pandas as pd
 from evalkit.evaluation.calibration import (
     ThresholdCertificate,
     certify_threshold,
+    choose_rows_of_equal_probability,
     compute_brier_score,
     compute_expected_calibration_error,
     tabulate_reliability,
     tabulate_risk_coverage,
-    thin_to_equal_probability,
 )
-from evalkit.evaluation.headline_estimates import score_type_correctness
+from evalkit.evaluation.headline_estimates import score_agent_type
 from evalkit.evaluation.study import DocumentRecord, Study
 
 _THINNING_SEED = 20
@@ -43,7 +43,7 @@ class ConfidenceCalibration:
 
 
 @dataclass(frozen=True)
-class ThresholdOffer:
+class AcceptanceThresholdEvidence:
     """What blind audits show about accepting from some confidence upwards."""
 
     max_error_rate: float
@@ -69,12 +69,12 @@ class ThresholdOffer:
     """Accepted documents that had no chance of being drawn, or of which nobody knows it: no audit speaks for them."""
 
 
-def measure_calibration(study: Study) -> ConfidenceCalibration:
+def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
     """Confidence against truth, each document weighing as many as it stands for."""
     known_documents = [
         (document, correctness)
         for document in study.reviewed_documents
-        if (correctness := score_type_correctness(document)) is not None
+        if (correctness := score_agent_type(document)) is not None
     ]
     usable_documents = [
         (document, correctness)
@@ -94,7 +94,9 @@ def measure_calibration(study: Study) -> ConfidenceCalibration:
     )
 
 
-def offer_threshold(study: Study, *, max_error_rate: float = 0.05, confidence_level: float = 0.95) -> ThresholdOffer:
+def find_certified_acceptance_threshold(
+    study: Study, *, max_error_rate: float = 0.05, confidence_level: float = 0.95
+) -> AcceptanceThresholdEvidence:
     """The lowest confidence from which at most ``max_error_rate`` of the accepted documents have a wrong type, shown by blind audits.
 
     An audit is a document that the arbiter accepted and chance drew, and whose first answer was given before the agent's
@@ -112,13 +114,15 @@ def offer_threshold(study: Study, *, max_error_rate: float = 0.05, confidence_le
         / drawn_counts[document.weighting_cell]
         for document in audits
     ]  # of being one by now
-    kept_positions = set(thin_to_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
+    kept_positions = (
+        set(choose_rows_of_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
+    )
     kept_audits = [document for position, document in enumerate(audits) if position in kept_positions]
-    correct = [_is_audit_right(document) for document in kept_audits]
+    correct = [_is_agent_type_right_in_audit(document) for document in kept_audits]
     unaudited_wrong_ids = tuple(
         document.doc_id
         for document in accepted_documents
-        if document.has_expert_action and not _is_drawn_by_chance(document) and score_type_correctness(document) == 0
+        if document.has_expert_action and not _is_drawn_by_chance(document) and score_agent_type(document) == 0
     )
     never_drawn_count = sum(not document.inclusion_probability for document in accepted_documents)
     certificate = certify_threshold(
@@ -128,12 +132,12 @@ def offer_threshold(study: Study, *, max_error_rate: float = 0.05, confidence_le
         confidence_level=confidence_level,
         candidate_thresholds=CANDIDATE_THRESHOLDS,
     )
-    return ThresholdOffer(
+    return AcceptanceThresholdEvidence(
         max_error_rate,
         confidence_level,
         certificate._replace(threshold=None, coverage=0.0) if unaudited_wrong_ids or never_drawn_count else certificate,
         len(kept_audits),
-        sum(score_type_correctness(document) is None for document in kept_audits),
+        sum(score_agent_type(document) is None for document in kept_audits),
         len(audits) - len(kept_audits),
         sum(any(review.is_simulated for review in document.reviews) for document in kept_audits),
         tuple(document.doc_id for document, is_correct in zip(kept_audits, correct, strict=True) if not is_correct),
@@ -154,11 +158,11 @@ def _is_blind_audit(document: DocumentRecord) -> bool:
     )
 
 
-def _is_audit_right(document: DocumentRecord) -> bool:
+def _is_agent_type_right_in_audit(document: DocumentRecord) -> bool:
     """Whether an audit found the agent's type: its truth, and the first answer, which nobody had led."""
     first_labels = document.reviews[0].labels_after if document.reviews else None
     agent_type = document.agent_labels.dominant_type if document.agent_labels else None
-    return score_type_correctness(document) == 1 and (first_labels is None or first_labels.dominant_type == agent_type)
+    return score_agent_type(document) == 1 and (first_labels is None or first_labels.dominant_type == agent_type)
 
 
 def _get_valid_confidence(document: DocumentRecord) -> float | None:

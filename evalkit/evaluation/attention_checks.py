@@ -13,16 +13,20 @@ from typing import Any
 
 import pandas as pd
 
-from evalkit.core.clocks import format_timestamp, utc_now
+from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import UsageError
-from evalkit.evaluation.attention_outcomes import AttentionCheck, AttentionCheckStatus, read_attention_checks
+from evalkit.evaluation.attention_outcomes import (
+    AttentionCheckOutcome,
+    AttentionCheckStatus,
+    read_attention_check_outcomes,
+)
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.study import DocumentRecord, read_folder_study
-from evalkit.review.attention_check_queue import sync_attention_checks
-from evalkit.review.attention_checks import Seeded, iterate_attention_checks
-from evalkit.review.attention_checks.planting import create_attention_check
+from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
+from evalkit.review.attention_checks import Seeded, iterate_check_case_and_doc_ids
+from evalkit.review.attention_checks.planting import plant_and_save_attention_check
 from evalkit.review.roster import Roster
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import OutputFolder, OutputIndex
 
 ALL_REVIEWERS, ALL_FAULTS = "(together)", "all"
@@ -33,7 +37,7 @@ _DETECTION_COLUMNS = (
 )
 
 
-def tabulate_fault_detection(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
+def tabulate_fault_detection(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
     """One row per reviewer and kind of fault, with one of all kinds, and such rows of all reviewers together.
 
     Columns: ``reviewer`` (or ``(together)``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
@@ -69,7 +73,7 @@ def tabulate_fault_detection(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(_DETECTION_COLUMNS))
 
 
-def _summarise_checks(checks: Sequence[AttentionCheck]) -> dict[str, Any]:
+def _summarise_checks(checks: Sequence[AttentionCheckOutcome]) -> dict[str, Any]:
     noticed_count = sum(check.is_fault_noticed for check in checks)
     wrongly_validated_count = sum(check.is_wrongly_validated for check in checks)
     active_seconds = [check.active_seconds for check in checks if check.active_seconds is not None]
@@ -84,7 +88,7 @@ def _summarise_checks(checks: Sequence[AttentionCheck]) -> dict[str, Any]:
     }
 
 
-def tabulate_attention_checks(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
+def tabulate_attention_checks(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
     """One row per attention check: ``doc_id``, ``fault_description``, ``status``, ``reviewer``, ``outcome``, ``noticed``, ``active_seconds``,
     ``simulated``, ``case_id``.
     """
@@ -116,7 +120,7 @@ def tabulate_attention_checks(checks: Iterable[AttentionCheck]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class AttentionCheckDraw:
+class PlantedAttentionChecks:
     """One ``evalkit sample N --seeded``."""
 
     cases: tuple[Seeded, ...]
@@ -125,54 +129,56 @@ class AttentionCheckDraw:
     """The case_ids of attention checks, earlier ones too, that wait although everybody in the roster knows the document."""
 
 
-def draw_and_publish_attention_checks(
-    output_folder: OutputFolder, case_count: int, *, seed: str, drawn_at: str
-) -> AttentionCheckDraw:
-    """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``case_count``.
+def plant_and_queue_attention_checks(
+    output_folder: OutputFolder, max_case_count: int, *, seed: str, drawn_at: str
+) -> PlantedAttentionChecks:
+    """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``max_case_count``.
 
     Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
     person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,
     or where a run is writing; StoreError.
     """
-    if case_count < 1:
-        raise UsageError(f"{case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
+    if max_case_count < 1:
+        raise UsageError(f"{max_case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
     with output_folder.hold_run_lock():
         vouched_documents = [record for record in read_folder_study(output_folder).documents if _is_vouched(record)]
         candidates = [
             record for record in vouched_documents if record.truth and not record.truth.is_simulated
         ] or vouched_documents
         candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
-        checked_doc_ids = {doc_id for _, doc_id in iterate_attention_checks(output_folder)}
+        checked_doc_ids = {doc_id for _, doc_id in iterate_check_case_and_doc_ids(output_folder)}
         deciding_reviewers = Roster(output_folder).list_deciding_reviewers()
         with OutputIndex(output_folder) as index:
             new_checks: list[Seeded] = []
             known_to_everybody = 0
             for record in candidates:
-                if len(new_checks) == case_count:
+                if len(new_checks) == max_case_count:
                     break
                 if record.doc_id in checked_doc_ids:
                     continue
                 if deciding_reviewers and {review.reviewer for review in record.reviews}.issuperset(deciding_reviewers):
                     known_to_everybody += 1
                     continue
-                with hold_write_lock(output_folder):  # no review may change the truth meanwhile
-                    new_check = create_attention_check(output_folder, record.doc_id, seed=seed, drawn_at=drawn_at)
+                with hold_case_write_lock(output_folder):  # no review may change the truth meanwhile
+                    new_check = plant_and_save_attention_check(
+                        output_folder, record.doc_id, seed=seed, drawn_at=drawn_at
+                    )
                     if new_check is not None:
                         new_checks.append(new_check)
-            with hold_write_lock(output_folder):
-                sync_attention_checks(output_folder, index, format_timestamp(utc_now()))
+            with hold_case_write_lock(output_folder):
+                queue_or_withdraw_attention_checks(output_folder, index, format_iso_seconds(utc_now()))
         if not new_checks:
             raise _create_nothing_left_error(len(candidates), known_to_everybody)
-        waiting_cases = read_attention_checks(output_folder, [])
-        return AttentionCheckDraw(
+        waiting_cases = read_attention_check_outcomes(output_folder, [])
+        return PlantedAttentionChecks(
             tuple(new_checks), tuple(record.case_id for record in waiting_cases if record.status == "nobody")
         )
 
 
-def _create_nothing_left_error(candidate_count: int, known_to_everybody: int) -> UsageError:
-    if known_to_everybody:
+def _create_nothing_left_error(candidate_count: int, known_to_everybody_count: int) -> UsageError:
+    if known_to_everybody_count:
         return UsageError(
-            f"everybody in the roster knows all documents ({known_to_everybody}) that a fault could be planted in",
+            f"everybody in the roster knows all documents ({known_to_everybody_count}) that a fault could be planted in",
             code="SAMPLE-NOBODY",
             remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw when others have decided more cases.",
         )

@@ -14,10 +14,10 @@ from evalkit.review.attention_checks.records import (
     describe_fault,
     is_fault_corrected,
     is_hidden_truth_current,
-    iterate_attention_checks,
+    iterate_check_case_and_doc_ids,
     read_attention_check,
 )
-from evalkit.review.ground_truth import is_simulated
+from evalkit.review.ground_truth import is_simulated_reviewer
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.roster import Roster
 from evalkit.store import OutputFolder, packet_file_name
@@ -27,7 +27,7 @@ AttentionCheckStatus = Literal["answered", "waiting", "nobody", "void"]
 
 
 @dataclass(frozen=True, slots=True)
-class AttentionCheck:
+class AttentionCheckOutcome:
     """One attention check, and what became of it."""
 
     case_id: str
@@ -55,17 +55,21 @@ class AttentionCheck:
         return self.outcome == "validated" and not self.is_colleague_asked
 
 
-def read_attention_checks(output_folder: OutputFolder, problems: list[str]) -> Iterator[AttentionCheck]:
-    """The attention checks of an output folder, in order; a sentence in ``problems`` for each that cannot be read."""
+def read_attention_check_outcomes(
+    output_folder: OutputFolder, collected_problems: list[str]
+) -> Iterator[AttentionCheckOutcome]:
+    """The attention checks of an output folder, in order; a sentence in ``collected_problems`` for each that cannot be read."""
     roster = Roster(output_folder).list_deciding_reviewers()
-    for case_id, _ in iterate_attention_checks(output_folder):
+    for case_id, _ in iterate_check_case_and_doc_ids(output_folder):
         try:
-            yield _read_attention_check(output_folder, case_id, roster)
+            yield _read_attention_check_outcome(output_folder, case_id, roster)
         except StoreError as error:
-            problems.append(str(error))
+            collected_problems.append(str(error))
 
 
-def _read_attention_check(output_folder: OutputFolder, case_id: str, roster: Sequence[str]) -> AttentionCheck:
+def _read_attention_check_outcome(
+    output_folder: OutputFolder, case_id: str, deciding_reviewers: Sequence[str]
+) -> AttentionCheckOutcome:
     attention_check = read_attention_check(output_folder, case_id)
     identity_fields = (
         case_id,
@@ -76,18 +80,20 @@ def _read_attention_check(output_folder: OutputFolder, case_id: str, roster: Seq
     if not output_folder.has_file(packet_file_name(case_id)) or not is_hidden_truth_current(
         output_folder, attention_check
     ):
-        return AttentionCheck(*identity_fields, "void")
+        return AttentionCheckOutcome(*identity_fields, "void")
     opinions = CaseOpinions.read(output_folder, case_id)
     reviews = opinions.reviews_by_case[case_id]
     if not reviews:
-        is_everyone_excluded = bool(roster) and set(roster) <= set(opinions.list_excluded_reviewers(case_id))
-        return AttentionCheck(*identity_fields, "nobody" if is_everyone_excluded else "waiting")
+        is_everyone_excluded = bool(deciding_reviewers) and set(deciding_reviewers) <= set(
+            opinions.list_excluded_reviewers(case_id)
+        )
+        return AttentionCheckOutcome(*identity_fields, "nobody" if is_everyone_excluded else "waiting")
     review = reviews[0][1]
-    return AttentionCheck(
+    return AttentionCheckOutcome(
         *identity_fields,
         "answered",
         review.reviewer,
-        is_simulated(review.reviewer),
+        is_simulated_reviewer(review.reviewer),
         review.outcome,
         is_fault_corrected(attention_check.fault, review),
         bool(review.second_opinion),

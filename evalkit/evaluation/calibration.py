@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.metrics import brier_score_loss
 
-from evalkit.evaluation.intervals import bound_error_rate, count_audits_needed, estimate_proportion
+from evalkit.evaluation.intervals import compute_error_rate_upper_bound, count_audits_needed, estimate_proportion
 
 _FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -185,7 +185,7 @@ def certify_threshold(
             many of the audits' scores to take.
 
     *What may be passed.* Audits of one design only: blind, drawn by chance, all with the same probability. Binomial
-    bounds say nothing of escalated cases, or of audits at 20 % and at 5 % put together; :func:`thin_to_equal_probability` makes the
+    bounds say nothing of escalated cases, or of audits at 20 % and at 5 % put together; :func:`choose_rows_of_equal_probability` makes the
     latter equal.
 
     *Why several thresholds may be tried.* They are tried in a fixed order, from high to low, and the first failure
@@ -217,8 +217,8 @@ def certify_threshold(
     score_array, correct_array, _ = _convert_to_arrays(scores, correct, None)
     if isinstance(candidate_thresholds, int):
         all_candidates = _count_accepted_audits(score_array, correct_array, score_array)
-        first_audit_count = _compute_first_audit_count(len(score_array), max_error_rate, confidence_level)
-        tried_candidates = _select_evenly_spaced(
+        first_audit_count = _compute_min_audit_count(len(score_array), max_error_rate, confidence_level)
+        tried_candidates = _select_evenly_spaced_thresholds(
             [candidate for candidate in all_candidates if candidate.audit_count >= first_audit_count],
             candidate_thresholds,
         )
@@ -272,14 +272,14 @@ def certify_threshold(
     )
 
 
-def thin_to_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
+def choose_rows_of_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
     """Which rows stay so that those that stay were drawn with equal probability: each with min(p) / p.
 
     What was drawn at 20 % and at 5 % becomes a sample at 5 %. The choice looks at probabilities alone.
 
     ValueError where a probability is not above 0 and up to 1.
 
-    >>> thin_to_equal_probability([0.05, 0.05, 0.05], seed=0)
+    >>> choose_rows_of_equal_probability([0.05, 0.05, 0.05], seed=0)
     array([0, 1, 2])
     """
     probability_array = np.asarray(inclusion_probabilities, dtype=float)
@@ -299,7 +299,7 @@ class _AcceptedAudits(NamedTuple):
     error_count: int
 
     def compute_error_bound(self, confidence_level: float) -> float:
-        return bound_error_rate(self.error_count, self.audit_count, confidence_level)
+        return compute_error_rate_upper_bound(self.error_count, self.audit_count, confidence_level)
 
 
 def _count_accepted_audits(scores: _FloatArray, correct: _FloatArray, thresholds: _FloatArray) -> list[_AcceptedAudits]:
@@ -314,7 +314,7 @@ def _count_accepted_audits(scores: _FloatArray, correct: _FloatArray, thresholds
     ]
 
 
-def _compute_first_audit_count(audit_count: int, max_error_rate: float, confidence_level: float) -> int:
+def _compute_min_audit_count(audit_count: int, max_error_rate: float, confidence_level: float) -> int:
     """How many audits the first threshold to be tried has at least: as few as can pass, or with room for errors."""
     smallest_size, *larger_sizes = [
         count_audits_needed(max_error_rate, error_count, confidence_level) for error_count in (0, 1, 2)
@@ -322,7 +322,7 @@ def _compute_first_audit_count(audit_count: int, max_error_rate: float, confiden
     return max([smallest_size, *(size for size in larger_sizes if size <= audit_count / 2)])
 
 
-def _select_evenly_spaced(candidates: Sequence[_AcceptedAudits], max_count: int) -> list[_AcceptedAudits]:
+def _select_evenly_spaced_thresholds(candidates: Sequence[_AcceptedAudits], max_count: int) -> list[_AcceptedAudits]:
     """At most so many, evenly spread, the first and the last among them (of one, the last)."""
     if not candidates:
         return []

@@ -4,7 +4,7 @@ Three things are done to a text. Values behind labels are masked ("Patient: …"
 label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
 document is masked wherever else it stands, on other pages and in what people and machines wrote about it. And what any
 document or reviewer of the output folder is called gets another name, the words of these names a mask. What is missed is
-measured by ``measure_missed_identifiers`` on invented identifiers, and what is masked needlessly by ``measure_needless_masking``.
+measured by ``measure_missed_planted_identifiers`` on invented identifiers, and what is masked needlessly by ``measure_masked_medical_terms``.
 
 Kept on purpose: years alone, ages up to 89, times of the day, names of hospitals and laboratories.
 """
@@ -28,7 +28,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.review.ground_truth import SIMULATED_PREFIX, is_simulated
+from evalkit.review.ground_truth import SIMULATED_PREFIX, is_simulated_reviewer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -551,7 +551,7 @@ def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
         set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
     )
     return {
-        reviewer: f"{SIMULATED_PREFIX if is_simulated(reviewer) else ''}reviewer_{number}"
+        reviewer: f"{SIMULATED_PREFIX if is_simulated_reviewer(reviewer) else ''}reviewer_{number}"
         for number, reviewer in enumerate(sorted_reviewers, 1)
     }
 
@@ -589,9 +589,9 @@ class _NameForm:
         """Whether it names somebody or something however its words are joined: not "ct_scan", which many notes say."""
         return any(word not in _WORDS_THAT_ARE_ALSO_NAMES for word in _iterate_identifying_words(self.spelling))
 
-    def is_reference(self, matched_text: str, *, has_ending: bool) -> bool:
+    def is_name_reference(self, matched_text: str, *, has_pdf_ending: bool) -> bool:
         """Whether these words of a text are the name."""
-        if self.is_identifying or (has_ending and self.is_file):
+        if self.is_identifying or (has_pdf_ending and self.is_file):
             return True
         if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
             return len(matched_text) > 1 and matched_text == self.spelling
@@ -638,7 +638,9 @@ class PseudonymMap:
             if name_form.words:
                 self._forms_by_first_word.setdefault(name_form.words[0], []).append(name_form)
         identifying_names = (
-            name_form.spelling for name_form in name_forms if name_form.is_file or not is_simulated(name_form.spelling)
+            name_form.spelling
+            for name_form in name_forms
+            if name_form.is_file or not is_simulated_reviewer(name_form.spelling)
         )
         self.folder_words = frozenset(word for name in identifying_names for word in _iterate_identifying_words(name))
         """What says in these names who it is about, in small letters: for ``KnownIdentifiers.folder_words``."""
@@ -672,7 +674,7 @@ class PseudonymMap:
                 continue
             start, end = name_tokens[0].start(), name_tokens[-1].end()
             ending_match = _PDF_ENDING.match(text, end)
-            if name_form.is_reference(text[start:end], has_ending=ending_match is not None):
+            if name_form.is_name_reference(text[start:end], has_pdf_ending=ending_match is not None):
                 yield name_form.pseudonym, ending_match.end() if ending_match else end, len(name_tokens)
 
 
@@ -785,7 +787,7 @@ def _load_planted_texts() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads((files("evalkit.evaluation") / "planted.toml").read_text("utf-8"))
 
 
-def measure_missed_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
+def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
     """What survives of ``count_per_kind`` invented identifiers of each kind, planted into sentences.
 
     Columns: ``kind``; ``planted``; ``missed``: how many of which at least one word or number is still there;
@@ -797,7 +799,7 @@ def measure_missed_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
     rows = []
     for kind in _load_planted_texts()["sentences"]:
         rng = random.Random(f"{seed}:{kind}")  # noqa: S311 - examples, no secrets
-        missed_count = sum(_is_any_word_left(*_create_example(kind, rng)) for _ in range(count_per_kind))
+        missed_count = sum(_is_any_word_left_after_masking(*_create_example(kind, rng)) for _ in range(count_per_kind))
         rows.append(
             (
                 kind,
@@ -849,7 +851,7 @@ def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: rando
     return "".join(rng.choice(characters_by_sign[sign]) if sign in ("#", letter_sign) else sign for sign in filled_text)
 
 
-def _is_any_word_left(pages: list[str], identifier: str) -> bool:
+def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
     """Whether any word or number of the value is left on the last page."""
     remaining_words = set(
         re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
@@ -875,7 +877,7 @@ _MEDICAL_TERM_PATTERNS = {
 }
 
 
-def measure_needless_masking(texts: Iterable[str], folder_words: frozenset[str] = frozenset()) -> pd.DataFrame:
+def measure_masked_medical_terms(texts: Iterable[str], folder_words: frozenset[str] = frozenset()) -> pd.DataFrame:
     """How many medical words are masked needlessly, each text being a document of its own.
 
     ``folder_words`` are those of the folder's names. Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.

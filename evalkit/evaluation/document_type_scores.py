@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalkit.evaluation.intervals import Estimate, RowNumbers, bootstrap_estimate
+from evalkit.evaluation.intervals import Estimate, RowNumbers, estimate_by_bootstrap
 from evalkit.evaluation.metrics import compute_accuracy, compute_macro_f1, tabulate_confusion
 from evalkit.evaluation.study import TYPE_NAMES, Study
 
@@ -99,7 +99,7 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
                 .astype(float)
             )
 
-        return bootstrap_estimate(
+        return estimate_by_bootstrap(
             compute_statistic,
             len(cell_indices),
             seed=_BOOTSTRAP_SEED,

@@ -29,8 +29,8 @@ from evalkit.evaluation.deidentify import (
     PseudonymMap,
     deidentify_document,
     mask_text,
-    measure_missed_identifiers,
-    measure_needless_masking,
+    measure_masked_medical_terms,
+    measure_missed_planted_identifiers,
 )
 from evalkit.evaluation.ground_truth_table import (
     COLUMNS,
@@ -38,11 +38,11 @@ from evalkit.evaluation.ground_truth_table import (
     GroundTruthDocument,
     GroundTruthRow,
     TableLevel,
-    build_rows,
+    build_ground_truth_rows,
     get_column_dtype,
     read_folder_ground_truth,
 )
-from evalkit.evaluation.splitting import SplitFeatures, check_split_shares
+from evalkit.evaluation.splitting import GroupingFeatures, require_valid_split_shares
 from evalkit.evaluation.splitting import split_documents as divided
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle
@@ -173,13 +173,13 @@ def export_ground_truth(
     """
     options = _ExportOptions(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
-    _check_options(options, target, file_format)
+    _require_usable_options(options, target, file_format)
     output_folder = open_output_folder(output, Settings.load().database)
     export_content = _collect_content(output_folder, options)
     try:
         if file_format == "folder":
-            assert target is not None  # noqa: S101 - _check_options
-            row_count = _write_folder(export_content, options, target, output_folder)
+            assert target is not None  # noqa: S101 - _require_usable_options
+            row_count = _write_export_folder(export_content, options, target, output_folder)
         else:
             row_count = _write_file(export_content.documents, options, target, file_format)
     except OSError as error:
@@ -197,9 +197,9 @@ def export_ground_truth(
     return row_count
 
 
-def _check_options(options: _ExportOptions, target: Path | None, file_format: ExportFileFormat) -> None:
+def _require_usable_options(options: _ExportOptions, target: Path | None, file_format: ExportFileFormat) -> None:
     if options.share_by_part is not None:
-        check_split_shares(options.share_by_part)
+        require_valid_split_shares(options.share_by_part)
     if target is None and file_format in ("parquet", "folder"):
         raise UsageError(f"{file_format} needs a place to be written to", code="EXPORT", remedy="Name one with --to.")
     if target is None or not target.exists():
@@ -233,7 +233,7 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
     problems = list(folder_truth.problems)
     if not options.needs_bundles:
         return _ExportContent(tuple(_ExportDocument(truth) for truth in folder_truth.documents), folder_truth.problems)
-    aliases = _create_aliases(output_folder, folder_truth, problems) if options.deidentify else None
+    aliases = _create_pseudonym_map(output_folder, folder_truth, problems) if options.deidentify else None
     documents, split_features = [], []
     for truth in folder_truth.documents:
         if truth.sha256 is None:
@@ -246,7 +246,7 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
         document = _build_export_document(truth, bundle, options, aliases)
         documents.append(document)
         if options.share_by_part is not None:
-            split_features.append(replace(SplitFeatures.from_bundle(bundle), doc_id=document.truth.record.doc_id))
+            split_features.append(replace(GroupingFeatures.from_bundle(bundle), doc_id=document.truth.record.doc_id))
     if options.share_by_part is not None:
         doc_ids_by_part = divided(split_features, options.share_by_part, seed=options.seed)
         part_by_doc_id = {doc_id: part_name for part_name, doc_ids in doc_ids_by_part.items() for doc_id in doc_ids}
@@ -257,7 +257,9 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
     return _ExportContent(tuple(documents), tuple(problems), aliases.folder_words if aliases else frozenset())
 
 
-def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth, problems: list[str]) -> PseudonymMap:
+def _create_pseudonym_map(
+    output_folder: OutputFolder, folder_truth: FolderGroundTruth, collected_problems: list[str]
+) -> PseudonymMap:
     """Other names for all documents and reviewers of the folder, exported or not: notes may speak of any."""
     row_by_doc_id: dict[str, dict[str, Any]] = {}
     reviewers = set(folder_truth.reviewers)
@@ -267,7 +269,7 @@ def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth
             with OutputIndex(output_folder) as index:
                 row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}
     except StoreError as error:
-        problems.append(error.message)
+        collected_problems.append(error.message)
     hash_by_doc_id = {truth.record.doc_id: truth.sha256 for truth in folder_truth.documents}
     result_doc_ids = {
         name.rpartition("/")[2].removesuffix(".json") for name in output_folder.list_json_files(RESULTS_FOLDER)
@@ -275,12 +277,14 @@ def _create_aliases(output_folder: OutputFolder, folder_truth: FolderGroundTruth
     named_files = []
     for doc_id in sorted(result_doc_ids | row_by_doc_id.keys() | hash_by_doc_id.keys()):
         row = row_by_doc_id.get(doc_id, {})
-        sha256 = hash_by_doc_id.get(doc_id) or row.get("sha256") or _read_result_hash(output_folder, doc_id)
+        sha256 = (
+            hash_by_doc_id.get(doc_id) or row.get("sha256") or _read_document_hash_from_result(output_folder, doc_id)
+        )
         named_files.append(NamedDocument(doc_id, Path(row.get("file_path") or f"{doc_id}.pdf").name, sha256))
     return PseudonymMap(named_files, reviewers)
 
 
-def _read_result_hash(output_folder: OutputFolder, doc_id: str) -> str | None:
+def _read_document_hash_from_result(output_folder: OutputFolder, doc_id: str) -> str | None:
     """What the result says, of a document that the index does not know."""
     try:
         sha256 = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_VERSION).get("sha256")
@@ -309,7 +313,7 @@ def _clean_page_text(page_text: str) -> str:
 
 def _iterate_rows(documents: Iterable[_ExportDocument], options: _ExportOptions) -> Iterator[GroundTruthRow]:
     for document in documents:
-        for row in build_rows([document.truth], options.level):
+        for row in build_ground_truth_rows([document.truth], options.level):
             yield row | _build_extra_columns(document, options, row)
 
 
@@ -350,16 +354,18 @@ def _write_file(
     if target is None:
         sys.stdout.write(_format_jsonl(records) if file_format == "jsonl" else _format_csv(column_names, records))
         return len(records)
-    with replace_atomically(target) as temporary_path:
+    with open_atomic_replacement(target) as temporary_path:
         if file_format == "parquet":
             _write_parquet(temporary_path, column_names, records)
-            _verify_rows(_read_parquet(temporary_path), records, target.name)
+            _require_same_rows(_read_parquet(temporary_path), records, target.name)
         elif file_format == "csv":
             create_private_file(temporary_path, _format_csv(column_names, records))
-            _verify_rows(_read_csv(temporary_path), [_format_cells(column_names, row) for row in records], target.name)
+            _require_same_rows(
+                _read_csv(temporary_path), [_format_cells(column_names, row) for row in records], target.name
+            )
         else:
             create_private_file(temporary_path, _format_jsonl(records))
-            _verify_rows(_read_jsonl(temporary_path), records, target.name)
+            _require_same_rows(_read_jsonl(temporary_path), records, target.name)
     return len(records)
 
 
@@ -382,27 +388,27 @@ def _format_cells(column_names: Iterable[str], row: GroundTruthRow) -> dict[str,
     }
 
 
-def save_table(frame: pd.DataFrame, to: Path | str) -> None:
+def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
     """A table as CSV that only its owner can read, and in which no text runs as a formula. UsageError: not writable."""
-    target = Path(to)
-    with _report_unwritable_file(target), replace_atomically(target) as temporary_path:
-        object_frame = frame.astype(object)
+    target = Path(csv_path)
+    with _convert_write_errors(target), open_atomic_replacement(target) as temporary_path:
+        object_frame = table.astype(object)
         records = object_frame.where(object_frame.notna(), None).to_dict(
             "records"
         )  # what is missing is empty, not the word nan
         named_records = [{str(column_name): value for column_name, value in row.items()} for row in records]
-        create_private_file(temporary_path, _format_csv(list(map(str, frame.columns)), named_records))
+        create_private_file(temporary_path, _format_csv(list(map(str, table.columns)), named_records))
 
 
-def save_json(value: Any, to: Path | str) -> None:
+def write_private_json(value: Any, json_path: Path | str) -> None:
     """A JSON value as a file that only its owner can read. UsageError: not writable."""
-    target = Path(to)
-    with _report_unwritable_file(target), replace_atomically(target) as temporary_path:
+    target = Path(json_path)
+    with _convert_write_errors(target), open_atomic_replacement(target) as temporary_path:
         create_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 @contextmanager
-def _report_unwritable_file(target: Path) -> Iterator[None]:
+def _convert_write_errors(target: Path) -> Iterator[None]:
     """What keeps the file from being written is told by its name."""
     try:
         yield
@@ -453,7 +459,7 @@ def _read_parquet(path: Path) -> list[Any]:
         return list(pq.read_table(file).to_pylist())
 
 
-def _verify_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
+def _require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
     """EvalkitError where the rows that were read are not those that were meant; it names row and column."""
     for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
         if read_row != expected_row:
@@ -482,12 +488,12 @@ def _open_private_file(path: Path) -> int:
 
 
 @contextmanager
-def replace_atomically(target: Path) -> Iterator[Path]:
+def open_atomic_replacement(replaced_path: Path) -> Iterator[Path]:
     """A new name beside the target; what stands there in the end takes the target's place, or nothing is left of it."""
-    temporary_path = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
+    temporary_path = replaced_path.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
         yield temporary_path
-        os.replace(temporary_path, target)
+        os.replace(temporary_path, replaced_path)
     finally:
         temporary_path.unlink(missing_ok=True)
 
@@ -495,7 +501,7 @@ def replace_atomically(target: Path) -> Iterator[Path]:
 # --- folders --------------------------------------------------------------------------------------------------------
 
 
-def _write_folder(
+def _write_export_folder(
     export_content: _ExportContent, options: _ExportOptions, target: Path, output_folder: OutputFolder
 ) -> int:
     documents_by_part = {name: list[_ExportDocument]() for name in options.share_by_part or [_UNDIVIDED_PART]}
@@ -517,10 +523,10 @@ def _write_folder(
             },
             unreadable_count=len(export_content.problems),
             is_split=options.share_by_part is not None,
-            missed_identifiers=measure_missed_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
+            missed_identifiers=measure_missed_planted_identifiers(_PLANTED_SEED, _PLANTED_PER_KIND)
             if options.deidentify
             else None,
-            needless_masking=measure_needless_masking(
+            needless_masking=measure_masked_medical_terms(
                 _iterate_sample_texts(output_folder, options), export_content.masked_words
             )
             if options.deidentify
@@ -534,7 +540,7 @@ def _write_folder(
         for name, part_rows in rows_by_part.items():
             path = temporary_folder / "data" / f"{name}.jsonl"
             create_private_file(path, _format_jsonl(part_rows))
-            _verify_rows(_read_jsonl(path), part_rows, path.name)
+            _require_same_rows(_read_jsonl(path), part_rows, path.name)
         create_private_file(temporary_folder / "README.md", card)
         _replace_folder(temporary_folder, target)
     finally:

@@ -78,12 +78,12 @@ class MutatedAnswer:
         return segments
 
 
-class NotApplicableError(Exception):
+class FaultNotApplicableError(Exception):
     """The kind of fault does not apply to an answer, or not where it was drawn."""
 
 
 FaultPlanter = Callable[[MutatedAnswer, RandomSource], None]
-"""Changes the draft. NotApplicableError; then the draft is of no use any more."""
+"""Changes the draft. FaultNotApplicableError; then the draft is of no use any more."""
 
 
 @dataclass(frozen=True)
@@ -129,19 +129,19 @@ def _find_dominant_row(segment: Json) -> Json | None:
     return _find_presence_row(segment, segment["dominant_type"])
 
 
-def _require(is_applicable: bool) -> None:
+def _require_applicable(is_applicable: bool) -> None:
     if not is_applicable:
-        raise NotApplicableError
+        raise FaultNotApplicableError
 
 
-def _draw(random_source: RandomSource, candidates: Sequence[T]) -> T:
-    """Draw one of the places where a fault can be planted. NotApplicableError if there is none."""
-    _require(bool(candidates))
+def _draw_candidate(random_source: RandomSource, candidates: Sequence[T]) -> T:
+    """Draw one of the places where a fault can be planted. FaultNotApplicableError if there is none."""
+    _require_applicable(bool(candidates))
     return random_source.choice(candidates)
 
 
 def _draw_two_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> list[Json]:
-    _require(len(mutated_answer.segments) > 1)
+    _require_applicable(len(mutated_answer.segments) > 1)
     return random_source.sample(mutated_answer.segments, 2)
 
 
@@ -155,10 +155,10 @@ def _list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]
 
 
 def _draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json]:
-    return _draw(random_source, _list_quoted_claims(mutated_answer))
+    return _draw_candidate(random_source, _list_quoted_claims(mutated_answer))
 
 
-def _recompute_totals(mutated_answer: MutatedAnswer) -> bool:
+def _recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
     """Mixture, counts and the overall type as the segments have them; whether there is an overall type."""
     for index, segment in enumerate(mutated_answer.segments, 1):
         segment["segment_index"] = index
@@ -172,7 +172,7 @@ def _recompute_totals(mutated_answer: MutatedAnswer) -> bool:
     return overall_type is not None
 
 
-def _relabel_segment(segment: Json, type_name: str) -> None:
+def _swap_segment_types(segment: Json, type_name: str) -> None:
     """The segment's two types change places, with all that is said of them."""
     old_row, new_row = _find_dominant_row(segment), _find_presence_row(segment, type_name)
     if old_row is None or new_row is None:
@@ -278,7 +278,7 @@ def _move_share(row: Json, other_row: Json, share_key: str, shift: float) -> Non
     other_row[share_key] = round(other_row[share_key] + round(shift, 4), 4)
 
 
-def _draw_rows(mutated_answer: MutatedAnswer, random_source: RandomSource, share_key: str) -> list[Json]:
+def _draw_share_rows(mutated_answer: MutatedAnswer, random_source: RandomSource, share_key: str) -> list[Json]:
     """The rows of the mixture, or of a segment."""
     table, rows_key = mutated_answer.answer_json, "document_mixture"
     if share_key == "segment_share":
@@ -288,14 +288,14 @@ def _draw_rows(mutated_answer: MutatedAnswer, random_source: RandomSource, share
 
 
 def _plant_negative_share(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    row, other_row = random_source.sample(_draw_rows(mutated_answer, random_source, "segment_share"), 2)
+    row, other_row = random_source.sample(_draw_share_rows(mutated_answer, random_source, "segment_share"), 2)
     _move_share(row, other_row, "segment_share", row["segment_share"] + random_source.uniform(0.02, 0.1))
 
 
 def _plant_missing_type(mutated_answer: MutatedAnswer, random_source: RandomSource, *, share_key: str) -> None:
-    rows = _draw_rows(mutated_answer, random_source, share_key)
+    rows = _draw_share_rows(mutated_answer, random_source, share_key)
     absent_rows = [row for row in rows if row["presence_level"] == _ABSENT and row[share_key] == 0]
-    rows.remove(_draw(random_source, absent_rows))
+    rows.remove(_draw_candidate(random_source, absent_rows))
 
 
 def _plant_repeated_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -324,13 +324,13 @@ def _plant_wrong_sum(mutated_answer: MutatedAnswer, random_source: RandomSource,
     factor = random_source.choice(
         (random_source.uniform(0.91, 0.98), random_source.uniform(1.02, 1.09), random_source.uniform(1.2, 2), 100.0)
     )
-    for row in _draw_rows(mutated_answer, random_source, share_key):
+    for row in _draw_share_rows(mutated_answer, random_source, share_key):
         row[share_key] = round(row[share_key] * factor, 4)
 
 
 def _plant_page_overlap(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     neighbours = list(zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False))
-    earlier, later = _draw(random_source, neighbours)
+    earlier, later = _draw_candidate(random_source, neighbours)
     if random_source.random() < 0.5 and later["start_page"] > 1:
         later["start_page"] -= 1
     else:
@@ -343,7 +343,7 @@ def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) 
     long_segments = [
         candidate for candidate in mutated_answer.segments if candidate["end_page"] > candidate["start_page"]
     ]
-    segment = _draw(random_source, long_segments)
+    segment = _draw_candidate(random_source, long_segments)
     if random_source.random() < 0.5:
         segment["start_page"] += 1
     else:
@@ -354,9 +354,9 @@ def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) 
 
 
 def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    _require(len(mutated_answer.segments) > 1)
+    _require_applicable(len(mutated_answer.segments) > 1)
     mutated_answer.segments.remove(random_source.choice(mutated_answer.segments))
-    _require(_recompute_totals(mutated_answer))
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
 def _is_within_segment(evidence: Json, segment: Json) -> bool:
@@ -379,18 +379,18 @@ def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: Rand
     smaller_types = [
         type_name for type_name in _TYPE_NAMES if share_by_type[type_name] < share_by_type[overall_type] - 0.02
     ]
-    mutated_answer.answer_json["dominant_type_overall"] = _draw(random_source, smaller_types)
+    mutated_answer.answer_json["dominant_type_overall"] = _draw_candidate(random_source, smaller_types)
 
 
 def _plant_weak_dominant_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """The dominant type is said to be only mentioned, or not there at all."""
-    claim = _draw(random_source, list(filter(None, map(_find_dominant_row, mutated_answer.segments))))
+    claim = _draw_candidate(random_source, list(filter(None, map(_find_dominant_row, mutated_answer.segments))))
     claim["presence_level"] = random_source.choice([level.value for level in PresenceLevel if level.value != _PRIMARY])
 
 
 def _plant_denied_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     primary_rows = [row for row in mutated_answer.answer_json["document_mixture"] if row["presence_level"] == _PRIMARY]
-    _draw(random_source, primary_rows)["presence_level"] = _ABSENT
+    _draw_candidate(random_source, primary_rows)["presence_level"] = _ABSENT
 
 
 def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -403,14 +403,14 @@ def _plant_unfounded_presence(mutated_answer: MutatedAnswer, random_source: Rand
         for row in mutated_answer.answer_json["document_mixture"]
         if levels_by_type[row["document_type"]] == {_ABSENT}
     ]
-    _draw(random_source, absent_rows)["presence_level"] = _PRIMARY
+    _draw_candidate(random_source, absent_rows)["presence_level"] = _PRIMARY
 
 
 def _plant_wrong_mixture(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """Some of the largest share goes to another type, so that the largest stays the largest."""
     rows = sorted(mutated_answer.answer_json["document_mixture"], key=lambda row: -row["overall_share"])
     max_shift = (rows[0]["overall_share"] - rows[1]["overall_share"]) / 2 - 0.02
-    _require(max_shift >= 0.07)
+    _require_applicable(max_shift >= 0.07)
     _move_share(rows[0], random_source.choice(rows[1:]), "overall_share", random_source.uniform(0.07, max_shift))
 
 
@@ -428,19 +428,19 @@ def _draw_other_type(segment: Json, random_source: RandomSource) -> str:
 
 def _plant_wrong_label(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """One segment of several; the document's only one is the next row's."""
-    _require(len(mutated_answer.segments) > 1)
+    _require_applicable(len(mutated_answer.segments) > 1)
     segment = random_source.choice(mutated_answer.segments)
-    _relabel_segment(segment, _draw_other_type(segment, random_source))
-    _require(_recompute_totals(mutated_answer))
+    _swap_segment_types(segment, _draw_other_type(segment, random_source))
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
 def _plant_wrong_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     used_types = [candidate["dominant_type"] for candidate in mutated_answer.segments]
     unused_types = [type_name for type_name in _TYPE_NAMES if type_name not in used_types]
-    type_name = _draw(random_source, unused_types)
+    type_name = _draw_candidate(random_source, unused_types)
     for segment in mutated_answer.segments:
-        _relabel_segment(segment, type_name)
-    _require(_recompute_totals(mutated_answer))
+        _swap_segment_types(segment, type_name)
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
 def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -450,10 +450,10 @@ def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: Random
         for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False)
         if earlier["dominant_type"] != later["dominant_type"]
     ]
-    earlier, later = _draw(random_source, pairs)
+    earlier, later = _draw_candidate(random_source, pairs)
     for segment, type_name in ((earlier, later["dominant_type"]), (later, earlier["dominant_type"])):
-        _relabel_segment(segment, type_name)
-    _require(_recompute_totals(mutated_answer))
+        _swap_segment_types(segment, type_name)
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
 def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> None:
@@ -476,22 +476,22 @@ def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSo
         ):
             for row in shorter["segment_composition"]:
                 row["top_evidence"] = evidence_by_type[row["document_type"]]
-            _require(_recompute_totals(mutated_answer))
+            _require_applicable(_recompute_totals_and_check_type(mutated_answer))
             return
         earlier["end_page"] -= step
         later["start_page"] -= step
-    raise NotApplicableError
+    raise FaultNotApplicableError
 
 
 def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """Two documents taken for one: the longer one, or the first."""
-    _require(len(mutated_answer.segments) > 1)
+    _require_applicable(len(mutated_answer.segments) > 1)
     index = random_source.randrange(len(mutated_answer.segments) - 1)
     earlier, later = mutated_answer.segments[index : index + 2]
     longer = later if later["segment_page_count"] > earlier["segment_page_count"] else earlier
     merged_segment = longer | {"start_page": earlier["start_page"], "end_page": later["end_page"]}
     mutated_answer.segments[index : index + 2] = [merged_segment]
-    _require(_recompute_totals(mutated_answer))
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
 # ------------------------------------------------------------------------------------------------ evidence
@@ -510,21 +510,21 @@ def _plant_unquoted_presence(mutated_answer: MutatedAnswer, random_source: Rando
         for row in segment["segment_composition"]
         if row["presence_level"] == _ABSENT
     ]
-    row = _draw(random_source, rows)
+    row = _draw_candidate(random_source, rows)
     row.update(presence_level=_PRIMARY, confidence=0.8, top_evidence=[])
-    _recompute_totals(mutated_answer)
+    _recompute_totals_and_check_type(mutated_answer)
 
 
 def _plant_misquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """A second type is called PRIMARY, by a quote of the first."""
     segment, claim = _draw_quoted_claim(mutated_answer, random_source)
     absent_rows = [row for row in segment["segment_composition"] if row["presence_level"] == _ABSENT]
-    _draw(random_source, absent_rows).update(
+    _draw_candidate(random_source, absent_rows).update(
         presence_level=_PRIMARY,
         confidence=0.9,
         top_evidence=[random_source.choice(claim["top_evidence"]) | {"anchors_found": []}],
     )
-    _recompute_totals(mutated_answer)
+    _recompute_totals_and_check_type(mutated_answer)
 
 
 def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: str) -> None:
@@ -533,7 +533,7 @@ def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSou
         kind, segment["start_page"], segment["end_page"], random_source
     )
     if altered_quote is None:
-        raise NotApplicableError
+        raise FaultNotApplicableError
     _replace_quote(claim, altered_quote.text, altered_quote.page, random_source)
 
 
@@ -558,13 +558,13 @@ def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSourc
         for page in mutated_answer.bundle.iter_pages(segment["start_page"], segment["end_page"])
         if page.page_num != quote["page"]
         and page.status.is_readable
-        and _normalise_quote(quote["snippet"]) not in _extract_nearby_text(mutated_answer, page)
+        and _normalise_quote(quote["snippet"]) not in _normalise_text_of_page_and_next(mutated_answer, page)
     ]
-    quote, page = _draw(random_source, moves)
+    quote, page = _draw_candidate(random_source, moves)
     quote.update(page=page, anchors_found=[])
 
 
-def _extract_nearby_text(mutated_answer: MutatedAnswer, page: Page) -> str:
+def _normalise_text_of_page_and_next(mutated_answer: MutatedAnswer, page: Page) -> str:
     """What a quote from that page may say: it may run on to the next."""
     return _normalise_quote(
         "".join(nearby_page.text for nearby_page in mutated_answer.bundle.iter_pages(page.page_num, page.page_num + 1))
@@ -573,7 +573,7 @@ def _extract_nearby_text(mutated_answer: MutatedAnswer, page: Page) -> str:
 
 def _plant_quote_of_other_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     quoted_claims = _list_quoted_claims(mutated_answer)
-    _require(len(quoted_claims) > 1)
+    _require_applicable(len(quoted_claims) > 1)
     (_, claim), (_, other_claim) = random_source.sample(quoted_claims, 2)
     claim["top_evidence"][0] = random_source.choice(other_claim["top_evidence"])
 
@@ -590,7 +590,9 @@ def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomS
     quote = random_source.choice(claim["top_evidence"])
     anchor = _draw_text("anchors", random_source)
     quote["anchors_found"].append(anchor)
-    _require(_normalise_quote(anchor) not in _normalise_quote(mutated_answer.bundle.page(quote["page"]).text))
+    _require_applicable(
+        _normalise_quote(anchor) not in _normalise_quote(mutated_answer.bundle.page(quote["page"]).text)
+    )
 
 
 def _plant_replaced_evidence(
@@ -600,7 +602,7 @@ def _plant_replaced_evidence(
     segment, claim = _draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     text = _draw_text(text_key, random_source)
-    _require(mutated_answer.bundle.page(page_number).status.is_readable)
+    _require_applicable(mutated_answer.bundle.page(page_number).status.is_readable)
     mutated_answer.bundle = _add_block(
         mutated_answer.bundle, page_number, text, is_first=is_furniture, is_furniture=is_furniture
     )
@@ -612,7 +614,7 @@ def _plant_replaced_evidence(
 
 def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     """A routine laboratory among the vendors of what is called a genomic report."""
-    _require(any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments))
+    _require_applicable(any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments))
     mutated_answer.answer_json["vendor_signals"].append(random_source.choice(load_fault_texts()["vendors"]))
 
 
@@ -621,7 +623,7 @@ def _plant_first_line(
 ) -> None:
     """A line on top of a document of one of these types: a letterhead, or words of an order or cover sheet."""
     segments = [segment for segment in mutated_answer.segments if segment["dominant_type"] in segment_types]
-    page_number = _draw(random_source, segments)["start_page"]
+    page_number = _draw_candidate(random_source, segments)["start_page"]
     mutated_answer.bundle = _add_block(
         mutated_answer.bundle, page_number, _draw_text(text_key, random_source), is_first=True
     )
@@ -648,7 +650,7 @@ def _plant_mislabelled_page(
         for line in random_source.sample(quotable_lines, min(2, len(quotable_lines)))
     )
     mutated_answer.segments.append(_build_segment(claimed_type, page_number, evidence).model_dump(mode="json"))
-    _recompute_totals(mutated_answer)
+    _recompute_totals_and_check_type(mutated_answer)
 
 
 def _build_segment(claimed_type: str, page_number: int, evidence: tuple[Evidence, ...]) -> Segment:

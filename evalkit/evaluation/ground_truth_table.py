@@ -15,11 +15,17 @@ from pydantic import ValidationError
 
 from evalkit.classification.schema import Segment
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.identity.file_persons import count_other_pages, read_stored_persons
+from evalkit.documents.identity.file_persons import count_pages_of_minor_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError
-from evalkit.pipeline.sample_draws import read_draw_probabilities
+from evalkit.pipeline.sample_draws import read_eligible_draw_probabilities
 from evalkit.review.attention_checks import is_attention_check_review
-from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED_PREFIX, GroundTruth, is_simulated, list_revisions
+from evalkit.review.ground_truth import (
+    SCHEMA_VERSION,
+    SIMULATED_PREFIX,
+    GroundTruth,
+    is_simulated_reviewer,
+    list_revisions,
+)
 from evalkit.review.packet import get_base_case_id
 from evalkit.store import (
     GROUND_TRUTH_FOLDER,
@@ -121,7 +127,7 @@ class GroundTruthDocument:
     @property
     def simulated_answer_count(self) -> int:
         """How many of these answers a program gave."""
-        return sum(map(is_simulated, self.answer_reviewers))
+        return sum(map(is_simulated_reviewer, self.answer_reviewers))
 
     @property
     def is_simulated(self) -> bool:
@@ -150,7 +156,7 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
     read, the probabilities that it may have raised are. ``frame.attrs["problems"]`` names these files, a sentence each.
     """
     folder_truth = read_folder_ground_truth(output, include_silver=silver)
-    table = build_frame(build_rows(folder_truth.documents, level), COLUMNS[level])
+    table = build_typed_frame(build_ground_truth_rows(folder_truth.documents, level), COLUMNS[level])
     table.attrs["problems"] = list(folder_truth.problems)
     return table
 
@@ -159,8 +165,8 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
     """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
     output_folder = open_output_folder(output)
     problems: list[str] = []
-    draw_probabilities = _read_draws(output_folder, problems)
-    reviews = list(_iterate_review_outcomes(output_folder, problems))
+    draw_probabilities = _read_draw_probabilities(output_folder, problems)
+    reviews = list(_iterate_cases_reviewers_outcomes(output_folder, problems))
     reviewers_by_doc_id: dict[str, list[str]] = {}
     for case_id, reviewer, outcome in reviews:
         if outcome != "reopened":
@@ -169,7 +175,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
     documents = []
     for file_name in output_folder.list_json_files(GROUND_TRUTH_FOLDER):
         try:
-            record = _read_record(output_folder, file_name)
+            record = _read_classification_truth(output_folder, file_name)
         except StoreError as error:
             problems.append(error.message)
             continue
@@ -185,18 +191,19 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
             )
             documents.append(
                 replace(
-                    _attach_bundle(output_folder, raised_record, problems), answer_reviewers=tuple(answer_reviewers)
+                    _attach_bundle_facts(output_folder, raised_record, problems),
+                    answer_reviewers=tuple(answer_reviewers),
                 )
             )
     return FolderGroundTruth(tuple(documents), tuple(problems), frozenset(reviewers))
 
 
-def _read_draws(output_folder: OutputFolder, problems: list[str]) -> Mapping[str, float] | None:
+def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:
     """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
     try:
-        return read_draw_probabilities(output_folder)
+        return read_eligible_draw_probabilities(output_folder)
     except StoreError as error:
-        problems.append(error.message)
+        collected_problems.append(error.message)
         return None
 
 
@@ -215,7 +222,9 @@ def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping
     )
 
 
-def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -> Iterator[tuple[str, str, str]]:
+def _iterate_cases_reviewers_outcomes(
+    output_folder: OutputFolder, collected_problems: list[str]
+) -> Iterator[tuple[str, str, str]]:
     """Case, reviewer and outcome of every review in the folder but those of attention checks."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         try:
@@ -226,7 +235,7 @@ def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -
             try:
                 stored_review = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
             except StoreError as error:
-                problems.append(error.message)
+                collected_problems.append(error.message)
                 continue
             if is_attention_check_review(stored_review):
                 continue
@@ -234,10 +243,10 @@ def _iterate_review_outcomes(output_folder: OutputFolder, problems: list[str]) -
             if isinstance(reviewer, str) and isinstance(outcome, str):
                 yield case_id, reviewer, outcome
             else:
-                problems.append(f"{file_name} does not have the shape of a review")
+                collected_problems.append(f"{file_name} does not have the shape of a review")
 
 
-def _read_record(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:
+def _read_classification_truth(output_folder: OutputFolder, file_name: str) -> GroundTruth | None:
     stored_record = output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION)
     if "ground_truth_classification" not in stored_record:
         return None
@@ -254,37 +263,41 @@ def _read_record(output_folder: OutputFolder, file_name: str) -> GroundTruth | N
     return record
 
 
-def _attach_bundle(output_folder: OutputFolder, record: GroundTruth, problems: list[str]) -> GroundTruthDocument:
+def _attach_bundle_facts(
+    output_folder: OutputFolder, record: GroundTruth, collected_problems: list[str]
+) -> GroundTruthDocument:
     try:
         # As it is: validating every word of every page would take many times as long.
         stored_bundle = output_folder.read_json(bundle_file_name(record.doc_id), max_schema_version=BUNDLE_VERSION)
     except StoreError as error:
-        problems.append(f"{record.doc_id!r}: {error.message}")
+        collected_problems.append(f"{record.doc_id!r}: {error.message}")
         return GroundTruthDocument(record, None, None)
     sha256, page_count = stored_bundle.get("sha256"), stored_bundle.get("total_pages")
     if isinstance(sha256, str) and isinstance(page_count, int):
         truth = GroundTruthDocument(record, sha256, page_count)
         with suppress(LookupError, TypeError, ValueError):
-            persons = read_stored_persons(stored_bundle)
-            truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_other_pages(persons))
+            persons = group_stored_pages_by_person(stored_bundle)
+            truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_minor_persons(persons))
         return truth
-    problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
+    collected_problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
     return GroundTruthDocument(record, None, None)
 
 
-def build_rows(truths: Iterable[GroundTruthDocument], level: TableLevel) -> Iterator[GroundTruthRow]:
+def build_ground_truth_rows(
+    truth_documents: Iterable[GroundTruthDocument], level: TableLevel
+) -> Iterator[GroundTruthRow]:
     """The rows of a table, columns in the order of ``COLUMNS[level]``."""
-    for truth in truths:
+    for truth in truth_documents:
         for level_row in _ROW_ITERATORS[level](truth):
             row = {**_build_provenance_row(truth), **level_row}
             yield {name: row[name] for name in COLUMNS[level]}
 
 
-def build_frame(records: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> pd.DataFrame:
+def build_typed_frame(records: Iterable[Mapping[str, Any]], ordered_column_names: Iterable[str]) -> pd.DataFrame:
     """A table of these columns, typed alike however many rows there are."""
     import pandas as pd
 
-    column_names = list(columns)
+    column_names = list(ordered_column_names)
     return pd.DataFrame(list(records), columns=column_names).astype(
         {name: get_column_dtype(name) for name in column_names}
     )

@@ -17,7 +17,7 @@ DocumentMeasure = Callable[[DocumentRecord], float | None]
 """From a reviewed document to a value 0..1; None where its truth does not say (the part was not vouched for)."""
 
 
-def score_type_correctness(document: DocumentRecord) -> float | None:
+def score_agent_type(document: DocumentRecord) -> float | None:
     """Whether the pipeline's type of the whole document is right; "cannot tell" is wrong."""
     if document.truth is None or not document.truth.is_vouched("dominant_type"):
         return None
@@ -26,7 +26,7 @@ def score_type_correctness(document: DocumentRecord) -> float | None:
     )
 
 
-def score_segment_correctness(document: DocumentRecord) -> float | None:
+def score_agent_segmentation(document: DocumentRecord) -> float | None:
     """Whether all segments have the right pages and types."""
     if document.truth is None or not document.truth.is_vouched("segments"):
         return None
@@ -36,7 +36,7 @@ def score_segment_correctness(document: DocumentRecord) -> float | None:
     )
 
 
-def score_page_types(document: DocumentRecord) -> float | None:
+def compute_page_type_accuracy(document: DocumentRecord) -> float | None:
     """The share of pages with the right type."""
     if document.truth is None or not document.truth.is_vouched("segments") or not document.page_count:
         return None
@@ -44,7 +44,7 @@ def score_page_types(document: DocumentRecord) -> float | None:
     return compute_page_accuracy(document.truth.labels.segments, predicted_segments, document.page_count)
 
 
-def score_production_correctness(document: DocumentRecord) -> float | None:
+def score_production_type(document: DocumentRecord) -> float | None:
     """Whether the production classifier's type is right."""
     if document.truth is None or not document.truth.is_vouched("dominant_type") or document.production_labels is None:
         return None
@@ -71,21 +71,26 @@ class HeadlineFigure:
 
 #: name, of which documents, which those are, what is measured.
 _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], DocumentMeasure], ...] = (
-    ("Type of the document right", "all processed documents", lambda _: True, score_type_correctness),
-    ("All segments right", "all processed documents", lambda _: True, score_segment_correctness),
-    ("Pages with the right type, mean of documents", "all processed documents", lambda _: True, score_page_types),
-    ("Type right where accepted", "accepted documents", lambda document: document.is_accepted, score_type_correctness),
+    ("Type of the document right", "all processed documents", lambda _: True, score_agent_type),
+    ("All segments right", "all processed documents", lambda _: True, score_agent_segmentation),
+    (
+        "Pages with the right type, mean of documents",
+        "all processed documents",
+        lambda _: True,
+        compute_page_type_accuracy,
+    ),
+    ("Type right where accepted", "accepted documents", lambda document: document.is_accepted, score_agent_type),
     (
         "Segments right where accepted",
         "accepted documents",
         lambda document: document.is_accepted,
-        score_segment_correctness,
+        score_agent_segmentation,
     ),
     (
         "Production's type right",
         "documents with a production label",
         lambda document: document.production_labels is not None,
-        score_production_correctness,
+        score_production_type,
     ),
 )
 
@@ -97,13 +102,13 @@ def estimate_headline_figures(study: Study) -> list[HeadlineFigure]:
         for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
     ]
     return [
-        estimate_headline(name, population_description, documents, measure)
+        estimate_headline_figure(name, population_description, documents, measure)
         for name, population_description, documents, measure in figures
         if documents
     ]
 
 
-def estimate_headline(
+def estimate_headline_figure(
     name: str, population_description: str, documents: Sequence[DocumentRecord], measure: DocumentMeasure
 ) -> HeadlineFigure:
     """One figure about these documents."""
@@ -117,7 +122,7 @@ def estimate_headline(
         len(documents),
         len(correctness_by_doc_id),
         estimate_weighted_mean(
-            list(_iterate_observations(documents, correctness_by_doc_id)), len(documents), certain_total=certain_count
+            list(_iterate_observations(documents, correctness_by_doc_id)), len(documents), certain_count=certain_count
         ),
         estimate_proportion(sum(correctness_by_doc_id.values()), len(correctness_by_doc_id)),
         tuple(doc_id for doc_id, correctness in correctness_by_doc_id.items() if correctness < 1),

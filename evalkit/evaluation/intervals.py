@@ -74,20 +74,24 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
     return Estimate(successes / trials, low, high, trials, "exact")
 
 
-def bound_error_rate(errors: int, trials: int, confidence_level: float = 0.95) -> float:
+def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidence_level: float = 0.95) -> float:
     """The share of wrong ones that is not exceeded with probability ``confidence_level``: Clopper-Pearson, one-sided.
 
-    >>> round(bound_error_rate(0, 299), 5), bound_error_rate(0, 0)
+    >>> round(compute_error_rate_upper_bound(0, 299), 5), compute_error_rate_upper_bound(0, 0)
     (0.00997, 1.0)
     """
-    if not 0 <= errors <= trials:
-        raise ValueError(f"{errors} wrong ones among {trials}: it must be from 0 to {trials}")
-    return float(betaincinv(errors + 1, trials - errors, confidence_level)) if errors < trials else 1.0
+    if not 0 <= error_count <= trial_count:
+        raise ValueError(f"{error_count} wrong ones among {trial_count}: it must be from 0 to {trial_count}")
+    return (
+        float(betaincinv(error_count + 1, trial_count - error_count, confidence_level))
+        if error_count < trial_count
+        else 1.0
+    )
 
 
 @lru_cache(maxsize=1024)  # a certificate asks again and again for the same few numbers
-def count_audits_needed(max_error_rate: float, errors: int = 0, confidence_level: float = 0.95) -> int:
-    """The smallest number of audits, ``errors`` of them wrong, that shows at most ``max_error_rate`` wrong ones.
+def count_audits_needed(max_error_rate: float, error_count: int = 0, confidence_level: float = 0.95) -> int:
+    """The smallest number of audits, ``error_count`` of them wrong, that shows at most ``max_error_rate`` wrong ones.
 
     >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, errors=1)
     (299, 59, 473)
@@ -96,14 +100,14 @@ def count_audits_needed(max_error_rate: float, errors: int = 0, confidence_level
         raise ValueError(
             f"a rate of {max_error_rate}: it must be above 0 and up to 1, because no number of audits shows 0"
         )
-    return errors + bisect_left(
-        range(errors, sys.maxsize),
+    return error_count + bisect_left(
+        range(error_count, sys.maxsize),
         True,
-        key=lambda trials: bound_error_rate(errors, trials, confidence_level) <= max_error_rate,
+        key=lambda trials: compute_error_rate_upper_bound(error_count, trials, confidence_level) <= max_error_rate,
     )
 
 
-def bootstrap_estimate(
+def estimate_by_bootstrap(
     statistic: Callable[[RowNumbers], float],
     row_count: int,
     *,
@@ -111,12 +115,12 @@ def bootstrap_estimate(
     repeats: int = 1000,
     confidence_level: float = 0.95,
     weights: Sequence[float] | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    value_range: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
     """Any statistic of ``row_count`` rows, with the interval of its values in resamples.
 
     Args:
-        statistic: from row numbers (0 … n - 1, some repeated, some missing) to a number within ``bounds``, or NaN
+        statistic: from row numbers (0 … n - 1, some repeated, some missing) to a number within ``value_range``, or NaN
             where it is not defined for those rows.
         row_count: how many rows there are. Leave out those that tell nothing of the statistic, such as documents of other
             types: each row counts as an observation of it.
@@ -125,7 +129,7 @@ def bootstrap_estimate(
         confidence_level: how often the interval holds the truth.
         weights: one per row: how many of the population it stands for (1 / its inclusion probability, at least 1).
             Each drawn row is handed to ``statistic`` as often, so that the statistic needs no weights of its own.
-        bounds: the worst and the best that the statistic can be.
+        value_range: the worst and the best that the statistic can be.
 
     The percentiles of the resamples say how far the observed rows could have fallen out differently (a little further
     out than ``confidence_level``, because resamples of n observations vary less than samples do). They say nothing
@@ -141,7 +145,7 @@ def bootstrap_estimate(
     Hesterberg, The American Statistician 69 (2015); for the unseen, the rule of three (Hanley and Lippman-Hand, JAMA
     249, 1983).
     """
-    worst, best = bounds
+    worst, best = value_range
     if row_count == 0:
         return Estimate(None, worst, best, 0, "bootstrap")
     row_weights = np.ones(row_count) if weights is None else np.asarray(weights, dtype=float)
@@ -163,7 +167,7 @@ def bootstrap_estimate(
     ]
     effective_size = _compute_effective_size(row_weights)
     tail_probability = (1 - confidence_level) / 2
-    expanded_tail = _expand_tail(tail_probability, max(effective_size, 2))
+    expanded_tail = _widen_percentile_tail(tail_probability, max(effective_size, 2))
     low, high = np.nanquantile([value, *resampled_values], [expanded_tail, 1 - expanded_tail], method="weibull")
     unseen_share = 1 - tail_probability ** (1 / effective_size)
     margin_below = math.hypot(max(value - low, 0.0), unseen_share * (value - worst))
@@ -173,7 +177,7 @@ def bootstrap_estimate(
     )
 
 
-def _expand_tail(tail_probability: float, sample_size: float) -> float:
+def _widen_percentile_tail(tail_probability: float, sample_size: float) -> float:
     """The tail for percentiles that are as wide as the t interval of so many observations, where that is right."""
     return float(ndtr(math.sqrt(sample_size / (sample_size - 1)) * stdtrit(sample_size - 1, tail_probability)))
 
@@ -190,14 +194,14 @@ def _compute_effective_size(weights: FloatArray) -> float:
 
 
 def estimate_weighted_mean(
-    observations: Sequence[Observation], population_size: int, *, certain_total: int, confidence_level: float = 0.95
+    observations: Sequence[Observation], population_size: int, *, certain_count: int, confidence_level: float = 0.95
 ) -> Estimate:
     """Mean over all documents of a population of which a part was certain to be looked at and others were drawn.
 
     Args:
         observations: what was found, one per document that was looked at.
         population_size: how many documents were processed; all of them are in the denominator.
-        certain_total: how many of them had probability 1 (escalated ones). All observations with probability 1 are of
+        certain_count: how many of them had probability 1 (escalated ones). All observations with probability 1 are of
             these; what is missing of them is pending, unreadable or undeterminable.
         confidence_level: how often the interval holds the truth.
 
@@ -230,10 +234,12 @@ def estimate_weighted_mean(
     """
     certain_values = [observation.value for observation in observations if observation.inclusion_probability == 1]
     drawn_observations = [observation for observation in observations if observation.inclusion_probability != 1]
-    _check_observations(observations, len(certain_values), len(drawn_observations), population_size, certain_total)
+    _require_valid_observations(
+        observations, len(certain_values), len(drawn_observations), population_size, certain_count
+    )
     known_values = [value for value in certain_values if value is not None]
     known_draws = [observation for observation in drawn_observations if observation.value is not None]
-    drawable_count = population_size - certain_total
+    drawable_count = population_size - certain_count
 
     lowest_share, highest_share = (
         _estimate_drawn_share(drawn_observations, 0.0, confidence_level),
@@ -247,15 +253,19 @@ def estimate_weighted_mean(
         value = (certain_sum + drawable_count * (lowest_share.value or 0)) / population_size
     low = (certain_sum + drawable_count * lowest_share.low) / population_size if population_size else 0.0
     high = (
-        (certain_sum + certain_total - len(known_values) + drawable_count * highest_share.high) / population_size
+        (certain_sum + certain_count - len(known_values) + drawable_count * highest_share.high) / population_size
         if population_size
         else 1.0
     )
     return Estimate(value, low, high, effective_size, "weighted")
 
 
-def _check_observations(
-    observations: Sequence[Observation], certain_seen: int, drawn_seen: int, population_size: int, certain_total: int
+def _require_valid_observations(
+    observations: Sequence[Observation],
+    observed_certain_count: int,
+    observed_drawn_count: int,
+    population_size: int,
+    certain_count: int,
 ) -> None:
     for observation in observations:
         if not 0 < observation.inclusion_probability <= 1:
@@ -264,24 +274,25 @@ def _check_observations(
             )
         if observation.value is not None and not 0 <= observation.value <= 1:
             raise ValueError(f"a value of {observation.value}: it must be from 0 to 1")
-    if not certain_seen <= certain_total <= population_size:
+    if not observed_certain_count <= certain_count <= population_size:
         raise ValueError(
-            f"{certain_seen} observed, {certain_total} certain, {population_size} in all: each must hold the one before"
+            f"{observed_certain_count} observed, {certain_count} certain, {population_size} in all: each must hold the one before"
         )
-    if drawn_seen > population_size - certain_total:
+    if observed_drawn_count > population_size - certain_count:
         raise ValueError(
-            f"{drawn_seen} observations of {population_size - certain_total} documents that could be drawn"
+            f"{observed_drawn_count} observations of {population_size - certain_count} documents that could be drawn"
         )
 
 
 def _estimate_drawn_share(
-    observations: Sequence[Observation], unknown_value: float, confidence_level: float
+    observations: Sequence[Observation], assumed_unknown_value: float, confidence_level: float
 ) -> Estimate:
-    """The weighted share of the drawn part, values that nobody can tell taken as ``unknown_value``."""
+    """The weighted share of the drawn part, values that nobody can tell taken as ``assumed_unknown_value``."""
     if not observations:
         return Estimate(None, 0.0, 1.0, 0, "weighted")
     values = np.array(
-        [unknown_value if observation.value is None else observation.value for observation in observations], dtype=float
+        [assumed_unknown_value if observation.value is None else observation.value for observation in observations],
+        dtype=float,
     )
     weights = 1 / np.array([observation.inclusion_probability for observation in observations], dtype=float)
     share = float(np.average(values, weights=weights))

@@ -4,7 +4,7 @@ Pure functions of plain values. A document's truth comes first, the answer about
 (None for a type, a level or a mixture; no spans for segments) it is wrong: it stays in every denominator. NaN is
 returned where nothing was there to be counted.
 
-Segments are read in two ways (contract, ruling 12): as given, and with neighbours of one type as one (:func:`merge_neighbours`
+Segments are read in two ways (contract, ruling 12): as given, and with neighbours of one type as one (:func:`merge_same_type_neighbours`
 on both sides). Answers may be malformed, and nothing here raises for that:
 
 - A span of no pages (its first page is behind its last) is no segment, wherever spans are compared.
@@ -109,7 +109,7 @@ def compute_macro_f1(
     )
 
 
-def score_types(
+def tabulate_type_scores(
     truth: Sequence[str | None],
     predicted: Sequence[str | None],
     types: Sequence[str],
@@ -162,7 +162,7 @@ class DetectionScores(NamedTuple):
     false_negatives: float
 
 
-class SegmentMatches(NamedTuple):
+class SegmentMatchTotals(NamedTuple):
     """Segments that were found, and how well they fit; the sums over many documents as well."""
 
     overlap_sum: float
@@ -178,12 +178,12 @@ class SegmentMatches(NamedTuple):
         return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
 
 
-def merge_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
+def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
     """The spans in order of pages, neighbours of the same type as one: the second reading of ruling 12.
 
     Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
 
-    >>> merge_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
+    >>> merge_same_type_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
     """
     merged_spans: list[PageSpan] = []
@@ -238,7 +238,7 @@ def score_boundaries(truth: Sequence[PageSpan], predicted: Sequence[PageSpan]) -
     """Of the pages said to begin a segment, how many do (precision); of those that do, how many were said (recall).
 
     The first page is not counted, as everybody gets it right. A document of one segment that was called one has
-    nothing to count: its own scores are 1, and it adds nothing to :func:`pool_scores` ones, where such documents would
+    nothing to count: its own scores are 1, and it adds nothing to :func:`pool_detection_scores` ones, where such documents would
     drown the others. Where only one side has any segment there was no answer, and the scores are 0.
 
     >>> score_boundaries([(1, 2, "A"), (3, 4, "B"), (5, 9, "A")], [(1, 2, "A"), (3, 9, "A")])
@@ -255,7 +255,7 @@ def score_boundaries(truth: Sequence[PageSpan], predicted: Sequence[PageSpan]) -
     return boundary_counts
 
 
-def pool_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
+def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
     """The scores of many documents together, from the sums of their counts: each boundary weighs the same."""
     counts = [document_scores[3:] for document_scores in scores]
     return (
@@ -265,9 +265,9 @@ def pool_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
     )
 
 
-def match_segments(
+def count_segment_matches(
     truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool = False
-) -> SegmentMatches:
+) -> SegmentMatchTotals:
     """How well the predicted segments are the true ones, in one number for finding and fitting them.
 
     A predicted segment is found when more than half of the pages in either are in both (IoU > 0.5) and, where
@@ -279,10 +279,10 @@ def match_segments(
 
     Pages 1–4 and 5–6, cut at 4: 1–3 has IoU 3/4 with 1–4, and 4–6 has 2/3 with 5–6. Both are found, and fit by 17/24.
 
-    >>> found = match_segments([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")])
+    >>> found = count_segment_matches([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")])
     >>> round(found.panoptic_quality, 4), found.true_positives
     (0.7083, 2)
-    >>> match_segments([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], compare_types=True).panoptic_quality
+    >>> count_segment_matches([(1, 4, "A"), (5, 6, "B")], [(1, 3, "A"), (4, 6, "A")], compare_types=True).panoptic_quality
     0.375
     """
     true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
@@ -294,7 +294,7 @@ def match_segments(
     ).reshape(len(true_segments), len(predicted_segments))
     matched_overlaps = overlaps[linear_sum_assignment(overlaps, maximize=True)]
     matched_overlaps = matched_overlaps[matched_overlaps > 0]
-    return SegmentMatches(
+    return SegmentMatchTotals(
         float(matched_overlaps.sum()),
         len(matched_overlaps),
         len(predicted_segments) - len(matched_overlaps),
@@ -377,7 +377,7 @@ def _compute_detection_scores(true_positives: float, false_positives: float, fal
 # What is present in a document
 
 
-def score_presence(
+def tabulate_presence_scores(
     truth: Sequence[Mapping[str, str]],
     predicted: Sequence[Mapping[str, str] | None],
     types: Sequence[str] = tuple(DocumentType),
@@ -386,10 +386,10 @@ def score_presence(
 
     The documents' levels by type; a type that is not named has NO_EVIDENCE, and everything else is present.
     ``support`` is in how many documents it truly is. ``level_agreement`` is the share of documents whose level is the
-    same to the word, NO_EVIDENCE included; a document without an answer agrees in nothing. NaN as in :func:`score_types`.
+    same to the word, NO_EVIDENCE included; a document without an answer agrees in nothing. NaN as in :func:`tabulate_type_scores`.
 
     >>> truth = [{"Note": "PRIMARY", "Other": "MENTION_ONLY"}, {"Note": "PRIMARY"}]
-    >>> score_presence(truth, [{"Note": "EMBEDDED_RAW"}, {"Note": "PRIMARY"}], ["Note", "Other"])
+    >>> tabulate_presence_scores(truth, [{"Note": "EMBEDDED_RAW"}, {"Note": "PRIMARY"}], ["Note", "Other"])
         type  support  precision  recall   f1  level_agreement
     0   Note        2        1.0     1.0  1.0              0.5
     1  Other        1        NaN     0.0  0.0              0.5
@@ -406,7 +406,7 @@ def score_presence(
         for type_name in types
     ]
     presence_frames = [
-        score_types(_encode_presence(true_levels), _encode_presence(predicted_levels), [_PRESENT_LABEL]).drop(
+        tabulate_type_scores(_encode_presence(true_levels), _encode_presence(predicted_levels), [_PRESENT_LABEL]).drop(
             columns="type"
         )
         for true_levels, predicted_levels in level_pairs

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.findings import is_agent_failure
+from evalkit.classification.findings import is_agent_failure_issue
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
@@ -36,9 +36,9 @@ from evalkit.evaluation.faults import (
     FAULT_BY_ID,
     FAULTS,
     CleanAnswer,
+    FaultNotApplicableError,
     MutatedAnswer,
     MutationOperator,
-    NotApplicableError,
 )
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
@@ -49,7 +49,7 @@ from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator
-from evalkit.pipeline.supplied_labels import read_classifications
+from evalkit.pipeline.supplied_labels import read_supplied_classifications
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.settings import LimitSettings, Settings
 from evalkit.store import RESULTS_FOLDER, encode_canonical_json, open_output_folder, parse_output_location
@@ -76,7 +76,7 @@ KIND_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class MutationCase:
+class JudgedMutation:
     """One fault, planted once."""
 
     doc_id: str
@@ -119,7 +119,7 @@ class MutationTestReport:
     """That were taken for right."""
     alarms: tuple[FalseAlarm, ...]
     """Those of them that escalate by themselves; nothing is planted into these."""
-    cases: tuple[MutationCase, ...]
+    cases: tuple[JudgedMutation, ...]
     skipped_counts: Mapping[str, int]
     """Documents by kind, to which it does not apply."""
     unjudged_doc_ids: tuple[str, ...] = ()
@@ -138,17 +138,17 @@ class MutationTestReport:
     def macro_detection_rate(self) -> float | None:
         """Mean over the kinds of the share that was caught; None where nothing was planted."""
         detection_rates = [
-            sum(case.caught for case in cases) / len(cases) for cases in self._group_cases_by_kind().values()
+            sum(case.caught for case in cases) / len(cases) for cases in self._group_mutations_by_kind().values()
         ]
         return sum(detection_rates) / len(detection_rates) if detection_rates else None
 
-    def _group_cases_by_kind(self) -> dict[str, list[MutationCase]]:
-        cases_by_kind: dict[str, list[MutationCase]] = {}
+    def _group_mutations_by_kind(self) -> dict[str, list[JudgedMutation]]:
+        cases_by_kind: dict[str, list[JudgedMutation]] = {}
         for case in self.cases:
             cases_by_kind.setdefault(case.kind, []).append(case)
         return cases_by_kind
 
-    def tabulate_kinds(self) -> pd.DataFrame:
+    def tabulate_fault_kinds(self) -> pd.DataFrame:
         """One row per kind, in the table's order, kinds that applied nowhere too.
 
         Columns: ``kind, what, nature``; ``seen_by`` who should see it; ``n`` cases; ``caught``, ``share`` with ``low``
@@ -162,7 +162,7 @@ class MutationTestReport:
         return pd.DataFrame(self._build_kind_rows(), columns=list(KIND_COLUMNS))
 
     def _build_kind_rows(self) -> list[dict[str, Any]]:
-        cases_by_kind = self._group_cases_by_kind()
+        cases_by_kind = self._group_mutations_by_kind()
         return [
             _build_kind_row(FAULT_BY_ID[kind], cases_by_kind.get(kind, []), self.skipped_counts.get(kind, 0))
             for kind in FAULT_BY_ID
@@ -190,7 +190,7 @@ class MutationTestReport:
         }
 
 
-def _build_kind_row(operator: MutationOperator, cases: Sequence[MutationCase], skipped_count: int) -> dict[str, Any]:
+def _build_kind_row(operator: MutationOperator, cases: Sequence[JudgedMutation], skipped_count: int) -> dict[str, Any]:
     detection_rate = estimate_proportion(sum(case.caught for case in cases), len(cases))
     outcome_counts = Counter(case.outcome for case in cases)
     agent_counts = Counter(agent for case in cases if case.caught for agent in case.agents)
@@ -222,21 +222,21 @@ def challenge(
     seed: int = 0,
     settings: Settings | None = None,
 ) -> pd.DataFrame:
-    """:func:`run_mutation_test`, as a table with one row per kind of fault (``MutationTestReport.tabulate_kinds``)."""
+    """:func:`run_mutation_test`, as a table with one row per kind of fault (``MutationTestReport.tabulate_fault_kinds``)."""
     run_settings = settings or Settings.load(models={"default": model} if model is not None else None)
     report = run_mutation_test(
-        paths, run_settings, classifications=classifications, kinds=kinds, limit=limit, seed=seed
+        paths, run_settings, classifications_folder=classifications, kinds=kinds, max_cases_per_kind=limit, seed=seed
     )
-    return report.tabulate_kinds()
+    return report.tabulate_fault_kinds()
 
 
 def run_mutation_test(
     paths: Iterable[Path | str],
     settings: Settings,
     *,
-    classifications: Path | str | None = None,
+    classifications_folder: Path | str | None = None,
     kinds: Iterable[str] = (),
-    limit: int = DEFAULT_MAX_CASES,
+    max_cases_per_kind: int = DEFAULT_MAX_CASES,
     seed: int = 0,
 ) -> MutationTestReport:
     """Plant faults into classifications that are right, and see who catches them. Nothing is written.
@@ -246,20 +246,24 @@ def run_mutation_test(
             and folders of PDFs, which are read and classified, and count if they are accepted.
         settings: name the models. Limits for a document count for nothing here, as one document is asked about often;
             those of a run hold. ``on_agent_failure`` counts as ``escalate``.
-        classifications: folder with ``{doc_id}.json``: right answers for PDFs, instead of asking.
+        classifications_folder: folder with ``{doc_id}.json``: right answers for PDFs, instead of asking.
         kinds: names of kinds, or ``structural``, ``quote``, ``semantic``; none: all.
-        limit: so many cases of each kind at most.
+        max_cases_per_kind: so many cases of each kind at most.
         seed: the same seed plants the same faults.
 
     Raises:
         UsageError: no such kind, no such path, or no classification that is taken for right.
     """
-    return run_sync(_run_mutation_test(list(paths), settings, classifications, select_operators(kinds), limit, seed))
+    return run_sync(
+        _run_mutation_test(
+            list(paths), settings, classifications_folder, select_mutation_operators(kinds), max_cases_per_kind, seed
+        )
+    )
 
 
-def select_operators(kinds: Iterable[str]) -> list[MutationOperator]:
+def select_mutation_operators(kind_or_nature_names: Iterable[str]) -> list[MutationOperator]:
     """The faults of these kinds or natures, in the table's order; all, where none is named. UsageError."""
-    wanted_names = set(kinds)
+    wanted_names = set(kind_or_nature_names)
     natures = {operator.nature for operator in FAULTS}
     if unknown_names := sorted(wanted_names - FAULT_BY_ID.keys() - natures):
         raise UsageError(
@@ -277,9 +281,9 @@ def select_operators(kinds: Iterable[str]) -> list[MutationOperator]:
 async def _run_mutation_test(
     paths: Sequence[Path | str],
     settings: Settings,
-    classifications: Path | str | None,
+    classifications_folder: Path | str | None,
     operators: Sequence[MutationOperator],
-    max_cases: int,
+    max_cases_per_kind: int,
     seed: int,
 ) -> MutationTestReport:
     run_limits = {
@@ -302,11 +306,11 @@ async def _run_mutation_test(
         clean_answers = [
             clean_answer
             for folder_path in folder_paths
-            for clean_answer in iterate_accepted_answers(folder_path, problems)
+            for clean_answer in iterate_accepted_or_validated_answers(folder_path, problems)
         ]
         if pdf_paths:
             clean_answers += await _classify_pdfs(
-                pdf_paths, run_settings, orchestrator, classifications, problems, unjudged_doc_ids
+                pdf_paths, run_settings, orchestrator, classifications_folder, problems, unjudged_doc_ids
             )
         # Folders that are named twice, or that have the same document, count it once.
         clean_answers = list(
@@ -321,8 +325,13 @@ async def _run_mutation_test(
                 code="CHALLENGE-NOTHING",
                 remedy="Name an output folder with accepted documents, or PDFs with their --classifications.",
             )
-        report = await judge_mutations(
-            clean_answers, orchestrator, operators, max_cases=max_cases, seed=seed, max_concurrent=max_concurrent
+        report = await plant_and_judge_mutations(
+            clean_answers,
+            orchestrator,
+            operators,
+            max_cases_per_kind=max_cases_per_kind,
+            seed=seed,
+            max_concurrent=max_concurrent,
         )
     return replace(
         report,
@@ -344,7 +353,9 @@ def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], lis
     return folder_paths, other_paths
 
 
-def iterate_accepted_answers(folder_path: Path | str, collected_problems: list[str]) -> Iterator[CleanAnswer]:
+def iterate_accepted_or_validated_answers(
+    folder_path: Path | str, collected_problems: list[str]
+) -> Iterator[CleanAnswer]:
     """An output folder's documents that were accepted, or whose answer an expert validated as it was.
 
     Those that an expert corrected are left out, accepted or not: their answer was wrong.
@@ -380,32 +391,34 @@ async def _classify_pdfs(
     pdf_paths: Sequence[Path],
     settings: Settings,
     orchestrator: RetryOrchestrator,
-    classifications: Path | str | None,
-    problems: list[str],
-    unjudged_doc_ids: list[str],
+    classifications_folder: Path | str | None,
+    collected_problems: list[str],
+    collected_unjudged_doc_ids: list[str],
 ) -> list[CleanAnswer]:
     discovered_documents = discover_documents(pdf_paths, {})
-    problems += [str(problem) for problem in discovered_documents.problems]
+    collected_problems += [str(problem) for problem in discovered_documents.problems]
     supplied_classifications: Mapping[str, Any] = {}
-    if classifications is not None:
-        supplied_classifications, label_problems = read_classifications(
-            Path(classifications), discovered_documents.sources
+    if classifications_folder is not None:
+        supplied_classifications, label_problems = read_supplied_classifications(
+            Path(classifications_folder), discovered_documents.sources
         )
-        problems += [str(problem) for problem in label_problems]
+        collected_problems += [str(problem) for problem in label_problems]
     reader_config = build_reader_config(settings)
 
     async def read_and_classify(source: SourceDocument, reader_pool: ReaderPool) -> CleanAnswer | None:
         try:
             if source.read_error:
                 raise source.read_error
-            bundle = (await reader_pool.read(source.path, doc_id=source.doc_id, timestamp=_BUNDLE_TIMESTAMP)).bundle
+            bundle = (
+                await reader_pool.read(source.path, doc_id=source.doc_id, processing_timestamp=_BUNDLE_TIMESTAMP)
+            ).bundle
         except DocumentError as error:
-            problems.append(f"{source.doc_id}: {error}")
+            collected_problems.append(f"{source.doc_id}: {error}")
             return None
         outcome = await orchestrator.evaluate(bundle, supplied_classifications.get(source.doc_id))
         is_trusted = source.doc_id in supplied_classifications or outcome.verdict.decision is Decision.AUTO_ACCEPT
         if outcome.classification is None or not is_trusted:
-            unjudged_doc_ids.append(source.doc_id)
+            collected_unjudged_doc_ids.append(source.doc_id)
             return None
         return CleanAnswer(bundle, outcome.classification)
 
@@ -431,17 +444,17 @@ async def _gather_bounded(jobs: Sequence[Callable[[], Awaitable[T]]], max_concur
 # Planting and judging
 
 
-async def judge_mutations(
+async def plant_and_judge_mutations(
     clean_answers: Sequence[CleanAnswer],
     orchestrator: RetryOrchestrator,
     operators: Sequence[MutationOperator] = FAULTS,
     *,
-    max_cases: int = DEFAULT_MAX_CASES,
+    max_cases_per_kind: int = DEFAULT_MAX_CASES,
     seed: int = 0,
-    max_places: int = DEFAULT_MAX_PLACES,
+    max_places_per_document: int = DEFAULT_MAX_PLACES,
     max_concurrent: int = 1,
 ) -> MutationTestReport:
-    """Plant these faults into these classifications, at ``max_places`` places of each document at most.
+    """Plant these faults into these classifications, at ``max_places_per_document`` places of each document at most.
 
     Documents are taken in an order that the seed gives, so that a limit favours none.
     """
@@ -467,7 +480,9 @@ async def judge_mutations(
     skipped_counts: Counter[str] = Counter()
     mutations: list[_PlantedMutation] = []
     for operator in operators:
-        mutations += _plant_cases(operator, accepted_pairs, max_places, max_cases, seed, skipped_counts)
+        mutations += _plant_faults_of_kind(
+            operator, accepted_pairs, max_places_per_document, max_cases_per_kind, seed, skipped_counts
+        )
         skipped_counts[operator.fault_id] += 0
     cases = await _gather_bounded(
         [partial(_judge_mutation, orchestrator, candidate) for candidate in mutations], max_concurrent
@@ -492,15 +507,15 @@ class _PlantedMutation:
     place: int
 
 
-def _plant_cases(
+def _plant_faults_of_kind(
     operator: MutationOperator,
     accepted_pairs: Sequence[tuple[CleanAnswer, ClassificationOutcome]],
     max_places: int,
-    max_cases: int,
+    max_case_count: int,
     seed: int,
-    skipped_counts: Counter[str],
+    collected_skipped_counts: Counter[str],
 ) -> Iterator[_PlantedMutation]:
-    """Up to ``max_cases`` cases of one kind: one place of each document, then another of each, and no case twice."""
+    """Up to ``max_case_count`` cases of one kind: one place of each document, then another of each, and no case twice."""
     shuffled_pairs = sorted(
         accepted_pairs, key=lambda pair: _create_random_source(seed, operator.fault_id, pair[0].bundle.sha256).random()
     )
@@ -508,7 +523,7 @@ def _plant_cases(
     case_count = 0
     for place in range(max_places):
         for clean_answer, clean_outcome in shuffled_pairs:
-            if case_count >= max_cases:
+            if case_count >= max_case_count:
                 return
             mutated_answer = _plant_fault(
                 operator,
@@ -516,7 +531,7 @@ def _plant_cases(
                 _create_random_source(seed, operator.fault_id, clean_answer.bundle.sha256, place),
             )
             if mutated_answer is None:
-                skipped_counts[operator.fault_id] += place == 0
+                collected_skipped_counts[operator.fault_id] += place == 0
                 continue
             if (content_digest := _digest_visible_content(mutated_answer)) not in seen_digests:
                 seen_digests.add(content_digest)
@@ -541,19 +556,19 @@ def _plant_fault(
 ) -> MutatedAnswer | None:
     for _ in range(_MAX_PLANTING_ATTEMPTS):
         mutated_answer = MutatedAnswer.from_clean_answer(clean_answer)
-        with suppress(NotApplicableError):
+        with suppress(FaultNotApplicableError):
             operator.plant(mutated_answer, random_source)
             return mutated_answer
     return None
 
 
-async def _judge_mutation(orchestrator: RetryOrchestrator, mutation: _PlantedMutation) -> MutationCase:
+async def _judge_mutation(orchestrator: RetryOrchestrator, mutation: _PlantedMutation) -> JudgedMutation:
     mutated_answer, operator = mutation.mutated_answer, mutation.operator
     mutated_outcome = await orchestrator.evaluate(mutated_answer.bundle, mutated_answer.answer_json)
     new_issues = _find_new_issues(mutation.clean_outcome, mutated_outcome)
     outcome = _determine_outcome_name(mutated_answer.clean_answer.classification, mutated_outcome, new_issues)
     is_caught, agents = outcome in ("escalated", "undone"), {issue.agent for issue in new_issues}
-    return MutationCase(
+    return JudgedMutation(
         doc_id=mutated_answer.bundle.doc_id,
         kind=operator.fault_id,
         nature=operator.nature,
@@ -584,7 +599,7 @@ def _find_new_issues(clean_outcome: ClassificationOutcome, mutated_outcome: Clas
     unmatched_counts = Counter(map(encode_content, clean_outcome.issues))
     new_issues = []
     for issue in mutated_outcome.issues:
-        if issue.severity is IssueSeverity.MINOR or is_agent_failure(issue):
+        if issue.severity is IssueSeverity.MINOR or is_agent_failure_issue(issue):
             continue
         unmatched_counts[encode_content(issue)] -= 1
         if unmatched_counts[encode_content(issue)] < 0:
@@ -602,12 +617,12 @@ def _determine_outcome_name(
     return (
         "undone"
         if mutated_outcome.classification
-        and is_same_classification(clean_classification, mutated_outcome.classification)
+        and is_nearly_same_classification(clean_classification, mutated_outcome.classification)
         else "repaired_otherwise"
     )
 
 
-def is_same_classification(first: ClassificationOutput, second: ClassificationOutput) -> bool:
+def is_nearly_same_classification(first: ClassificationOutput, second: ClassificationOutput) -> bool:
     """Whether two answers are the same, but for shares that differ by no more than V2 lets them (0.05)."""
     (first_answer, first_shares), (second_answer, second_shares) = _separate_shares(first), _separate_shares(second)
     are_shares_close = all(
@@ -629,7 +644,7 @@ def _separate_shares(classification: ClassificationOutput) -> tuple[dict[str, An
     return answer_json, shares
 
 
-def format_report_lines(report: MutationTestReport) -> tuple[tuple[str, ...], list[list[str]], list[str]]:
+def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[str, ...], list[list[str]], list[str]]:
     """For a terminal: columns, a row for each kind, and what is said below the table."""
     table_rows = [
         [
@@ -647,7 +662,7 @@ def format_report_lines(report: MutationTestReport) -> tuple[tuple[str, ...], li
             ),
             str(row["skipped"] or ""),
         ]
-        for row in report.tabulate_kinds().to_dict("records")
+        for row in report.tabulate_fault_kinds().to_dict("records")
     ]
     planted_kind_count = len({case.kind for case in report.cases})
     false_alarm_rate = report.false_alarm_rate

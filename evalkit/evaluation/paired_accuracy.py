@@ -44,7 +44,7 @@ class PairedAccuracy:
         return self.only_a_right + self.only_b_right
 
     @property
-    def verdict(self) -> str:
+    def winner_sentence(self) -> str:
         """In words."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return f"too few to tell: the answers differ in being right on {self.discordant_count}, {_MIN_DISCORDANT_COUNT} are the fewest"
@@ -159,10 +159,10 @@ def compare_overall_accuracy(paired_documents: Sequence[PairedDocument]) -> Over
     accuracy_a, accuracy_b = (_estimate_side_accuracy(paired_documents, side) for side in (0, 1))
     return OverallAccuracyComparison(
         len(paired_documents),
-        sum(document.correctness is not None for document in paired_documents if _is_observed(document)),
+        sum(document.correctness is not None for document in paired_documents if _counts_as_observation(document)),
         accuracy_a,
         accuracy_b,
-        _estimate_net_difference(paired_documents),
+        _estimate_overall_accuracy_difference(paired_documents),
     )
 
 
@@ -173,16 +173,16 @@ def _estimate_side_accuracy(paired_documents: Sequence[PairedDocument], side: in
             document.review_probability or 0.0,
         )
         for document in paired_documents
-        if _is_observed(document)
+        if _counts_as_observation(document)
     ]
     return estimate_weighted_mean(
         observations,
         len(paired_documents),
-        certain_total=sum(document.review_probability == 1 for document in paired_documents),
+        certain_count=sum(document.review_probability == 1 for document in paired_documents),
     )
 
 
-def _is_observed(document: PairedDocument) -> bool:
+def _counts_as_observation(document: PairedDocument) -> bool:
     """Whether it counts as an observation. What is certain to be looked at and not told is missing, not drawn."""
     return (
         document.correctness is not None
@@ -191,7 +191,7 @@ def _is_observed(document: PairedDocument) -> bool:
     )
 
 
-def _estimate_net_difference(paired_documents: Sequence[PairedDocument]) -> Estimate:
+def _estimate_overall_accuracy_difference(paired_documents: Sequence[PairedDocument]) -> Estimate:
     if not paired_documents:
         return Estimate(None, -1.0, 1.0, 0, "weighted")
     differing_documents = [candidate for candidate in paired_documents if not candidate.is_same_answer]
@@ -200,7 +200,9 @@ def _estimate_net_difference(paired_documents: Sequence[PairedDocument]) -> Esti
     ]
     known_correctness = [correctness for correctness in certain_correctness if correctness is not None]
     drawn_documents = [
-        candidate for candidate in differing_documents if candidate.review_probability != 1 and _is_observed(candidate)
+        candidate
+        for candidate in differing_documents
+        if candidate.review_probability != 1 and _counts_as_observation(candidate)
     ]
     drawable_count, unknown_count = (
         len(differing_documents) - len(certain_correctness),

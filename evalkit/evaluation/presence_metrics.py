@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalkit.classification.schema import PresenceLevel
-from evalkit.evaluation.intervals import Estimate, FloatArray, RowNumbers, bootstrap_estimate
-from evalkit.evaluation.metrics import compute_mixture_error, score_presence
+from evalkit.evaluation.intervals import Estimate, FloatArray, RowNumbers, estimate_by_bootstrap
+from evalkit.evaluation.metrics import compute_mixture_error, tabulate_presence_scores
 from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
 
 _SEED = 20
@@ -53,10 +53,10 @@ class PresenceMetrics:
     """Unweighted, of the reviewed documents alone; NaN without any."""
     by_type: tuple[TypePresenceScores, ...]
     by_type_reviewed: pd.DataFrame
-    """Of the reviewed documents alone, unweighted, as :func:`~evalkit.evaluation.metrics.score_presence` has it."""
+    """Of the reviewed documents alone, unweighted, as :func:`~evalkit.evaluation.metrics.tabulate_presence_scores` has it."""
 
 
-def measure_presence(study: Study) -> PresenceMetrics:
+def measure_type_presence(study: Study) -> PresenceMetrics:
     """What is present in a study's documents."""
     measured_labels = [
         (document.truth.labels, document.agent_labels, document.sampling_weight)
@@ -73,7 +73,7 @@ def measure_presence(study: Study) -> PresenceMetrics:
         _estimate_ratio(np.array(mixture_errors), np.ones(len(measured_labels)), sampling_weights),
         fmean(mixture_errors) if mixture_errors else math.nan,
         tuple(
-            _score_type(
+            _score_type_presence(
                 type_name,
                 _extract_levels([truth for truth, _, _ in measured_labels], type_name),
                 _extract_levels([predicted for _, predicted, _ in measured_labels], type_name),
@@ -81,7 +81,7 @@ def measure_presence(study: Study) -> PresenceMetrics:
             )
             for type_name in TYPE_NAMES
         ),
-        score_presence(
+        tabulate_presence_scores(
             [truth.presence_levels for truth, _, _ in measured_labels],
             [predicted.presence_levels if predicted else None for _, predicted, _ in measured_labels],
         ),
@@ -100,7 +100,7 @@ def _extract_levels(labels: Sequence[DocumentLabels | None], type_name: str) -> 
     )
 
 
-def _score_type(
+def _score_type_presence(
     type_name: str, true_levels: LevelArray, predicted_levels: LevelArray, weights: Sequence[float]
 ) -> TypePresenceScores:
     is_present = (true_levels != PresenceLevel.NO_EVIDENCE).astype(float)
@@ -126,4 +126,6 @@ def _estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: S
         )
 
     row_weights = [weights[row_number] for row_number in informative_rows.tolist()]
-    return bootstrap_estimate(compute_ratio, len(informative_rows), seed=_SEED, repeats=_REPEATS, weights=row_weights)
+    return estimate_by_bootstrap(
+        compute_ratio, len(informative_rows), seed=_SEED, repeats=_REPEATS, weights=row_weights
+    )

@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 
 from evalkit.classification.schema import ClassificationOutput
-from evalkit.evaluation.domain_estimation import CertainCounts, DrawnDocument, estimate_domain_share
+from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import has_certain_inclusion
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
-from evalkit.store import open_output_folder, result_file_name, validate_stored
+from evalkit.store import open_output_folder, parse_stored_record, result_file_name
 
 DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence"),
@@ -30,8 +30,8 @@ CLASS_COLUMNS = (
 )
 
 
-def tabulate_differences(study: Study) -> pd.DataFrame:
-    """The documents of which production and agent say different types, by doc_id. Their evidence: ``tabulate_evidence``.
+def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
+    """The documents of which production and agent say different types, by doc_id. Their evidence: ``tabulate_agent_evidence``.
 
     Columns:
         doc_id: the document.
@@ -50,13 +50,13 @@ def tabulate_differences(study: Study) -> pd.DataFrame:
             "production": production_label,
             "agent": _get_agent_type(document),
             "truth": get_true_type(document),
-            "right": _name_right_side(document),
+            "right": _name_side_with_true_type(document),
             "production_confidence": document.production_labels.confidence if document.production_labels else None,
             "agent_confidence": document.agent_labels.confidence if document.agent_labels else None,
             "decision": document.decision,
             "pages": document.page_count,
             "standing": document.truth_status,
-            "simulated": int(_is_simulated(document)),
+            "simulated": int(_has_simulated_truth(document)),
         }
         for document in study.documents
         if (production_label := get_production_type(document)) is not None
@@ -65,7 +65,7 @@ def tabulate_differences(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS))
 
 
-def tabulate_evidence(study: Study, doc_id: str) -> pd.DataFrame:
+def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
     """What the agent quotes: for its type of the whole document first, then for others; within one, larger shares first.
 
     Columns: ``page`` that the agent claims, from 1; ``type`` that the quote is to support; ``snippet``; ``anchors``, the
@@ -76,7 +76,7 @@ def tabulate_evidence(study: Study, doc_id: str) -> pd.DataFrame:
     stored_classification = open_output_folder(study.output).read_json(result_name).get("classification")
     if stored_classification is None:
         return pd.DataFrame([], columns=list(EVIDENCE_COLUMNS))
-    classification = validate_stored(
+    classification = parse_stored_record(
         ClassificationOutput, stored_classification, result_name, "Run the document with --fresh."
     )
     presence_claims = [claim for segment in classification.segments for claim in segment.segment_composition]
@@ -91,7 +91,7 @@ def tabulate_evidence(study: Study, doc_id: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
 
 
-def tabulate_worst_classes(study: Study) -> pd.DataFrame:
+def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
     """How good production is at each type: one row per type that occurs, the lowest recall first, unknown ones last.
 
     Columns:
@@ -140,7 +140,7 @@ def _build_class_row(class_name: str, labelled_documents: Sequence[DocumentRecor
         "recall_reviewed_only": estimate_proportion(len(right_documents), len(true_documents)).value,
         "precision_reviewed_only": estimate_proportion(len(right_documents), len(called_reviewed)).value,
         "wrong": tuple(document.doc_id for document in true_documents if get_production_type(document) != class_name),
-        "simulated": sum(map(_is_simulated, judged_documents)),
+        "simulated": sum(map(_has_simulated_truth, judged_documents)),
     }
 
 
@@ -156,8 +156,8 @@ def _estimate_recall(class_name: str, labelled_documents: Sequence[DocumentRecor
         if has_certain_inclusion(document)
     ]
     uncertain_documents = [document for document in labelled_documents if not has_certain_inclusion(document)]
-    return estimate_domain_share(
-        CertainCounts(
+    return estimate_hit_share_in_domain(
+        CertainlyReviewedCounts(
             hits=certain_outcomes.count((class_name, True)),
             misses=certain_outcomes.count((class_name, False)),
             undetermined_hits=certain_outcomes.count((None, True)),
@@ -191,7 +191,7 @@ def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[
         if document.review_probability and (document.review_probability == 1 or document.has_expert_action)
     ]
     return estimate_weighted_mean(
-        observations, len(documents), certain_total=sum(map(has_certain_inclusion, documents))
+        observations, len(documents), certain_count=sum(map(has_certain_inclusion, documents))
     )
 
 
@@ -210,14 +210,14 @@ def _get_agent_type(document: DocumentRecord) -> str | None:
     return document.agent_labels.dominant_type if document.agent_labels else None
 
 
-def _name_right_side(document: DocumentRecord) -> str:
+def _name_side_with_true_type(document: DocumentRecord) -> str:
     true_label = get_true_type(document)
     if true_label is None:
         return "not known"
     return {get_production_type(document): "production", _get_agent_type(document): "agent"}.get(true_label, "neither")
 
 
-def _is_simulated(document: DocumentRecord) -> bool:
+def _has_simulated_truth(document: DocumentRecord) -> bool:
     return bool(document.truth and document.truth.is_simulated)
 
 

@@ -57,7 +57,7 @@ def _compile_alterations(kind: str) -> Sequence[_Alteration]:
     return alterations
 
 
-def _squeeze(text: str) -> str:
+def _remove_case_and_spaces(text: str) -> str:
     return "".join(text.casefold().split())
 
 
@@ -88,25 +88,31 @@ class QuotableText:
             for passage in _split_passages(block.text)
         ]
         # Hidden words too: an altered quote must appear nowhere.
-        self._whole_text = _squeeze("".join(block.text for page in bundle.pages for block in page.blocks))
+        self._whole_text = _remove_case_and_spaces(
+            "".join(block.text for page in bundle.pages for block in page.blocks)
+        )
 
     def draw_altered_quote(
         self, kind: str, first_page: int, last_page: int, random_source: random.Random
     ) -> QuotedPassage | None:
         """Quote one passage of these pages altered in one place; None if that kind cannot be drawn there."""
         passages = [passage for passage in self._passages if first_page <= passage.page <= last_page]
-        draw = _draw_spliced if kind == _SPLICED_KIND else _draw_altered
+        draw = _draw_passage_and_spliced_text if kind == _SPLICED_KIND else _draw_passage_and_altered_text
         if (drawn_pair := draw(kind, passages, random_source)) is None:
             return None
         passage, altered_text = drawn_pair
         # Words whose negation was cut off are on the page, but must not be there a second time without it.
-        searched_text = self._whole_text.replace(_squeeze(passage.text), "") if kind == _CUT_KIND else self._whole_text
-        if len(altered_text.split()) < _MIN_WORDS - 1 or _squeeze(altered_text) in searched_text:
+        searched_text = (
+            self._whole_text.replace(_remove_case_and_spaces(passage.text), "")
+            if kind == _CUT_KIND
+            else self._whole_text
+        )
+        if len(altered_text.split()) < _MIN_WORDS - 1 or _remove_case_and_spaces(altered_text) in searched_text:
             return None
         return QuotedPassage(altered_text, passage.page)
 
 
-def _draw_altered(
+def _draw_passage_and_altered_text(
     kind: str, passages: Sequence[QuotedPassage], random_source: random.Random
 ) -> tuple[QuotedPassage, str] | None:
     places = [
@@ -124,7 +130,7 @@ def _draw_altered(
     return passage, " ".join((passage.text[: match.start()] + replacement + passage.text[match.end() :]).split())
 
 
-def _draw_spliced(
+def _draw_passage_and_spliced_text(
     _kind: str, passages: Sequence[QuotedPassage], random_source: random.Random
 ) -> tuple[QuotedPassage, str] | None:
     """Join the first half of a passage and the second half of another."""

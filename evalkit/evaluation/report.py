@@ -34,10 +34,10 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import create_private_file, replace_atomically
+from evalkit.evaluation.export import create_private_file, open_atomic_replacement
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Study, TruthStatus
-from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
+from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.store import open_output_folder
 
 SIMULATED_WARNING = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
@@ -252,7 +252,7 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_segments_section(study: Study) -> EvaluationSection | None:
-    if not segmentation_metrics.list_segmented_documents(study):
+    if not segmentation_metrics.list_documents_with_segment_truth(study):
         return None
     rows = [
         {
@@ -260,13 +260,13 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
             "as given": measure_estimate.as_given,
             "neighbours of one type joined": measure_estimate.with_neighbours_merged,
         }
-        for measure_estimate in segmentation_metrics.estimate_measures(study)
+        for measure_estimate in segmentation_metrics.estimate_segmentation_measures(study)
     ]
     moved_pages = pd.DataFrame(segmentation_metrics.rank_documents_by_pages_to_move(study), columns=["doc_id", "pages"])
     return EvaluationSection(
         "segments",
         "Segments and pages",
-        f"{len(segmentation_metrics.list_segmented_documents(study))} documents whose segments an expert vouched for, weighted. A segment is one "
+        f"{len(segmentation_metrics.list_documents_with_segment_truth(study))} documents whose segments an expert vouched for, weighted. A segment is one "
         "source document; in the second reading neighbours of the same type are one.",
         (
             EvaluationTable("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
@@ -300,7 +300,7 @@ def _build_patients_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_presence_section(study: Study) -> EvaluationSection:
-    measured_presence = presence_metrics.measure_presence(study)
+    measured_presence = presence_metrics.measure_type_presence(study)
     grounded_ratios = [record.grounded_ratio for record in study.documents if record.grounded_ratio is not None]
     quality_scores = [
         record.evidence_quality_score for record in study.documents if record.evidence_quality_score is not None
@@ -374,7 +374,9 @@ def _compute_share(flags: Iterable[bool]) -> float:
     return sum(values) / len(values) if values else math.nan
 
 
-def _join_estimate_columns(frame: pd.DataFrame, value_column: str, low_column: str, high_column: str) -> pd.DataFrame:
+def _merge_estimate_columns_into_one(
+    frame: pd.DataFrame, value_column: str, low_column: str, high_column: str
+) -> pd.DataFrame:
     """The frame with value and limits in one column of estimates."""
     estimate_cells = [
         Estimate(None if pd.isna(known_share) else float(known_share), lower, upper, math.nan, "")
@@ -388,10 +390,12 @@ def _join_estimate_columns(frame: pd.DataFrame, value_column: str, low_column: s
 def _build_production_section(study: Study) -> EvaluationSection | None:
     if not any(document.production_labels for document in study.documents):
         return None
-    difference_table = production.tabulate_differences(study)
-    class_table = production.tabulate_worst_classes(study)
+    difference_table = production.tabulate_production_vs_agent(study)
+    class_table = production.tabulate_production_scores_by_type(study)
     for share_column in ("recall", "precision"):
-        class_table = _join_estimate_columns(class_table, share_column, f"{share_column}_low", f"{share_column}_high")
+        class_table = _merge_estimate_columns_into_one(
+            class_table, share_column, f"{share_column}_low", f"{share_column}_high"
+        )
     return EvaluationSection(
         "production",
         "The production classifier",
@@ -405,8 +409,12 @@ def _build_production_section(study: Study) -> EvaluationSection | None:
 
 
 def _build_verifiers_section(study: Study) -> EvaluationSection:
-    rule_table = _join_estimate_columns(verifier_performance.tabulate_rules(study), "precision", "low", "high")
-    stopped_table = _join_estimate_columns(verifier_performance.tabulate_stopped_errors(study), "share", "low", "high")
+    rule_table = _merge_estimate_columns_into_one(
+        verifier_performance.tabulate_rule_performance(study), "precision", "low", "high"
+    )
+    stopped_table = _merge_estimate_columns_into_one(
+        verifier_performance.tabulate_stopped_errors(study), "share", "low", "high"
+    )
     stopped_table = stopped_table[(stopped_table["stopped"] > 0) | (stopped_table["kind"] != "code")]
     severity_counts: dict[str, Counter[str]] = {}
     for document in study.documents:
@@ -427,7 +435,7 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
                 "The classifier's errors: who stopped them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
             ),
             EvaluationTable(
-                "Corrected by experts and raised by nobody", verifier_performance.tabulate_missed_corrections(study)
+                "Corrected by experts and raised by nobody", verifier_performance.tabulate_unraised_corrections(study)
             ),
         ),
         (issue_figure,) if severity_counts else (),
@@ -435,9 +443,9 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
 
 
 def _build_acceptance_section(study: Study, max_error_rate: float) -> EvaluationSection:
-    measured_calibration = acceptance_threshold.measure_calibration(study)
-    offer = acceptance_threshold.offer_threshold(study, max_error_rate=max_error_rate)
-    sentence = _describe_offer(offer)
+    measured_calibration = acceptance_threshold.measure_confidence_calibration(study)
+    offer = acceptance_threshold.find_certified_acceptance_threshold(study, max_error_rate=max_error_rate)
+    sentence = _describe_threshold_evidence(offer)
     report_figures = (
         (
             EvaluationFigure(
@@ -473,43 +481,43 @@ def _build_acceptance_section(study: Study, max_error_rate: float) -> Evaluation
     )
 
 
-def _describe_offer(offer: acceptance_threshold.ThresholdOffer) -> str:
+def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.AcceptanceThresholdEvidence) -> str:
     """What blind audits show, in words."""
-    certificate = offer.certificate
-    if offer.unaudited_wrong_ids:
+    certificate = threshold_evidence.certificate
+    if threshold_evidence.unaudited_wrong_ids:
         sentence = (
-            f"Nothing can be offered: {len(offer.unaudited_wrong_ids)} accepted documents that were looked at for another "
-            f"reason than an audit have a wrong type ({format_cell(offer.unaudited_wrong_ids)})."
+            f"Nothing can be offered: {len(threshold_evidence.unaudited_wrong_ids)} accepted documents that were looked at for another "
+            f"reason than an audit have a wrong type ({format_cell(threshold_evidence.unaudited_wrong_ids)})."
         )
-    elif offer.never_drawn_count:
+    elif threshold_evidence.never_drawn_count:
         sentence = (
-            f"Nothing can be offered: {offer.never_drawn_count} accepted documents had no chance of being drawn, so that no "
+            f"Nothing can be offered: {threshold_evidence.never_drawn_count} accepted documents had no chance of being drawn, so that no "
             "audit speaks for them (`evalkit sample` draws from all that nobody has seen)."
         )
     elif certificate.threshold is None:
         sentence = (
             f"{certificate.more_audits_needed} more blind audits without an error are needed before any threshold can be offered: "
-            f"{offer.audit_count} are done, {certificate.error_count} of them wrong, which shows at most {certificate.error_bound:.1%} wrong."
+            f"{threshold_evidence.audit_count} are done, {certificate.error_count} of them wrong, which shows at most {certificate.error_bound:.1%} wrong."
         )
     else:
         sentence = (
-            f"From a confidence of {certificate.threshold:.2f} upwards, at most {offer.max_error_rate:.0%} of what the arbiter accepts has "
-            f"a wrong type, with {offer.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, bound "
+            f"From a confidence of {certificate.threshold:.2f} upwards, at most {threshold_evidence.max_error_rate:.0%} of what the arbiter accepts has "
+            f"a wrong type, with {threshold_evidence.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, bound "
             f"{certificate.error_bound:.2%}; that is {certificate.coverage:.0%} of the accepted documents. It says nothing of their segments, "
             "and holds for one look: whoever asks after every audit until it passes will be lucky too often."
         )
-    if offer.cannot_tell_count:
-        sentence += f" {offer.cannot_tell_count} audits that cannot be told, are disputed or put off count as wrong."
-    if offer.simulated_audit_count:
-        sentence += f" {offer.simulated_audit_count} of the audits are simulated: this proves nothing."
+    if threshold_evidence.cannot_tell_count:
+        sentence += f" {threshold_evidence.cannot_tell_count} audits that cannot be told, are disputed or put off count as wrong."
+    if threshold_evidence.simulated_audit_count:
+        sentence += f" {threshold_evidence.simulated_audit_count} of the audits are simulated: this proves nothing."
     return sentence
 
 
 def _build_experts_section(study: Study) -> EvaluationSection | None:
-    reviewer_table = reviewer_performance.tabulate_reviewers(study)
+    reviewer_table = reviewer_performance.tabulate_reviewer_performance(study)
     if reviewer_table.empty and not study.attention_checks:
         return None
-    expert_agreement = reviewer_performance.measure_agreement(study)
+    expert_agreement = reviewer_performance.measure_expert_agreement(study)
     rows = [
         ("pairs", len(expert_agreement.pair_table)),
         ("same type", expert_agreement.type_agreement),
@@ -607,7 +615,7 @@ def _build_cost_section(study: Study) -> EvaluationSection:
 
 
 def _build_templates_section(study: Study) -> EvaluationSection | None:
-    review_cycles = read_review_cycles(open_output_folder(study.output))
+    review_cycles = read_template_review_cycles(open_output_folder(study.output))
     if not review_cycles:
         return None
     review_metrics = measure_template_reviews(review_cycles)
@@ -636,15 +644,15 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
     )
 
 
-def write_html(report: EvaluationReport, to: Path | str) -> None:
+def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
     """One file that needs nothing else and can be printed; mode 0600. UsageError where it cannot be written."""
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
-        with replace_atomically(Path(to)) as temporary_path:
+        with open_atomic_replacement(Path(html_path)) as temporary_path:
             create_private_file(temporary_path, html)  # names of files may be those of patients
     except OSError as error:
         raise UsageError(
-            f"{to} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."
+            f"{html_path} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."
         ) from error
 
 
@@ -657,7 +665,7 @@ def _load_template_environment() -> Environment:
     return environment
 
 
-def convert_to_json(report: EvaluationReport) -> dict[str, Any]:
+def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
     """The report's tables as plain JSON values; what is not defined is null."""
     return {
         "made_at": report.made_at,

@@ -22,7 +22,7 @@ from evalkit.evaluation.inter_annotator_agreement import (
     compute_krippendorff_alpha,
 )
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
-from evalkit.evaluation.metrics import is_exact_segmentation, pool_scores, score_boundaries
+from evalkit.evaluation.metrics import is_exact_segmentation, pool_detection_scores, score_boundaries
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ReviewRecord, Study
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
@@ -38,7 +38,7 @@ def _list_current_reviews(document: DocumentRecord) -> list[ReviewRecord]:
     return [review for case_id, review in review_by_case_id.items() if not case_id.endswith(ADJUDICATION_SUFFIX)]
 
 
-def tabulate_reviewers(study: Study) -> pd.DataFrame:
+def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
     """One row per reviewer.
 
     Columns: ``reviewer``, ``simulated``, ``cases``, ``validated``, ``corrected``, ``undeterminable`` (counts),
@@ -64,14 +64,14 @@ def tabulate_reviewers(study: Study) -> pd.DataFrame:
                 },
                 "median_seconds": median(durations) if durations else None,
                 "quickest_tenth": durations[len(durations) // 10] if durations else None,
-                "same_shown": estimate_agent_acceptance(record for record in reviews if not record.is_blind),
-                "same_hidden": estimate_agent_acceptance(record for record in reviews if record.is_blind),
+                "same_shown": estimate_agreement_with_agent(record for record in reviews if not record.is_blind),
+                "same_hidden": estimate_agreement_with_agent(record for record in reviews if record.is_blind),
             }
         )
     return pd.DataFrame(rows)
 
 
-def estimate_agent_acceptance(reviews: Iterable[ReviewRecord]) -> Estimate:
+def estimate_agreement_with_agent(reviews: Iterable[ReviewRecord]) -> Estimate:
     """How often the reviewer said the agent's type, of the answers that could."""
     comparable_reviews = [
         review for review in reviews if review.labels_before is not None and review.labels_after is not None
@@ -119,11 +119,13 @@ PAIR_COLUMNS = (
 )
 
 
-def measure_agreement(study: Study) -> ExpertAgreement:
+def measure_expert_agreement(study: Study) -> ExpertAgreement:
     """How far experts agree, from second opinions."""
-    opinion_pairs = [(record, *pair) for record in study.documents if (pair := _find_opinion_pair(record)) is not None]
+    opinion_pairs = [
+        (record, *pair) for record in study.documents if (pair := _find_first_and_second_opinion(record)) is not None
+    ]
     pair_table = pd.DataFrame([_compare_opinions(*record) for record in opinion_pairs], columns=list(PAIR_COLUMNS))
-    scores = pool_scores(
+    scores = pool_detection_scores(
         score_boundaries(first.segments, second.segments) for _, (_, first), (_, second) in opinion_pairs
     )
     types = [
@@ -134,10 +136,10 @@ def measure_agreement(study: Study) -> ExpertAgreement:
         pair_table,
         estimate_proportion(int(pair_table["is_same_type"].sum()), len(pair_table)),
         estimate_proportion(int(pair_table["is_same_segments"].sum()), len(pair_table)),
-        estimate_agent_acceptance(
+        estimate_agreement_with_agent(
             first_review for _, (first_review, _), _ in opinion_pairs if not first_review.is_blind
         ),
-        estimate_agent_acceptance(
+        estimate_agreement_with_agent(
             second_review for _, (first_review, _), (second_review, _) in opinion_pairs if not first_review.is_blind
         ),
         scores.f1 if opinion_pairs else math.nan,
@@ -149,7 +151,7 @@ def measure_agreement(study: Study) -> ExpertAgreement:
 _LabelledReview = tuple[ReviewRecord, DocumentLabels]
 
 
-def _find_opinion_pair(document: DocumentRecord) -> tuple[_LabelledReview, _LabelledReview] | None:
+def _find_first_and_second_opinion(document: DocumentRecord) -> tuple[_LabelledReview, _LabelledReview] | None:
     """The standing answers of the case and of its second opinion, where both decided something."""
     labelled_by_case_id = {
         review.case_id: (review, review.labels_after)
@@ -196,12 +198,12 @@ def tabulate_wrong_validations(study: Study) -> pd.DataFrame:
         if document.truth
         and review.labels_after
         and review.outcome == "validated"
-        and not _is_correct(review.labels_after, document.truth)
+        and not _matches_vouched_truth(review.labels_after, document.truth)
     ]
     return pd.DataFrame(rows, columns=["doc_id", "reviewer", "seconds", "validated", "true", "known_from"])
 
 
-def _is_correct(labels: DocumentLabels, truth: KnownTruth) -> bool:
+def _matches_vouched_truth(labels: DocumentLabels, truth: KnownTruth) -> bool:
     """In the parts that somebody stands for."""
     same_type = not truth.is_vouched("dominant_type") or labels.dominant_type == truth.labels.dominant_type
     return same_type and (

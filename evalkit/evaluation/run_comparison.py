@@ -17,7 +17,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from evalkit.evaluation.headline_estimates import has_certain_inclusion
-from evalkit.evaluation.metrics import is_exact_segmentation, merge_neighbours
+from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.paired_accuracy import (
     OverallAccuracyComparison,
     PairedAccuracy,
@@ -205,7 +205,7 @@ def _build_change_row(document_a: DocumentRecord, document_b: DocumentRecord) ->
         "appeared": dict(codes_b - codes_a),
         "disappeared": dict(codes_a - codes_b),
         "changed": (sides["a"], codes_a) != (sides["b"], codes_b),
-        **_judge_pair(document_a, document_b),
+        **_score_pair_against_truth(document_a, document_b),
     }
 
 
@@ -289,13 +289,15 @@ def _sum_costs(documents: Sequence[DocumentRecord]) -> Decimal | None:
 # Which is right
 
 
-def _judge_pair(document_a: DocumentRecord, document_b: DocumentRecord) -> dict[str, Any]:
+def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRecord) -> dict[str, Any]:
     true_types, true_segmentations = (
         _collect_truths(document_a, document_b, "dominant_type"),
         _collect_truths(document_a, document_b, "segments"),
     )
     true_type, true_segments = _get_agreed_truth(true_types), _get_agreed_truth(true_segmentations)
-    merged_true_segments = _get_agreed_truth({tuple(merge_neighbours(candidate)) for candidate in true_segmentations})
+    merged_true_segments = _get_agreed_truth(
+        {tuple(merge_same_type_neighbours(candidate)) for candidate in true_segmentations}
+    )
     is_disputed = len(true_types) > 1 or len(true_segmentations) > 1
     return {
         "truth": true_type,
@@ -314,10 +316,10 @@ def _judge_pair(document_a: DocumentRecord, document_b: DocumentRecord) -> dict[
         else _has_exact_segments(document_b.agent_labels, true_segments),
         "segments_merged_right_a": None
         if merged_true_segments is None
-        else _has_exact_segments(_merge_segments(document_a.agent_labels), merged_true_segments),
+        else _has_exact_segments(_merge_same_type_segments(document_a.agent_labels), merged_true_segments),
         "segments_merged_right_b": None
         if merged_true_segments is None
-        else _has_exact_segments(_merge_segments(document_b.agent_labels), merged_true_segments),
+        else _has_exact_segments(_merge_same_type_segments(document_b.agent_labels), merged_true_segments),
         "truth_from": "disputed" if is_disputed else _determine_truth_origin(document_a.truth, document_b.truth),
         "simulated": int(
             any(candidate is not None and candidate.is_simulated for candidate in (document_a.truth, document_b.truth))
@@ -341,9 +343,9 @@ def _get_label_part(labels: DocumentLabels, part: LabelPart) -> Any:
     return labels.dominant_type if part == "dominant_type" else _sort_page_spans(labels.segments)
 
 
-def _merge_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:
+def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:
     """The second reading: neighbours of one type are one."""
-    return agent_labels and replace(agent_labels, segments=tuple(merge_neighbours(agent_labels.segments)))
+    return agent_labels and replace(agent_labels, segments=tuple(merge_same_type_neighbours(agent_labels.segments)))
 
 
 def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[PageSpan]) -> bool:
@@ -407,7 +409,7 @@ def _get_level_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) ->
         return agent_labels and agent_labels.dominant_type
     return (
         _sort_page_spans(
-            merge_neighbours(agent_labels.segments) if level == "segments merged" else agent_labels.segments
+            merge_same_type_neighbours(agent_labels.segments) if level == "segments merged" else agent_labels.segments
         )
         or None
     )
@@ -432,5 +434,5 @@ def _convert_paired_to_json(paired_accuracy: PairedAccuracy) -> dict[str, Any]:
         "discordant": paired_accuracy.discordant_count,
         "p_value": paired_accuracy.p_value,
         "difference": paired_accuracy.difference._asdict(),
-        "verdict": paired_accuracy.verdict,
+        "verdict": paired_accuracy.winner_sentence,
     }

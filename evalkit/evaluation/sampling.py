@@ -16,8 +16,8 @@ from typing import Literal, get_args
 from evalkit.classification.document_result import DocumentResult
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
-from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
-from evalkit.pipeline.supplied_labels import read_stored_labels
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_drawn_document_probabilities
+from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
@@ -34,7 +34,7 @@ _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None
 }
 
 
-def plan_draw(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
+def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
     """Which documents ``draw_size`` more looks would go to: spread evenly over the strata, so that rare ones are seen.
 
     ``drawn_at`` is ISO 8601 in UTC. UsageError where nothing is left to draw, or ``draw_size`` or ``stratify_by`` is wrong.
@@ -56,7 +56,7 @@ def plan_draw(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: st
         stratum_name: [document for document in stratum_documents if document.truth_status == "unseen"]
         for stratum_name, stratum_documents in sorted(documents_by_stratum.items())
     }
-    draw_sizes = _spread_evenly(
+    draw_sizes = _spread_draws_over_strata(
         draw_size, {stratum_name: len(unseen_documents) for stratum_name, unseen_documents in unseen_by_stratum.items()}
     )
     if not any(draw_sizes.values()):
@@ -101,10 +101,10 @@ def _draw_stratum(
     )
 
 
-def _spread_evenly(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str, int]:
+def _spread_draws_over_strata(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str, int]:
     """``draw_size`` spread over the strata as evenly as their room allows, in their order.
 
-    >>> _spread_evenly(7, {"a": 1, "b": 10, "c": 10})
+    >>> _spread_draws_over_strata(7, {"a": 1, "b": 10, "c": 10})
     {'a': 1, 'b': 3, 'c': 3}
     """
     draw_sizes = dict.fromkeys(unseen_counts, 0)
@@ -117,30 +117,32 @@ def _spread_evenly(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str
     return draw_sizes
 
 
-def draw_and_publish_sample(
+def draw_and_queue_sample(
     output_folder: OutputFolder, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str
 ) -> Draw:
     """Draw documents and put them into the queue; what was drawn.
 
     The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
-    the next run. UsageError as in ``plan_draw``, or where a run is writing; StoreError.
+    the next run. UsageError as in ``draw_stratified_sample``, or where a run is writing; StoreError.
     """
     with output_folder.hold_run_lock():
-        draw = plan_draw(read_folder_study(output_folder), draw_size, stratify_by, seed=seed, drawn_at=drawn_at)
-        if not output_folder.create_json(
+        draw = draw_stratified_sample(
+            read_folder_study(output_folder), draw_size, stratify_by, seed=seed, drawn_at=drawn_at
+        )
+        if not output_folder.create_json_if_absent(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")
         ):
             raise StoreError(
                 "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
             )
         with OutputIndex(output_folder) as index:
-            _publish_missing_packets(output_folder, index, drawn_at)
+            _queue_missing_sample_packets(output_folder, index, drawn_at)
     return draw
 
 
-def _publish_missing_packets(output_folder: OutputFolder, index: OutputIndex, created_at: str) -> None:
-    production_labels = read_stored_labels(output_folder)
-    for doc_id, inclusion_probability in read_sampled_probabilities(output_folder).items():
+def _queue_missing_sample_packets(output_folder: OutputFolder, index: OutputIndex, created_at: str) -> None:
+    production_labels = read_stored_production_labels(output_folder)
+    for doc_id, inclusion_probability in read_drawn_document_probabilities(output_folder).items():
         if output_folder.has_file(packet_file_name(doc_id)):
             continue
         try:
@@ -148,12 +150,12 @@ def _publish_missing_packets(output_folder: OutputFolder, index: OutputIndex, cr
         except EvalkitError:
             continue  # damaged or gone: the next run reads it again and puts it into the queue
         if isinstance(result, DocumentResult):
-            packet = SMEPacketGenerator().packet(
+            packet = SMEPacketGenerator().create_classification_packet(
                 result,
                 bundle,
                 review_reason="sample",
                 inclusion_probability=inclusion_probability,
-                production=production_labels.get(doc_id),
+                production_row=production_labels.get(doc_id),
                 created_at=created_at,
             )
             publish_packet_unless_frozen(output_folder, index, packet)

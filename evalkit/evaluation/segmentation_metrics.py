@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.evaluation.intervals import Estimate, RowNumbers, bootstrap_estimate
+from evalkit.evaluation.intervals import Estimate, RowNumbers, estimate_by_bootstrap
 from evalkit.evaluation.metrics import (
-    SegmentMatches,
+    SegmentMatchTotals,
     compute_drag_and_drop_distance,
     compute_page_accuracy,
+    count_segment_matches,
     is_exact_segmentation,
-    match_segments,
-    merge_neighbours,
+    merge_same_type_neighbours,
     score_boundaries,
 )
 from evalkit.evaluation.study import Study
@@ -42,7 +42,7 @@ class SegmentedDocument:
 
 
 @dataclass(frozen=True)
-class MeasureEstimate:
+class SegmentationEstimate:
     """One measure, in both readings."""
 
     name: str
@@ -52,7 +52,7 @@ class MeasureEstimate:
     """Neighbours of the same type are one."""
 
 
-def list_segmented_documents(study: Study) -> list[SegmentedDocument]:
+def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
     """The documents that can be measured."""
     return [
         SegmentedDocument(
@@ -84,12 +84,12 @@ def _compute_f1(sums: CountSums) -> float:
     return float(2 * matched / (2 * matched + spurious + missed))
 
 
-def _pool_quality(sums: CountSums) -> float:
-    return SegmentMatches(*sums.tolist()).panoptic_quality
+def _compute_panoptic_quality(sums: CountSums) -> float:
+    return SegmentMatchTotals(*sums.tolist()).panoptic_quality
 
 
-def _compute_share(sums: CountSums) -> float:
-    return float(sums[0] / sums[1])
+def _divide_first_by_second(count_sums: CountSums) -> float:
+    return float(count_sums[0] / count_sums[1])
 
 
 MEASURES: dict[str, SegmentationMeasure] = {
@@ -99,25 +99,25 @@ MEASURES: dict[str, SegmentationMeasure] = {
             * document.page_count,
             document.page_count,
         ),
-        _compute_share,
+        _divide_first_by_second,
     ),
     "boundaries, F1": SegmentationMeasure(
         lambda document: score_boundaries(document.true_spans, document.predicted_spans)[3:], _compute_f1
     ),
     "panoptic quality": SegmentationMeasure(
-        lambda document: match_segments(document.true_spans, document.predicted_spans), _pool_quality
+        lambda document: count_segment_matches(document.true_spans, document.predicted_spans), _compute_panoptic_quality
     ),
     "panoptic quality, typed": SegmentationMeasure(
-        lambda document: match_segments(document.true_spans, document.predicted_spans, compare_types=True),
-        _pool_quality,
+        lambda document: count_segment_matches(document.true_spans, document.predicted_spans, compare_types=True),
+        _compute_panoptic_quality,
     ),
     "documents with every boundary right": SegmentationMeasure(
         lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=False), 1),
-        _compute_share,
+        _divide_first_by_second,
     ),
     "documents with every segment right": SegmentationMeasure(
         lambda document: (is_exact_segmentation(document.true_spans, document.predicted_spans, compare_types=True), 1),
-        _compute_share,
+        _divide_first_by_second,
     ),
     "pages that need not be moved": SegmentationMeasure(
         lambda document: (
@@ -125,27 +125,27 @@ MEASURES: dict[str, SegmentationMeasure] = {
             - compute_drag_and_drop_distance(document.true_spans, document.predicted_spans, document.page_count),
             document.page_count,
         ),
-        _compute_share,
+        _divide_first_by_second,
     ),
 }
 """Of many documents together."""
 
 
-def estimate_measures(study: Study) -> list[MeasureEstimate]:
+def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
     """All measures of a study's documents."""
-    documents = list_segmented_documents(study)
+    documents = list_documents_with_segment_truth(study)
     merged_documents = [
         SegmentedDocument(
             document.doc_id,
-            merge_neighbours(document.true_spans),
-            merge_neighbours(document.predicted_spans),
+            merge_same_type_neighbours(document.true_spans),
+            merge_same_type_neighbours(document.predicted_spans),
             document.page_count,
             document.sampling_weight,
         )
         for document in documents
     ]
     return [
-        MeasureEstimate(name, _estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
+        SegmentationEstimate(name, _estimate_measure(documents, measure), _estimate_measure(merged_documents, measure))
         for name, measure in MEASURES.items()
     ]
 
@@ -156,7 +156,7 @@ def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
         document.doc_id: compute_drag_and_drop_distance(
             document.true_spans, document.predicted_spans, document.page_count
         )
-        for document in list_segmented_documents(study)
+        for document in list_documents_with_segment_truth(study)
     }
     return sorted(
         ((doc_id, page_count) for doc_id, page_count in page_count_by_doc_id.items() if page_count),
@@ -176,7 +176,7 @@ def _estimate_measure(documents: Sequence[SegmentedDocument], measure: Segmentat
     def compute_statistic(row_numbers: RowNumbers) -> float:
         return measure.compute_share(counts[row_numbers].sum(axis=0))
 
-    return bootstrap_estimate(
+    return estimate_by_bootstrap(
         compute_statistic,
         len(informative_counts),
         seed=_SEED,

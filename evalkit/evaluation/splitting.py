@@ -38,7 +38,7 @@ _HashArray = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class SplitFeatures:
+class GroupingFeatures:
     """What of a document decides with which others it belongs together."""
 
     doc_id: str
@@ -49,7 +49,7 @@ class SplitFeatures:
     """A hash of every run of ``SHINGLE_WORDS`` words, each once, sorted. Of a shorter text one of all its words."""
 
     @classmethod
-    def from_bundle(cls, bundle: DocumentBundle) -> SplitFeatures:
+    def from_bundle(cls, bundle: DocumentBundle) -> GroupingFeatures:
         """The traits of a document, as its bundle shows them."""
         identifiers = (identifier for page in bundle.pages for identifier in page.identifiers)
         return cls(
@@ -86,16 +86,16 @@ def _hash_word(word: str) -> int:
 
 
 def split_documents(
-    features: Iterable[SplitFeatures], share_by_part: Mapping[str, float], *, seed: int
+    features: Iterable[GroupingFeatures], share_by_part: Mapping[str, float], *, seed: int
 ) -> dict[str, list[str]]:
     """The doc_ids of each part, by the parts' names in the order of ``share_by_part``; doc_ids as ``features`` come.
 
     ``share_by_part`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
     """
-    check_split_shares(share_by_part)
+    require_valid_split_shares(share_by_part)
     documents = list(features)
     part_by_doc_id = {
-        document.doc_id: _choose_part(min(member.sha256 for member in group), share_by_part, seed)
+        document.doc_id: _choose_split_part(min(member.sha256 for member in group), share_by_part, seed)
         for group in group_related_documents(documents)
         for document in group
     }
@@ -119,7 +119,7 @@ def count_types_by_part(
     return pd.DataFrame(counts, index=pd.Index(type_names, name="type", dtype="str"), columns=list(doc_ids_by_part))
 
 
-def group_related_documents(documents: Sequence[SplitFeatures]) -> list[list[SplitFeatures]]:
+def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[GroupingFeatures]]:
     """The documents that belong together, directly or by way of others."""
     disjoint_sets = _DisjointSets(len(documents))
     index_by_patient: dict[tuple[str, str], int] = {}
@@ -130,13 +130,13 @@ def group_related_documents(documents: Sequence[SplitFeatures]) -> list[list[Spl
         [document.shingle_hashes for document in documents], disjoint_sets
     ):
         disjoint_sets.merge(index, other_index)
-    documents_by_root: dict[int, list[SplitFeatures]] = {}
+    documents_by_root: dict[int, list[GroupingFeatures]] = {}
     for index, document in enumerate(documents):
         documents_by_root.setdefault(disjoint_sets.find_root(index), []).append(document)
     return list(documents_by_root.values())
 
 
-def check_split_shares(share_by_part: Mapping[str, float]) -> None:
+def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
     """UsageError where parts have no usable names, or shares are not 0..1 and together 1."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
     if bad_names or not share_by_part:
@@ -155,8 +155,8 @@ def check_split_shares(share_by_part: Mapping[str, float]) -> None:
         )
 
 
-def _choose_part(sha256: str, share_by_part: Mapping[str, float], seed: int) -> str:
-    position = int.from_bytes(hashlib.sha256(f"{seed}:{sha256}".encode()).digest()[:8], "big") / 2**64
+def _choose_split_part(group_sha256: str, share_by_part: Mapping[str, float], seed: int) -> str:
+    position = int.from_bytes(hashlib.sha256(f"{seed}:{group_sha256}".encode()).digest()[:8], "big") / 2**64
     for part, share in share_by_part.items():
         if position < share:
             return part
@@ -193,14 +193,14 @@ class _SharedShingles:
 
 
 def _iterate_similar_pairs(
-    document_hashes: Sequence[_HashArray], disjoint_sets: _DisjointSets
+    shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: _DisjointSets
 ) -> Iterator[tuple[int, int]]:
     """Pairs whose texts are nearly the same; of documents that are together already, not all.
 
     ``disjoint_sets`` is looked at again after each pair: what is together needs no more counting.
     """
-    shingle_counts = np.array([len(shingle_set) for shingle_set in document_hashes], np.int64)
-    shared_sets = _collect_shared_shingles(document_hashes)
+    shingle_counts = np.array([len(shingle_set) for shingle_set in shingle_hashes_by_index], np.int64)
+    shared_sets = _collect_shared_shingles(shingle_hashes_by_index)
     yield from _iterate_adjacent_pairs(shared_sets, shingle_counts)
     sets_by_document: dict[int, list[_SharedShingles]] = {}
     for shingle_set in shared_sets:
@@ -210,7 +210,7 @@ def _iterate_similar_pairs(
     for index, document_sets in sets_by_document.items():
         # Whoever shares more than OVERLAP of this text shares something outside any OVERLAP of it: what most documents
         # have is left out first. Where the rest is shared with none that is apart, there is nothing to count.
-        rare_sets = _drop_common_sets(document_sets, OVERLAP_THRESHOLD * shingle_counts[index])
+        rare_sets = _drop_most_common_shingles(document_sets, OVERLAP_THRESHOLD * shingle_counts[index])
         if not any((roots[shingle_set.document_indices] != roots[index]).any() for shingle_set in rare_sets):
             continue
         sharing_documents = np.concatenate([shingle_set.document_indices for shingle_set in document_sets])
@@ -218,7 +218,7 @@ def _iterate_similar_pairs(
             [shingle_set.shingle_count for shingle_set in document_sets],
             [len(shingle_set.document_indices) for shingle_set in document_sets],
         )
-        shared_counts = np.bincount(sharing_documents, shared_weights, minlength=len(document_hashes))
+        shared_counts = np.bincount(sharing_documents, shared_weights, minlength=len(shingle_hashes_by_index))
         is_similar = (
             (shared_counts > OVERLAP_THRESHOLD * shingle_counts[index])
             & (shingle_counts >= shingle_counts[index])
@@ -253,10 +253,12 @@ def _iterate_adjacent_pairs(
     yield from zip(first[is_similar].tolist(), second[is_similar].tolist(), strict=True)
 
 
-def _drop_common_sets(shared_sets: Sequence[_SharedShingles], max_shingles: float) -> list[_SharedShingles]:
-    """The sets without the most common ones, as long as those are together at most ``max_shingles`` shingles."""
+def _drop_most_common_shingles(
+    shared_sets: Sequence[_SharedShingles], max_dropped_shingles: float
+) -> list[_SharedShingles]:
+    """The sets without the most common ones, as long as those are together at most ``max_dropped_shingles`` shingles."""
     sets_by_commonness = sorted(shared_sets, key=lambda shingle_set: -len(shingle_set.document_indices))
-    is_dropped = np.cumsum([shingle_set.shingle_count for shingle_set in sets_by_commonness]) <= max_shingles
+    is_dropped = np.cumsum([shingle_set.shingle_count for shingle_set in sets_by_commonness]) <= max_dropped_shingles
     return [
         shingle_set for shingle_set, dropped in zip(sets_by_commonness, is_dropped.tolist(), strict=True) if not dropped
     ]

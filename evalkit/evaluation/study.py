@@ -18,22 +18,26 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
-from evalkit.documents.identity.file_persons import FilePerson, count_other_pages, read_stored_persons
+from evalkit.documents.identity.file_persons import (
+    FilePerson,
+    count_pages_of_minor_persons,
+    group_stored_pages_by_person,
+)
 from evalkit.errors import EvalkitError, UsageError
-from evalkit.evaluation.attention_outcomes import AttentionCheck, read_attention_checks
+from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue
-from evalkit.pipeline.sample_draws import read_all_draws, read_draw_probabilities
+from evalkit.pipeline.sample_draws import read_all_draws, read_eligible_draw_probabilities
 from evalkit.pipeline.supplied_labels import (
     PageSpan,
     SuppliedLabels,
-    parse_spans,
+    parse_page_spans,
     read_production_labels,
-    read_stored_labels,
+    read_stored_production_labels,
     read_true_labels,
 )
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
-from evalkit.review.ground_truth import is_simulated, list_revisions
+from evalkit.review.ground_truth import is_simulated_reviewer, list_revisions
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 from evalkit.settings import Settings
 from evalkit.store import (
@@ -100,7 +104,7 @@ class KnownTruth:
         return part in self.vouched
 
 
-class ScoredIssue(NamedTuple):
+class IssueWithVerdict(NamedTuple):
     """One issue, and what experts said of it."""
 
     issue_id: str
@@ -176,7 +180,7 @@ class DocumentRecord:
     """Why it is or was in the queue; None where it never was."""
     is_deferred: bool = False
     """Whether an expert had it open and deferred it."""
-    issues: tuple[ScoredIssue, ...] = ()
+    issues: tuple[IssueWithVerdict, ...] = ()
     reviews: tuple[ReviewRecord, ...] = ()
     """Oldest first, those of second opinions and adjudications behind the case's own."""
     evidence_quality_score: float | None = None
@@ -215,7 +219,7 @@ class Study:
     """A sentence for each damaged file."""
     label_warnings: tuple[str, ...] = ()
     """A sentence for each label that could not be used as it is."""
-    attention_checks: tuple[AttentionCheck, ...] = ()
+    attention_checks: tuple[AttentionCheckOutcome, ...] = ()
     """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
 
     @property
@@ -321,13 +325,13 @@ def read_folder_study(
                 remedy=f"Map it to one of {', '.join(TYPE_NAMES)}.",
             )
     reader = _StudyReader(output_folder, dict(foreign_types or {}))
-    reader.read_label_files(truth, production)
+    reader.load_label_files(truth, production)
     documents = [
-        reader.read_document(result_name.rpartition("/")[2].removesuffix(".json"))
-        for result_name in reader.iterate_result_names()
+        reader.read_document_or_report_problem(result_name.rpartition("/")[2].removesuffix(".json"))
+        for result_name in reader.iterate_current_result_names()
     ]
-    reader.report_unmatched_labels(documents)
-    attention_checks = tuple(read_attention_checks(reader.output_folder, reader.problems))
+    reader.warn_about_unmatched_labels(documents)
+    attention_checks = tuple(read_attention_check_outcomes(reader.output_folder, reader.problems))
     return Study(
         output_folder.root,
         tuple(add_review_probabilities(documents)),
@@ -370,7 +374,7 @@ def _has_gold_truth(document: DocumentRecord) -> bool:
     return document.truth is not None and document.truth.source == "GOLD"
 
 
-def parse_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
+def parse_classification_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
     """A stored classification as labels. LookupError, TypeError or ValueError where it is none."""
     if classification is None:
         return None
@@ -427,8 +431,8 @@ class _StudyReader:
         self._packet_names = set(output_folder.list_json_files(PACKETS_FOLDER))
         self._ground_truth_names = set(output_folder.list_json_files(GROUND_TRUTH_FOLDER))
         self._reviewed_case_ids = set(output_folder.list_subfolder_names(REVIEWS_FOLDER))
-        self._draw_probabilities = read_draw_probabilities(output_folder)
-        self._strata_by_doc_id = _read_strata(output_folder)
+        self._draw_probabilities = read_eligible_draw_probabilities(output_folder)
+        self._strata_by_doc_id = _map_strata_by_doc_id(output_folder)
         self._supplied_labels: dict[str, SuppliedLabels] = {}
         self._gold_rows: Mapping[str, Mapping[str, Any]] = {}
         self._production_rows: Mapping[str, Mapping[str, Any]] = {}
@@ -439,24 +443,24 @@ class _StudyReader:
         with OutputIndex(self.output_folder) as index:
             return {row["doc_id"]: row for row in index.list_documents()}
 
-    def iterate_result_names(self) -> Iterator[str]:
+    def iterate_current_result_names(self) -> Iterator[str]:
         """The results that stand for a document as it is now."""
         for name in self.output_folder.list_json_files(RESULTS_FOLDER):
             row = self._index_rows.get(name.rpartition("/")[2].removesuffix(".json"))
             if not (row and row["replaced"]):
                 yield name
 
-    def read_label_files(self, truth: Path | str | None, production: Path | str | None) -> None:
+    def load_label_files(self, truth_path: Path | str | None, production_path: Path | str | None) -> None:
         """Read the files of labels."""
-        if truth is not None:
-            self._supplied_labels["known labels"] = read_true_labels(Path(truth))
+        if truth_path is not None:
+            self._supplied_labels["known labels"] = read_true_labels(Path(truth_path))
             self._gold_rows = self._supplied_labels["known labels"].label_by_key
-        self._production_rows = read_stored_labels(self.output_folder)
-        if production is not None:
-            self._supplied_labels["production labels"] = read_production_labels(Path(production))
+        self._production_rows = read_stored_production_labels(self.output_folder)
+        if production_path is not None:
+            self._supplied_labels["production labels"] = read_production_labels(Path(production_path))
             self._production_rows = {**self._production_rows, **self._supplied_labels["production labels"].label_by_key}
 
-    def report_unmatched_labels(self, documents: Iterable[DocumentRecord]) -> None:
+    def warn_about_unmatched_labels(self, documents: Iterable[DocumentRecord]) -> None:
         """Say which rows of labels belong to no document."""
         all_documents = list(documents)
         for label_source, labels in self._supplied_labels.items():
@@ -476,7 +480,7 @@ class _StudyReader:
     def _read_json(self, name: str) -> dict[str, Any]:
         return self.output_folder.read_json(name, max_schema_version=TRUTH_VERSION)
 
-    def read_document(self, doc_id: str) -> DocumentRecord:
+    def read_document_or_report_problem(self, doc_id: str) -> DocumentRecord:
         """One document; an unreadable one where a file of it is damaged."""
         filename = Path((self._index_rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
@@ -490,7 +494,9 @@ class _StudyReader:
 
     def _create_unreadable_document(self, doc_id: str, filename: str, sha256: str | None, code: str) -> DocumentRecord:
         """It stays in the denominator, production's too, whatever else is known of it."""
-        production = self._parse_production_labels(self._find_label_row(self._production_rows, doc_id, filename))
+        production = self._parse_production_labels_or_warn(
+            self._find_label_row_or_warn(self._production_rows, doc_id, filename)
+        )
         return DocumentRecord(
             doc_id, sha256, filename, "unreadable", None, production_labels=production, error_code=code
         )
@@ -498,13 +504,13 @@ class _StudyReader:
     def _build_document(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> DocumentRecord:
         if "error" in result:
             return self._create_unreadable_document(doc_id, filename, result.get("sha256"), result["error"]["code"])
-        gold_row = self._find_label_row(self._gold_rows, doc_id, filename)
+        gold_row = self._find_label_row_or_warn(self._gold_rows, doc_id, filename)
         packet = self._read_if_present(packet_file_name(doc_id), self._packet_names)
         ground_truth = self._read_if_present(ground_truth_file_name(doc_id), self._ground_truth_names)
-        truth = _parse_gold_row(gold_row) if gold_row else _parse_truth(ground_truth)
+        truth = _parse_known_label_row(gold_row) if gold_row else _parse_expert_truth(ground_truth)
         reviews = list(self._iterate_reviews(doc_id))
         usage = result["usage"]
-        agent_labels = parse_labels(result["classification"])
+        agent_labels = parse_classification_labels(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
         inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
         source_folder, persons = self._read_source_and_persons(doc_id)
@@ -512,7 +518,7 @@ class _StudyReader:
             doc_id=doc_id,
             source_folder=source_folder,
             patients_in_file=None if persons is None else len(persons),
-            pages_of_others=None if persons is None else count_other_pages(persons),
+            pages_of_others=None if persons is None else count_pages_of_minor_persons(persons),
             sha256=result["sha256"],
             filename=filename,
             truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),
@@ -521,15 +527,15 @@ class _StudyReader:
             decision_reason=result["decision_reason"],
             page_count=_require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels),
             agent_labels=agent_labels,
-            production_labels=self._parse_production_labels(
-                self._find_label_row(self._production_rows, doc_id, filename) or _get_production_row(packet)
+            production_labels=self._parse_production_labels_or_warn(
+                self._find_label_row_or_warn(self._production_rows, doc_id, filename) or _get_production_row(packet)
             ),
             truth=truth,
             inclusion_probability=inclusion_probability,
             weighting_cell=(inclusion_probability, *self._strata_by_doc_id.get(doc_id, ())) if is_accepted else (),
             review_reason=packet["review_reason"] if packet else None,
             is_deferred=packet is not None and packet["review_status"] == "deferred",
-            issues=tuple(_score_issues(result["issues"], _collect_verdicts(result, packet, reviews))),
+            issues=tuple(_attach_expert_verdicts(result["issues"], _collect_verdicts(result, packet, reviews))),
             reviews=tuple(
                 _parse_review(*numbered_review, packet["review_reason"] if packet else "")
                 for numbered_review in reviews
@@ -548,7 +554,7 @@ class _StudyReader:
             stored_bundle = self.output_folder.read_json(
                 bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
             )
-            return Path(stored_bundle["file_path"]).parent.name, read_stored_persons(stored_bundle)
+            return Path(stored_bundle["file_path"]).parent.name, group_stored_pages_by_person(stored_bundle)
         except (EvalkitError, LookupError, TypeError, ValueError):  # no other figure needs it
             return "", None
 
@@ -579,7 +585,7 @@ class _StudyReader:
             raise ValueError("a probability is not from 0 to 1")
         return highest_probability
 
-    def _find_label_row(
+    def _find_label_row_or_warn(
         self, label_rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str
     ) -> Mapping[str, Any] | None:
         """The row of a document, by doc_id, or by a file name that no other document has."""
@@ -590,7 +596,7 @@ class _StudyReader:
             return None
         return label_rows.get(doc_id) or label_rows.get(filename)
 
-    def _parse_production_labels(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
+    def _parse_production_labels_or_warn(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
         """A production row as labels, in the five types where the mapping knows them."""
         if row is None:
             return None
@@ -604,7 +610,7 @@ class _StudyReader:
             confidence = None if row.get("confidence") is None else _require_type(float(row["confidence"]), float)
             segment_spans = [
                 (start_page, end_page, span_type and self._foreign_types.get(span_type, span_type))
-                for start_page, end_page, span_type in parse_spans(row.get("segments"))
+                for start_page, end_page, span_type in parse_page_spans(row.get("segments"))
             ]
         except (TypeError, ValueError):
             self.label_warnings.append(
@@ -614,7 +620,7 @@ class _StudyReader:
         return DocumentLabels(type_name, tuple(segment_spans), confidence=confidence)
 
 
-def _read_strata(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
+def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
     """doc_id → the strata that it was in, one for each draw that could have drawn it."""
     strata_by_doc_id: dict[str, tuple[str, ...]] = {}
     for draw_number, draw in enumerate(read_all_draws(output_folder), 1):
@@ -624,10 +630,10 @@ def _read_strata(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
     return strata_by_doc_id
 
 
-def _parse_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:
+def _parse_expert_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:
     if ground_truth is None or ground_truth["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: nobody looked
         return None
-    labels = parse_labels(ground_truth["ground_truth_classification"])
+    labels = parse_classification_labels(ground_truth["ground_truth_classification"])
     if labels is None:
         return None
     return KnownTruth(
@@ -635,7 +641,7 @@ def _parse_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:
         ground_truth["ground_truth_source"],
         frozenset(ground_truth["vouched"]),
         ground_truth["reviewer"],
-        is_simulated(ground_truth["reviewer"]),
+        is_simulated_reviewer(ground_truth["reviewer"]),
         ground_truth["review_reason"],
         ground_truth["correction_notes"],
     )
@@ -646,20 +652,20 @@ def _parse_review(case_id: str, revision: int, review: Mapping[str, Any], review
         case_id=case_id,
         revision=revision,
         reviewer=review["reviewer"],
-        is_simulated=is_simulated(review["reviewer"]),
+        is_simulated=is_simulated_reviewer(review["reviewer"]),
         outcome=review["outcome"],
         submitted_at=review["submitted_at"],
         active_seconds=_parse_number(review["seconds_active"]),
         is_blind=not review["shown"]["agent"],
         review_reason=review_reason,
-        labels_before=parse_labels(review["before"]),
-        labels_after=parse_labels(review["after"]),
+        labels_before=parse_classification_labels(review["before"]),
+        labels_after=parse_classification_labels(review["after"]),
         vouched=frozenset(review["vouched"]),
-        segment_flags=tuple(map(_check_flag, review["segment_flags"])),
+        segment_flags=tuple(map(_require_valid_segment_flag, review["segment_flags"])),
     )
 
 
-def _check_flag(flag: Any) -> Mapping[str, Any]:
+def _require_valid_segment_flag(flag: Any) -> Mapping[str, Any]:
     for page_key in ("start_page", "end_page"):
         _require_type(_require_type(flag, dict).get(page_key), int, _NONE_TYPE)
     return cast("Mapping[str, Any]", flag)
@@ -673,8 +679,8 @@ def _determine_truth_status(
     return "unseen" if packet is None and is_accepted else "pending"
 
 
-def _parse_gold_row(row: Mapping[str, Any]) -> KnownTruth:
-    segment_spans = parse_spans(row.get("segments"))
+def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
+    segment_spans = parse_page_spans(row.get("segments"))
     vouched = frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"})
     return KnownTruth(
         DocumentLabels(row["dominant_type"], segment_spans),
@@ -718,10 +724,12 @@ def _get_issue_identity(issue: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(issue[name] for name in ("issue_id", "code", "page", "message"))
 
 
-def _score_issues(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> Iterator[ScoredIssue]:
+def _attach_expert_verdicts(
+    issues: Sequence[Mapping[str, Any]], verdict_by_issue_id: Mapping[str, str]
+) -> Iterator[IssueWithVerdict]:
     for issue in issues:
         Issue.model_validate(issue)  # ValueError
-        yield ScoredIssue(
+        yield IssueWithVerdict(
             issue["issue_id"],
             issue["code"],
             issue["agent"],
@@ -730,7 +738,7 @@ def _score_issues(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, st
             issue["status"],
             issue["page"],
             issue["message"],
-            verdicts.get(issue["issue_id"]),
+            verdict_by_issue_id.get(issue["issue_id"]),
             issue["auto_fixable"],
         )
 

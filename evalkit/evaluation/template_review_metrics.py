@@ -13,7 +13,7 @@ from pathlib import PurePath
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.statements.review_cycles import SCHEMA_VERSION, Cycle
 from evalkit.statements.reviewer_report import TemplateIssueCategory
-from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, validate_stored
+from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, parse_stored_record
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TemplateReviewMetrics:
     """None where nobody knows the price of one of them."""
 
 
-def read_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
+def read_template_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
     """All cycles of an output folder, by template and number. StoreError naming a file that cannot be read."""
     numbered_names = [
         (template_id, int(number[1]), name)
@@ -47,7 +47,7 @@ def read_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
         if (number := re.fullmatch(r"cycle_(\d+)", PurePath(name).stem))
     ]
     return [
-        validate_stored(
+        parse_stored_record(
             Cycle, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Review the template again."
         )
         for _, _, name in sorted(numbered_names)
@@ -55,7 +55,7 @@ def read_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
 
 
 def measure_template_reviews(cycles: Iterable[Cycle]) -> TemplateReviewMetrics:
-    """The metrics of cycles that stand in the order in which they were made, as ``read_review_cycles`` gives them."""
+    """The metrics of cycles that stand in the order in which they were made, as ``read_template_review_cycles`` gives them."""
     all_cycles = list(cycles)
     reviews = [list(group) for _, group in groupby(all_cycles, key=lambda cycle: cycle.review_cycle_id)]
     final_cycles = [review[-1] for review in reviews]

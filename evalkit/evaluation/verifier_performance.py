@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
-from evalkit.evaluation.domain_estimation import CertainCounts, DrawnDocument, estimate_domain_share
+from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import has_certain_inclusion
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
-from evalkit.evaluation.metrics import is_exact_segmentation, merge_neighbours
-from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, ScoredIssue, Study
+from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
+from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, Study
 from evalkit.issue import Issue
 from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, PageSpan
 from evalkit.review.case import COUNTED_ISSUES_BY_RULE
@@ -57,7 +57,7 @@ RuleKey = tuple[str, str, str]
 # What each rule raises and costs
 
 
-def tabulate_rules(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
+def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.DataFrame:
     """One row per agent, code and origin, in that order.
 
     Columns:
@@ -75,9 +75,9 @@ def tabulate_rules(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.Da
             of ``payoff_share`` (0..1).
         simulated: documents of the row on whose case a program said something.
     """
-    issues_by_rule: dict[RuleKey, list[tuple[DocumentRecord, list[ScoredIssue]]]] = defaultdict(list)
+    issues_by_rule: dict[RuleKey, list[tuple[DocumentRecord, list[IssueWithVerdict]]]] = defaultdict(list)
     for document in study.documents:
-        document_issues: dict[RuleKey, list[ScoredIssue]] = defaultdict(list)
+        document_issues: dict[RuleKey, list[IssueWithVerdict]] = defaultdict(list)
         for issue in document.issues:
             document_issues[get_rule_key(issue)].append(issue)
         for rule_key, issues in document_issues.items():
@@ -88,38 +88,38 @@ def tabulate_rules(study: Study, *, payoff_share: float = PAYOFF_SHARE) -> pd.Da
     return pd.DataFrame(rows, columns=list(RULE_COLUMNS))
 
 
-def get_rule_key(issue: ScoredIssue) -> RuleKey:
+def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
     """By what findings are counted together."""
     return issue.agent, issue.code, issue.origin
 
 
-def is_sole_escalator(document: DocumentRecord, rule: RuleKey) -> bool:
+def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
     """Whether the arbiter would have accepted the document without that rule's issues."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return False
-    remaining_issues = [_convert_to_issue(issue) for issue in document.issues if get_rule_key(issue) != rule]
+    remaining_issues = [_convert_to_issue(issue) for issue in document.issues if get_rule_key(issue) != rule_key]
     return V5DecisionMaker().decide(remaining_issues).decision is Decision.AUTO_ACCEPT
 
 
-def _convert_to_issue(scored_issue: ScoredIssue) -> Issue:
+def _convert_to_issue(scored_issue: IssueWithVerdict) -> Issue:
     """The finding as the arbiter takes it."""
     # The verdict is an expert's there and that of a quote here; the group decides nothing.
     return Issue.model_validate(scored_issue._asdict() | {"verdict": None, "ig_id": ""})
 
 
 def _build_rule_row(
-    rule: RuleKey, raised_issues: Sequence[tuple[DocumentRecord, list[ScoredIssue]]], payoff_share: float
+    rule_key: RuleKey, raised_issues: Sequence[tuple[DocumentRecord, list[IssueWithVerdict]]], payoff_share: float
 ) -> dict[str, Any]:
     verdicts = [issue.verdict for _, issues in raised_issues for issue in issues]
     confirmed, dismissed = verdicts.count("confirmed"), verdicts.count("dismissed")
     precision = estimate_proportion(confirmed, confirmed + dismissed)
-    sole_documents = [record for record, _ in raised_issues if is_sole_escalator(record, rule)]
+    sole_documents = [record for record, _ in raised_issues if is_sole_escalator(record, rule_key)]
     needed_flags = [_is_escalation_needed(record) for record in sole_documents]
     durations = [
         review.active_seconds for record in sole_documents for review in record.reviews if review.outcome != "reopened"
     ]
     return {
-        **dict(zip(("agent", "code", "origin"), rule, strict=True)),
+        **dict(zip(("agent", "code", "origin"), rule_key, strict=True)),
         "documents": len(raised_issues),
         "raised": len(verdicts),
         "confirmed": confirmed,
@@ -139,7 +139,7 @@ def _build_rule_row(
         "verdict": describe_rule_worth(needed_flags.count(True), needed_flags.count(False), payoff_share)
         if sole_documents
         else "escalates nothing alone",
-        "simulated": sum(_is_simulated(record) for record, _ in raised_issues),
+        "simulated": sum(_has_simulated_reviews(record) for record, _ in raised_issues),
     }
 
 
@@ -153,7 +153,7 @@ def _is_escalation_needed(document: DocumentRecord) -> bool | None:
         return None
     if agent_labels is None:
         return True
-    differing_parts = [_is_different(agent_labels, truth, level) for level in ERROR_LEVELS]
+    differing_parts = [_is_different_from_truth(agent_labels, truth, level) for level in ERROR_LEVELS]
     if truth.source == "SME_CORRECTED" and truth.is_vouched("mixture"):
         claimed_labels, true_labels = agent_labels, truth.labels
         differing_parts.append(
@@ -163,7 +163,7 @@ def _is_escalation_needed(document: DocumentRecord) -> bool | None:
     return True if True in differing_parts else False if False in differing_parts else None
 
 
-def _is_simulated(document: DocumentRecord) -> bool:
+def _has_simulated_reviews(document: DocumentRecord) -> bool:
     return any(review.is_simulated for review in document.reviews) or bool(
         document.truth and document.truth.is_simulated
     )
@@ -278,7 +278,7 @@ def tabulate_stopped_errors(study: Study) -> pd.DataFrame:
         documents: the doc_ids of ``tabulate_stopped_errors``.
         simulated: errors whose truth a program told.
     """
-    escalators_by_document = [_find_escalators(document) for document in study.documents]
+    escalators_by_document = [_find_escalating_agents_and_codes(document) for document in study.documents]
     stoppers = list(_iterate_stoppers({pair for escalators in escalators_by_document for pair in escalators}))
     rows = []
     for level in ERROR_LEVELS:
@@ -298,16 +298,16 @@ def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None or agent_labels is None or not _has_answer(agent_labels, level):
         return None
-    return _is_different(agent_labels, truth, level)
+    return _is_different_from_truth(agent_labels, truth, level)
 
 
-def _is_different(agent_labels: DocumentLabels, truth: KnownTruth, level: ErrorLevel) -> bool | None:
+def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, level: ErrorLevel) -> bool | None:
     """Whether it is not what is true, be it for want of an answer; None: nobody stands for that part."""
     if level == "type":
         return agent_labels.dominant_type != truth.labels.dominant_type if truth.is_vouched("dominant_type") else None
     if not truth.is_vouched("segments"):
         return None
-    normalise_spans = merge_neighbours if level == "segments merged" else list
+    normalise_spans = merge_same_type_neighbours if level == "segments merged" else list
     return not is_exact_segmentation(
         normalise_spans(truth.labels.segments), normalise_spans(agent_labels.segments), compare_types=True
     )
@@ -322,7 +322,7 @@ def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
     return bool(agent_labels.segments) and all(segment_type is not None for *_, segment_type in agent_labels.segments)
 
 
-def _find_escalators(document: DocumentRecord) -> frozenset[tuple[str, str]]:
+def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tuple[str, str]]:
     """Agent and code of the open issues that the arbiter's winning row counted, where it escalated."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return frozenset()
@@ -377,8 +377,8 @@ def _estimate_stopped_share(stopper: _Stopper, population: _AnsweredPopulation) 
         (document.is_answer_wrong, bool(stopper.matches(document.escalators)))
         for document in population.certain_documents
     )
-    return estimate_domain_share(
-        CertainCounts(
+    return estimate_hit_share_in_domain(
+        CertainlyReviewedCounts(
             hits=certain_outcomes[True, True],
             misses=certain_outcomes[True, False],
             undetermined_hits=certain_outcomes[None, True],
@@ -386,7 +386,7 @@ def _estimate_stopped_share(stopper: _Stopper, population: _AnsweredPopulation) 
         ),
         population.drawn_outcomes,
         population.drawable_count,
-        known_drawn_share=stopper.accepted_share,
+        known_uncertain_hit_share=stopper.accepted_share,
     )
 
 
@@ -404,12 +404,12 @@ class _Correction:
     pages: tuple[int, ...]
     """Empty: the whole document."""
 
-    def is_touched_by(self, issue: ScoredIssue) -> bool:
+    def is_touched_by(self, issue: IssueWithVerdict) -> bool:
         """Whether the finding is about a page of it, or about no page in particular."""
         return issue.page is None or not self.pages or issue.page in self.pages
 
 
-def tabulate_missed_corrections(study: Study) -> pd.DataFrame:
+def tabulate_unraised_corrections(study: Study) -> pd.DataFrame:
     """What experts corrected although nobody had raised it: one row per document and difference.
 
     Raised it has who left an open BLOCKER or MAJOR there which no expert dismissed: on one of the pages concerned, or on

@@ -86,12 +86,12 @@ class EntryArea:
     printed_words: frozenset[str] = frozenset()
     """The words that the form prints."""
 
-    def iter_candidate_rows(self, sheet: FormSheet, taken_indices: set[int]) -> Iterator[list[list[FormWord]]]:
+    def iter_candidate_rows(self, sheet: FormSheet, taken_word_indices: set[int]) -> Iterator[list[list[FormWord]]]:
         """The words in it that are nobody else's, by rows: within the borders, then also beyond them."""
         words = [
             word
             for word in sheet.get_words_within(self.x0, self.y0, self.x1, self.y1)
-            if word.index not in taken_indices
+            if word.index not in taken_word_indices
         ]
         if self.ruled_cell:
             limit_y = self.label.y0 - 0.4 * self.label.line_height
@@ -99,7 +99,7 @@ class EntryArea:
                 word
                 for word in sheet.words
                 if word.ruled_cell == self.ruled_cell
-                and word.index not in taken_indices
+                and word.index not in taken_word_indices
                 and word.center_y >= limit_y
                 and (not self.is_cell_shared or (word.center_y <= self.y1 and word.center_x < self.x1))
             )
@@ -114,10 +114,10 @@ class EntryArea:
 
 def locate_entry_area(
     label: FormLabel,
-    labels: Sequence[FormLabel],
+    all_labels: Sequence[FormLabel],
     sheet: FormSheet,
     *,
-    is_block: bool,
+    is_multi_line: bool,
     depth_factor: float = 1.0,
     printed_words: frozenset[str] = frozenset(),
 ) -> EntryArea:
@@ -125,16 +125,18 @@ def locate_entry_area(
     label_height = label.line_height
     sheet_edge = max((word.x1 for word in sheet.words), default=1.0) + label_height
     depth = (
-        (_MAX_BLOCK_DEPTH if is_block else _MAX_ENTRY_DEPTH) * depth_factor * max(label_height, 0.8 * sheet.line_height)
+        (_MAX_BLOCK_DEPTH if is_multi_line else _MAX_ENTRY_DEPTH)
+        * depth_factor
+        * max(label_height, 0.8 * sheet.line_height)
     )
-    others = [other for other in labels if other is not label]
+    others = [other for other in all_labels if other is not label]
     bounding_labels = [other for other in others if other.box is not None or other.letter_count >= _MIN_PASSAGE_LETTERS]
     left_edge = label.x0 - (0.5 if label.has_box_number else 1.0) * label_height
     has_right_neighbour = any(
         other.x0 > label.x1 and other.y0 < label.y1 + 1.5 * label_height and other.y1 > label.y0
         for other in bounding_labels
     )
-    column_end = _find_column_end(label, bounding_labels, sheet_edge)
+    column_end = _find_next_column_start(label, bounding_labels, sheet_edge)
     lower_edges = [
         other.y0
         for other in others
@@ -145,7 +147,7 @@ def locate_entry_area(
     ]
     ruled_cell = label.words[-1].ruled_cell
     # Down to another label an entry may stand lower than one that nothing else tells about.
-    bottom_edge = min([*lower_edges, label.y1 + depth * (1.6 if lower_edges or is_block else 1.0)])
+    bottom_edge = min([*lower_edges, label.y1 + depth * (1.6 if lower_edges or is_multi_line else 1.0)])
     right_edge = min(
         (
             other.x0
@@ -176,7 +178,7 @@ def locate_entry_area(
     )
 
 
-def _find_column_end(label: FormLabel, bounding_labels: Sequence[FormLabel], sheet_edge: float) -> float:
+def _find_next_column_start(label: FormLabel, bounding_labels: Sequence[FormLabel], sheet_edge: float) -> float:
     """Where the next column begins: as in the row of labels that is nearest."""
     right_starts = [(abs(other.y0 - label.y0), other.x0) for other in bounding_labels if other.x0 > label.x1]
     if not right_starts:
@@ -185,19 +187,21 @@ def _find_column_end(label: FormLabel, bounding_labels: Sequence[FormLabel], she
     return min(x0 for distance, x0 in right_starts if distance < smallest_distance + label.line_height)
 
 
-def read_entry(field: TemplateField, area: EntryArea, sheet: FormSheet, taken_indices: set[int]) -> FormEntry | None:
+def read_entry(
+    field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
+) -> FormEntry | None:
     """What the cell holds for the field; None where it is empty.
 
     On a recognised page letters in amounts and numbers are read as the digits that they are taken for.
     """
     if field.stands:
-        return _read_on_label_line(field, area, sheet, taken_indices)
+        return _read_entry_on_label_line(field, area, sheet, taken_word_indices)
     best: FormEntry | None = None
-    for rows in area.iter_candidate_rows(sheet, taken_indices):
+    for rows in area.iter_candidate_rows(sheet, taken_word_indices):
         form_entry = (
             _read_text_entry(field, area, rows)
             if field.format == "text"
-            else _read_formatted_entry(field, area, rows, sheet, taken_indices)
+            else _read_formatted_entry(field, area, rows, sheet, taken_word_indices)
         )
         if form_entry and form_entry.is_valid:
             return form_entry
@@ -205,8 +209,8 @@ def read_entry(field: TemplateField, area: EntryArea, sheet: FormSheet, taken_in
     return best
 
 
-def _read_on_label_line(
-    field: TemplateField, area: EntryArea, sheet: FormSheet, taken_indices: set[int]
+def _read_entry_on_label_line(
+    field: TemplateField, area: EntryArea, sheet: FormSheet, taken_word_indices: set[int]
 ) -> FormEntry | None:
     """The mark before the label, or one of the two values behind it: of one alone nobody knows which it is."""
     label = area.label
@@ -215,14 +219,14 @@ def _read_on_label_line(
         is_near = (
             mark is not None
             and label.x0 - mark.x1 < _MAX_WORD_GAP * label.line_height
-            and mark.index not in taken_indices
+            and mark.index not in taken_word_indices
         )
         value = _parse_run(field, (mark,), is_ocr_corrected=False) if mark and is_near else None
         return FormEntry(((mark,),), value, is_valid=True) if mark and value else None
     words_after = sheet.get_words_within(
         label.x1, label.y0 - 0.3 * label.line_height, label.x0 + _VALUE_PAIR_WIDTH, label.y1 + 0.3 * label.line_height
     )
-    row = sorted((word for word in words_after if word.index not in taken_indices), key=lambda word: word.x0)
+    row = sorted((word for word in words_after if word.index not in taken_word_indices), key=lambda word: word.x0)
     runs = list(_iter_value_runs(field, row, is_ocr_corrected=False))
     run_index = ("first", "second").index(field.stands)
     if len(runs) <= run_index:
@@ -234,7 +238,11 @@ def _read_on_label_line(
 
 
 def _read_formatted_entry(
-    field: TemplateField, area: EntryArea, rows: Sequence[Sequence[FormWord]], sheet: FormSheet, taken_indices: set[int]
+    field: TemplateField,
+    area: EntryArea,
+    rows: Sequence[Sequence[FormWord]],
+    sheet: FormSheet,
+    taken_word_indices: set[int],
 ) -> FormEntry | None:
     label = area.label
     # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
@@ -245,7 +253,7 @@ def _read_formatted_entry(
         for row in (*rows_below, *label_line_rows):
             runs = _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
             candidates = [
-                candidate for candidate in runs if not _is_within_sentence(candidate[0], sheet, taken_indices)
+                candidate for candidate in runs if not _is_within_sentence(candidate[0], sheet, taken_word_indices)
             ]
             if candidates:
                 best = min(candidates, key=lambda candidate: _measure_horizontal_gap(candidate[0], label))
@@ -259,7 +267,7 @@ def _read_formatted_entry(
                 return FormEntry(
                     (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_doubtful=is_doubtful
                 )
-            if field.format == "currency" and row in rows_below and _is_printed_row(row):
+            if field.format == "currency" and row in rows_below and _has_two_plain_words(row):
                 return None  # words between label and entry: whose entry it is cannot be told
     return _read_misformatted_entry(field, rows_below)
 
@@ -307,16 +315,16 @@ def _is_single_amount(run: Sequence[FormWord]) -> bool:
     return all(before.text[-1:] in ",.$(-§S" or after.text[:1] in ",.)" for before, after in pairwise(run))
 
 
-def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_indices: set[int]) -> bool:
+def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_indices: set[int]) -> bool:
     """Whether words stand close on both sides: a number within a passage that is printed beside the form."""
     before, after = sheet.get_word_left_of(run[0]), sheet.get_words_right_of(run[-1])[:1]
     neighbour_flags = [
         before is not None
-        and before.index not in taken_indices
+        and before.index not in taken_word_indices
         and _is_prose_word(before)
         and run[0].x0 - before.x1 < 1.5 * before.height,
         bool(after)
-        and after[0].index not in taken_indices
+        and after[0].index not in taken_word_indices
         and _is_prose_word(after[0])
         and after[0].x0 - run[-1].x1 < 1.5 * after[0].height,
     ]
@@ -351,7 +359,7 @@ def _compute_center_y(row: Sequence[FormWord]) -> float:
     return sum(word.center_y for word in row) / len(row)
 
 
-def _is_printed_row(row: Sequence[FormWord]) -> bool:
+def _has_two_plain_words(row: Sequence[FormWord]) -> bool:
     return sum(len(word.match_key) > 2 and word.match_key.isalpha() for word in row) >= 2
 
 
@@ -415,7 +423,7 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
         return None
     lines = [" ".join(word.text for word in row) for row in entry_rows]
     if field.part in ("name", "address"):
-        address_start = _find_address_start(lines)
+        address_start = _find_address_line_index(lines)
         line_numbers = slice(address_start) if field.part == "name" else slice(address_start, None)
         entry_rows, lines = entry_rows[line_numbers], lines[line_numbers]
     if not entry_rows or (
@@ -483,7 +491,7 @@ def _select_connected_rows(rows: Sequence[tuple[FormWord, ...]], area: EntryArea
     return connected_rows if is_near_label else []
 
 
-def _find_address_start(lines: Sequence[str]) -> int:
+def _find_address_line_index(lines: Sequence[str]) -> int:
     """The line with which the address begins; the name has one line at least."""
     for line_number, line in enumerate(lines[1:], 1):
         if _STREET_LINE.match(line) or _CITY_LINE.search(line):

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.search import find_line_boxes
-from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, ClinicalReading, read_field
+from evalkit.documents.search import box_text_span_by_line
+from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, LocatedClinicalValue, find_field_values
 from evalkit.extraction.clinical_rules import get_base_field_name
 from evalkit.extraction.evaluator import (
     ClinicalAttempt,
@@ -29,7 +29,7 @@ from evalkit.extraction.field_template import FieldNeed, FieldTemplate, Template
 from evalkit.extraction.optimizer import ExtractionOptimizer
 from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
-from evalkit.grounding.locate import QuoteLocator, find_occurrences
+from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel
@@ -121,7 +121,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         return ExtractionOptimizer().build_optimized_prompt(
             prompt,
             retry.feedback,
-            _list_plain_values(retry.previous_fields, self._template),
+            _map_plain_values(retry.previous_fields, self._template),
             retry.iteration,
             target=retry.target_score,
         )
@@ -132,15 +132,15 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         focus_fields = (
             frozenset(get_base_field_name(issue.field) for issue in retry.feedback.issues) if retry else frozenset()
         )
-        wrong_values = _collect_wrong_values(retry) if retry else {}
+        wrong_values = _collect_criticised_raw_values(retry) if retry else {}
         claims: list[ClaimedField] = []
         for field in self._template.fields:
             if field.reader == "whole_text":
                 continue
-            readings = read_field(field, self._report, is_second_look=field.name in focus_fields)
+            readings = find_field_values(field, self._report, include_second_look=field.name in focus_fields)
             other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
             claims += [
-                _to_placed_field(field, reading)
+                _build_placed_field(field, reading)
                 for reading in (readings if field.many else (other_readings or readings)[:1])
             ]
             if not readings:
@@ -172,7 +172,7 @@ def _describe_field(field: TemplateField) -> str:
     return f"- {field.name}: {field.description}{many_note}{length_note}"
 
 
-def _list_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
+def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
     """The attempt before as its author knows it: words, or null."""
     text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
     return {
@@ -182,7 +182,7 @@ def _list_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate
     }
 
 
-def _collect_wrong_values(retry: RetryContext) -> dict[str, set[str]]:
+def _collect_criticised_raw_values(retry: RetryContext) -> dict[str, set[str]]:
     """The words of values that the feedback is about; fields that are merely missing have none."""
     criticised_fields = {issue.field for issue in retry.feedback.issues if issue.severity != "minor"}
     wrong_values: dict[str, set[str]] = {}
@@ -192,7 +192,7 @@ def _collect_wrong_values(retry: RetryContext) -> dict[str, set[str]]:
     return wrong_values
 
 
-def _to_placed_field(field: TemplateField, reading: ClinicalReading) -> PlacedField:
+def _build_placed_field(field: TemplateField, reading: LocatedClinicalValue) -> PlacedField:
     return PlacedField(
         field=field.name,
         item=reading.item or None,
@@ -323,7 +323,7 @@ def _ground_claimed_field(
     spans = claim.spans if isinstance(claim, PlacedField) else ()
     confidence = min(max(claim.confidence, 0.0), 1.0)
     if field.reader == "section" and claim.status != "not_present":
-        if spans := spans or _find_text_by_ends(claim, bundle, page_numbers):
+        if spans := spans or _find_text_between_end_words(claim, bundle, page_numbers):
             return _build_section_value(spans, claim, bundle, confidence), None
         if not value:  # the words that it begins and ends with are not there
             value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
@@ -347,14 +347,18 @@ def _ground_claimed_field(
 PageNumberSpans = tuple[tuple[int, int, int], ...]
 
 
-def _find_text_by_ends(claim: ClaimedField, bundle: DocumentBundle, page_numbers: Sequence[int]) -> PageNumberSpans:
+def _find_text_between_end_words(
+    claim: ClaimedField, bundle: DocumentBundle, page_numbers: Sequence[int]
+) -> PageNumberSpans:
     """Where a long text stands that is given by its first and last words; nothing where they do not stand so."""
     first_page = claim.page
     if not claim.first_words or not claim.last_words or first_page is None or first_page not in page_numbers:
         return ()
     last_page = claim.end_page if claim.end_page is not None and claim.end_page in page_numbers else first_page
-    starts = [start for start, _ in find_occurrences(canonicalise(claim.first_words), bundle.page(first_page).text)]
-    ends = [end for _, end in find_occurrences(canonicalise(claim.last_words), bundle.page(last_page).text)]
+    starts = [
+        start for start, _ in find_whole_word_spans(canonicalise(claim.first_words), bundle.page(first_page).text)
+    ]
+    ends = [end for _, end in find_whole_word_spans(canonicalise(claim.last_words), bundle.page(last_page).text)]
     if first_page == last_page:
         return next((((first_page, start, end),) for start in starts for end in ends if end > start), ())
     if not starts or not ends or last_page < first_page:
@@ -375,7 +379,9 @@ def _build_section_value(
         raw=text,
         page=first_page,
         quote=bundle.page(first_page).text[start:end],
-        boxes=tuple(box for number, start, end in spans for box in find_line_boxes(bundle.page(number), start, end)),
+        boxes=tuple(
+            box for number, start, end in spans for box in box_text_span_by_line(bundle.page(number), start, end)
+        ),
         confidence=confidence,
     )
 

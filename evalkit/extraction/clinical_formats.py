@@ -133,12 +133,12 @@ def normalise_grade(text: str) -> str | None:
     return f"{_DIFFERENTIATION_WORDS[match['word'].lower()]} differentiated"
 
 
-def normalise_margin(text: str) -> str | None:
+def normalise_margin_status(text: str) -> str | None:
     """The state of the surgical margins, with the distance where the words have one.
 
-    >>> normalise_margin("Margins negative for carcinoma"), normalise_margin("Uninvolved. 1.6 cm to closest margin")
+    >>> normalise_margin_status("Margins negative for carcinoma"), normalise_margin_status("Uninvolved. 1.6 cm to closest margin")
     ('negative', 'negative, 1.6 cm')
-    >>> normalise_margin("involved by invasive carcinoma"), normalise_margin("close (< 1 mm)"), normalise_margin("Anterior, 4 mm"), normalise_margin("margins inked")
+    >>> normalise_margin_status("involved by invasive carcinoma"), normalise_margin_status("close (< 1 mm)"), normalise_margin_status("Anterior, 4 mm"), normalise_margin_status("margins inked")
     ('positive', 'close, <1 mm', '4 mm', None)
     """
     distance = _MARGIN_DISTANCE.search(text)
@@ -150,14 +150,14 @@ def normalise_margin(text: str) -> str | None:
     return ", ".join(filter(None, (state, distance_text))) or None
 
 
-def normalise_marker(text: str) -> str | None:
+def normalise_marker_result(text: str) -> str | None:
     r"""The result of a stain: positive or negative, score, share of the cells, as far as the words tell.
 
-    >>> normalise_marker("95 % of tumor nuclei, strong\tPositive"), normalise_marker("Score 1+\tNegative"), normalise_marker("negative (0%)")
+    >>> normalise_marker_result("95 % of tumor nuclei, strong\tPositive"), normalise_marker_result("Score 1+\tNegative"), normalise_marker_result("negative (0%)")
     ('positive, 95%', 'negative, 1+', 'negative, 0%')
-    >>> normalise_marker("over 75% of neoplastic nuclei"), normalise_marker("3+"), normalise_marker("equivocal (2+)"), normalise_marker("see comment")
+    >>> normalise_marker_result("over 75% of neoplastic nuclei"), normalise_marker_result("3+"), normalise_marker_result("equivocal (2+)"), normalise_marker_result("see comment")
     ('>75%', '3+', 'equivocal, 2+', None)
-    >>> normalise_marker("Score 0"), normalise_marker("negative, score 0")
+    >>> normalise_marker_result("Score 0"), normalise_marker_result("negative, score 0")
     ('score 0', 'negative, score 0')
     """
     polarity = _POLARITY.search(text)
@@ -355,8 +355,8 @@ def _remove_whitespace(text: str) -> str:
 
 CLINICAL_NORMALISERS: Mapping[str, Callable[[str], str | None]] = {
     "grade": normalise_grade,
-    "margin": normalise_margin,
-    "marker": normalise_marker,
+    "margin": normalise_margin_status,
+    "marker": normalise_marker_result,
     "stage": normalise_stage,
     "msi": normalise_msi,
     "tmb": normalise_tmb,

@@ -23,8 +23,8 @@ from evalkit.extraction.clinical_formats import (
     is_gene_symbol,
     normalise_grade,
     normalise_lab_result,
-    normalise_margin,
-    normalise_marker,
+    normalise_margin_status,
+    normalise_marker_result,
     normalise_msi,
     normalise_stage,
     normalise_tmb,
@@ -93,7 +93,7 @@ _EARLIER_EXAM_COLUMN = re.compile(r"(?i)^(?:previous|prior|baseline|\d{1,2}[/.-]
 
 
 @dataclass(frozen=True)
-class ClinicalReading:
+class LocatedClinicalValue:
     """A value, where it stands: characters of the page's text."""
 
     page: Page
@@ -116,13 +116,15 @@ class ClinicalReading:
         return "\n".join(page.text[start:end] for page, start, end in self.spans)
 
 
-def read_field(field: TemplateField, report: ClinicalReport, *, is_second_look: bool = False) -> list[ClinicalReading]:
+def find_field_values(
+    field: TemplateField, report: ClinicalReport, *, include_second_look: bool = False
+) -> list[LocatedClinicalValue]:
     """The values of a field that the report has, the likeliest first; fields of many values in the order of the page.
 
-    ``is_second_look``: another look, where the first one is known not to have been enough.
+    ``include_second_look``: another look, where the first one is known not to have been enough.
     """
     readings = list(islice(_drop_duplicates(list_first_look_occurrences(field, report)), MAX_VALUES_PER_FIELD))
-    if is_second_look:
+    if include_second_look:
         further_readings = islice(_drop_duplicates(_choose_reader(field)(field, report, True)), MAX_VALUES_PER_FIELD)
         readings += [reading for reading in further_readings if not _is_known_reading(reading, readings)]
     if field.format in _NUMBERED_FORMATS and field.many:
@@ -130,10 +132,10 @@ def read_field(field: TemplateField, report: ClinicalReport, *, is_second_look: 
     return readings
 
 
-def list_first_look_occurrences(field: TemplateField, report: ClinicalReport) -> tuple[ClinicalReading, ...]:
+def list_first_look_occurrences(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
     """List all places of a first look, not capped: a value that appears twice, or two values of one name, come as often."""
     # Each attempt asks for them, and the judge once more for every value: looked for once.
-    readings: tuple[ClinicalReading, ...] | None = report.reading_cache.get(field)
+    readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
     if readings is None:
         readings = report.reading_cache[field] = tuple(_choose_reader(field)(field, report, False))
     return readings
@@ -148,7 +150,7 @@ def _choose_reader(field: TemplateField) -> _FieldReader:
     return _READERS_BY_NAME.get(field.reader) or _READERS_BY_FORMAT.get(field.format, _read_labelled_values)
 
 
-def _is_known_reading(reading: ClinicalReading, known_readings: Iterable[ClinicalReading]) -> bool:
+def _is_known_reading(reading: LocatedClinicalValue, known_readings: Iterable[LocatedClinicalValue]) -> bool:
     """Whether it has the name, or some of the words, of what was found before."""
     return any(
         (reading.item and not reading.item.isdigit() and reading.item == other.item)
@@ -161,7 +163,7 @@ def _is_known_reading(reading: ClinicalReading, known_readings: Iterable[Clinica
 _NUMBERED_FORMATS = ("measurement", "variant")
 
 
-def find_mention(field: TemplateField, report: ClinicalReport) -> ReportLine | None:
+def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> ReportLine | None:
     """The first line that speaks of the field, but for those that say that it was not told."""
     if field.mentions is None:
         return None
@@ -183,7 +185,7 @@ def find_mention(field: TemplateField, report: ClinicalReport) -> ReportLine | N
 
 def _read_labelled_values(
     field: TemplateField, report: ClinicalReport, is_second_look: bool
-) -> Iterator[ClinicalReading]:
+) -> Iterator[LocatedClinicalValue]:
     """What stands beside one of the field's labels and is in its format."""
     for line, start, end in _find_labelled_text(field, report, is_second_look):
         if field.format == "measurement" and _SPECIMEN_BEFORE.search(
@@ -191,7 +193,7 @@ def _read_labelled_values(
         ):
             continue
         if span := _find_formatted_span(field, line.page, start, end):
-            yield ClinicalReading(line.page, *span, SURE_CONFIDENCE if not is_second_look else GUESSED_CONFIDENCE)
+            yield LocatedClinicalValue(line.page, *span, SURE_CONFIDENCE if not is_second_look else GUESSED_CONFIDENCE)
 
 
 def _find_labelled_text(
@@ -263,13 +265,16 @@ def _compile_label_only_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?i)^(?:{words})(?:\s*\([^()]{{1,30}}\))?\s*:?$")
 
 
-def _read_margins(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_margins(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
     """Whether they are free comes before how far away the nearest is."""
     reader = _make_wording_reader(
-        _WordingPattern(_MARGIN_STATE), _WordingPattern(_MARGIN_WORD, is_whole_clause=True), normalise=normalise_margin
+        _WordingPattern(_MARGIN_STATE),
+        _WordingPattern(_MARGIN_WORD, is_whole_clause=True),
+        normalise=normalise_margin_status,
     )
     yield from sorted(
-        reader(field, report, is_second_look), key=lambda reading: (normalise_margin(reading.text) or "")[:1].isdigit()
+        reader(field, report, is_second_look),
+        key=lambda reading: (normalise_margin_status(reading.text) or "")[:1].isdigit(),
     )
 
 
@@ -339,7 +344,9 @@ def _make_wording_reader(
 ) -> _FieldReader:
     """A reader of labels, then of the first way in which the finding is written; of the others at another look."""
 
-    def read_wording(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+    def read_wording(
+        field: TemplateField, report: ClinicalReport, is_second_look: bool
+    ) -> Iterator[LocatedClinicalValue]:
         yield from _read_labelled_values(field, report, is_second_look)
         for wording in (first_wording, *other_wordings) if is_second_look else (first_wording,):
             for line in report.body_lines if is_second_look else report.finding_lines:
@@ -349,7 +356,7 @@ def _make_wording_reader(
                     text = line.text[start:end].strip(" .,;:")
                     if text and normalise(text) is not None:
                         position = line.start + line.text.index(text, start)
-                        yield ClinicalReading(
+                        yield LocatedClinicalValue(
                             line.page,
                             position,
                             position + len(text),
@@ -359,10 +366,12 @@ def _make_wording_reader(
     return read_wording
 
 
-def _read_histology(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_histology(
+    field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     """A tumor's name: beside its label, then in the diagnosis, at another look anywhere; none that is denied."""
     for line, start, end in _find_labelled_text(field, report, is_second_look):
-        yield from _sort_by_word_count(_find_tumors(line, start, end, SURE_CONFIDENCE))
+        yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
     diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
     lines = list(report.finding_lines) if is_second_look else diagnosis_lines
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
@@ -370,25 +379,27 @@ def _read_histology(field: TemplateField, report: ClinicalReport, is_second_look
         reading
         for line in lines
         for reading in _sort_by_word_count(
-            _find_tumors(line, line.start, line.end, GUESSED_CONFIDENCE if is_second_look else LIKELY_CONFIDENCE)
+            _find_affirmed_tumors(
+                line, line.start, line.end, GUESSED_CONFIDENCE if is_second_look else LIKELY_CONFIDENCE
+            )
         )
     ]
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
     if is_second_look and not readings:
         for line in report.finding_lines:
             if match := _compile_lexicon_pattern("histology", "benign").search(line.text):
-                yield ClinicalReading(
+                yield LocatedClinicalValue(
                     line.page, line.start + match.start(), line.start + match.end(), GUESSED_CONFIDENCE
                 )
 
 
-def _find_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[ClinicalReading]:
+def _find_affirmed_tumors(line: ReportLine, start: int, end: int, confidence: float) -> Iterator[LocatedClinicalValue]:
     for match in _compile_tumor_pattern().finditer(line.page.text, start, end):
         if find_omitted_context(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
-            yield ClinicalReading(line.page, *match.span(), confidence)
+            yield LocatedClinicalValue(line.page, *match.span(), confidence)
 
 
-def _sort_by_word_count(readings: Iterable[ClinicalReading]) -> list[ClinicalReading]:
+def _sort_by_word_count(readings: Iterable[LocatedClinicalValue]) -> list[LocatedClinicalValue]:
     """Of the names that one line has, the one of most words first: "carcinoma" is short for another of them."""
     return sorted(readings, key=lambda reading: -len(reading.text.split()))
 
@@ -402,7 +413,9 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
     return re.compile(rf"(?i)(?<![\w-])(?:(?:{qualifiers})[\s,-]+){{0,6}}(?:{nouns}){words['behind']}(?![\w-])")
 
 
-def _read_markers(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_markers(
+    _field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     """One result for each stain that the report names: in the row of a table, or behind the name."""
     for line in report.body_lines if is_second_look else report.finding_lines:
         if line.kind == "row":
@@ -420,12 +433,12 @@ def _read_markers(_field: TemplateField, report: ClinicalReport, is_second_look:
                 len(line.text),
             )
             if span := _find_marker_result(line, match.end(), result_end, is_second_look):
-                yield ClinicalReading(
+                yield LocatedClinicalValue(
                     line.page, *span, GUESSED_CONFIDENCE if is_second_look else LIKELY_CONFIDENCE, name
                 )
 
 
-def _read_marker_row(line: ReportLine) -> Iterator[ClinicalReading]:
+def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
     name_cell = next((cell for cell in line.cells if cell.text), None)
     if name_cell is None:
         return
@@ -438,10 +451,10 @@ def _read_marker_row(line: ReportLine) -> Iterator[ClinicalReading]:
         None,
     )
     result_cells = [
-        cell for cell in line.cells if cell.start > name_cell.start and cell.text and normalise_marker(cell.text)
+        cell for cell in line.cells if cell.start > name_cell.start and cell.text and normalise_marker_result(cell.text)
     ]
     if name and result_cells:
-        yield ClinicalReading(line.page, result_cells[0].start, result_cells[-1].end, SURE_CONFIDENCE, name)
+        yield LocatedClinicalValue(line.page, result_cells[0].start, result_cells[-1].end, SURE_CONFIDENCE, name)
 
 
 def _find_marker_result(line: ReportLine, start: int, end: int, is_second_look: bool) -> tuple[int, int] | None:
@@ -455,7 +468,7 @@ def _find_marker_result(line: ReportLine, start: int, end: int, is_second_look: 
     clause = text[: clause_end.start()] if clause_end else text
     result_text = clause.strip(" :=,-\t")
     result_text = re.sub(r"[\s,(]+(?:and|by|with)?[\s(]*$", "", result_text)
-    if not result_text or normalise_marker(result_text) is None or len(result_text) > 120:
+    if not result_text or normalise_marker_result(result_text) is None or len(result_text) > 120:
         return None
     position = start + text.index(result_text)
     return line.start + position, line.start + position + len(result_text)
@@ -476,7 +489,9 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 # ------------------------------------------------------------------------------------------------- many values
 
 
-def _read_measurements(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_measurements(
+    field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     reader = (
         _read_all_sizes
         if field.many
@@ -489,7 +504,9 @@ def _read_measurements(field: TemplateField, report: ClinicalReport, is_second_l
     yield from reader(field, report, is_second_look)
 
 
-def _read_all_sizes(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_all_sizes(
+    field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     """Every size with its unit that the findings tell, but for those of earlier examinations."""
     number = 0
     seen_keys: set[tuple[str, str]] = set()
@@ -509,30 +526,32 @@ def _read_all_sizes(field: TemplateField, report: ClinicalReport, is_second_look
                 if key not in seen_keys:
                     seen_keys.add(key)
                     number += 1
-                    yield ClinicalReading(line.page, *match.span(), LIKELY_CONFIDENCE, str(number))
+                    yield LocatedClinicalValue(line.page, *match.span(), LIKELY_CONFIDENCE, str(number))
 
 
-def _read_variants(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_variants(
+    _field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     """Every variant once, with its gene: in rows, in words, at another look also in the words of a clinic."""
     seen_changes: set[str] = set()
     number = 0
     for page, start, end, confidence in _find_variant_spans(report, is_second_look):
-        changes = _extract_change_names(page.text[start:end])
+        changes = _extract_variant_changes(page.text[start:end])
         if changes <= seen_changes:
             continue
         seen_changes |= changes
         number += 1
-        yield ClinicalReading(page, start, end, confidence, str(number))
+        yield LocatedClinicalValue(page, start, end, confidence, str(number))
     if not number:
         for line in report.finding_lines:
             if match := NO_VARIANT_PATTERN.search(line.text):
-                yield ClinicalReading(
+                yield LocatedClinicalValue(
                     line.page, line.start + match.start(), line.start + match.end(), LIKELY_CONFIDENCE, "1"
                 )
                 return
 
 
-def _extract_change_names(text: str) -> set[str]:
+def _extract_variant_changes(text: str) -> set[str]:
     """The changes in a text; an unknown effect only with its gene, as many variants have it."""
     normal_form = normalise_variant(text) or ""
     return {change.strip(")") for change in HGVS_PATTERN.findall(text) if change != "p.?"} or {normal_form}
@@ -587,17 +606,19 @@ def _find_affirmed_variants(line: ReportLine, pattern: re.Pattern[str], confiden
             yield line.page, start, end, confidence
 
 
-def _read_genes(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_genes(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
     seen_genes: set[str] = set()
     for page, start, end, confidence in _find_variant_spans(report, is_second_look):
         for match in re.finditer(rf"(?<![\w.]){GENE_PATTERN}(?![\w.])", page.text[start:end]):
             if is_gene_symbol(match.group()) and match.group() not in seen_genes:
                 seen_genes.add(match.group())
-                yield ClinicalReading(page, start + match.start(), start + match.end(), confidence, match.group())
+                yield LocatedClinicalValue(page, start + match.start(), start + match.end(), confidence, match.group())
                 break
 
 
-def _read_lab_results(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_lab_results(
+    _field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     """The row of each test, from its result on; tests told in sentences where they give their range."""
     for line in report.finding_lines:
         if line.kind == "row":
@@ -606,7 +627,7 @@ def _read_lab_results(_field: TemplateField, report: ClinicalReport, is_second_l
         for match in _LAB_RESULT_WITH_RANGE.finditer(line.text):
             name = _clean_test_name(match["name"])
             if name and normalise_lab_result(match["value"]):
-                yield ClinicalReading(
+                yield LocatedClinicalValue(
                     line.page,
                     line.start + match.start("value"),
                     line.start + match.end("value"),
@@ -615,7 +636,7 @@ def _read_lab_results(_field: TemplateField, report: ClinicalReport, is_second_l
                 )
 
 
-def _read_lab_row(line: ReportLine, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_lab_row(line: ReportLine, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
     cells = line.cells
     name_cell = next((cell for cell in cells if cell.text), None)
     if name_cell is None or not re.match(r"[A-Za-z]", name_cell.text) or ":" in name_cell.text:
@@ -635,7 +656,7 @@ def _read_lab_row(line: ReportLine, is_second_look: bool) -> Iterator[ClinicalRe
     ]
     is_read = bool(is_result_table) or is_second_look
     if is_read and result_cells and result_cells[0].start > name_cell.start:
-        yield ClinicalReading(
+        yield LocatedClinicalValue(
             line.page,
             result_cells[0].start,
             [cell for cell in cells if cell.text][-1].end,
@@ -652,7 +673,7 @@ def _clean_test_name(text: str) -> str:
 # ------------------------------------------------------------------------------------------------- parts of a report
 
 
-def _read_section(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_section(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
     """The text under one of the field's headings."""
     labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
     for label in labels:
@@ -660,7 +681,7 @@ def _read_section(field: TemplateField, report: ClinicalReport, is_second_look: 
             if section.name == label:
                 (page, start, end), *further_spans = section.spans
                 if page.text[start:end].strip():
-                    yield ClinicalReading(
+                    yield LocatedClinicalValue(
                         page,
                         start,
                         end,
@@ -669,13 +690,17 @@ def _read_section(field: TemplateField, report: ClinicalReport, is_second_look: 
                     )
 
 
-def _read_whole_text(_field: TemplateField, report: ClinicalReport, _is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_whole_text(
+    _field: TemplateField, report: ClinicalReport, _is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     page = next((page for page in report.pages if page.text.strip()), None)
     if page:
-        yield ClinicalReading(page, 0, len(page.text), SURE_CONFIDENCE)
+        yield LocatedClinicalValue(page, 0, len(page.text), SURE_CONFIDENCE)
 
 
-def _read_institution(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_institution(
+    field: TemplateField, report: ClinicalReport, is_second_look: bool
+) -> Iterator[LocatedClinicalValue]:
     """Beside its label, then the letterhead; at another look any short line that has the words of one."""
     excluded_pattern = _compile_lexicon_pattern("institution", "never")
     for line, start, end in _find_labelled_text(field, report, False):
@@ -684,7 +709,7 @@ def _read_institution(field: TemplateField, report: ClinicalReport, is_second_lo
         words = _SENTENCE_END.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not excluded_pattern.search(words):
             position = line.page.text.index(words, start)
-            yield ClinicalReading(line.page, position, position + len(words), SURE_CONFIDENCE)
+            yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
     institution_pattern = _compile_lexicon_pattern("institution", "words")
     for line in report.body_lines if is_second_look else report.body_lines[:4]:
         text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
@@ -696,13 +721,13 @@ def _read_institution(field: TemplateField, report: ClinicalReport, is_second_lo
             and not text.endswith(".")
         ):
             position = line.start + line.text.index(text)
-            yield ClinicalReading(line.page, position, position + len(text), LIKELY_CONFIDENCE)
+            yield LocatedClinicalValue(line.page, position, position + len(text), LIKELY_CONFIDENCE)
 
 
-def _read_dates(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[ClinicalReading]:
+def _read_dates(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
     """A date beside one of the labels; in the order of the labels, as the first is the one meant."""
     labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
-    ranked_readings: list[tuple[int, ClinicalReading]] = []
+    ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
     for line, start, end in _find_labelled_text(field, report, is_second_look):
         candidate = _find_formatted_span(field, line.page, start, min(end, start + 40))
         if candidate and not _BIRTH_WORD.search(line.page.text, max(candidate[0] - 40, line.start), candidate[0]):
@@ -713,13 +738,15 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_look: bo
             ranked_readings.append(
                 (
                     rank,
-                    ClinicalReading(line.page, *candidate, GUESSED_CONFIDENCE if is_second_look else SURE_CONFIDENCE),
+                    LocatedClinicalValue(
+                        line.page, *candidate, GUESSED_CONFIDENCE if is_second_look else SURE_CONFIDENCE
+                    ),
                 )
             )
     yield from (candidate for _, candidate in sorted(ranked_readings, key=lambda pair: pair[0]))
 
 
-def _drop_duplicates(readings: Iterable[ClinicalReading]) -> Iterator[ClinicalReading]:
+def _drop_duplicates(readings: Iterable[LocatedClinicalValue]) -> Iterator[LocatedClinicalValue]:
     seen_keys: set[tuple[str, str, int]] = set()
     for reading in readings:
         key = (reading.item, "", 0) if reading.item else ("", reading.text, reading.page.page_num)
@@ -728,7 +755,7 @@ def _drop_duplicates(readings: Iterable[ClinicalReading]) -> Iterator[ClinicalRe
             yield reading
 
 
-_FieldReader = Callable[[TemplateField, ClinicalReport, bool], Iterator[ClinicalReading]]
+_FieldReader = Callable[[TemplateField, ClinicalReport, bool], Iterator[LocatedClinicalValue]]
 _READERS_BY_NAME: Mapping[str, _FieldReader] = {
     "section": _read_section,
     "histology": _read_histology,

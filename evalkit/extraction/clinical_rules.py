@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from evalkit.extraction.clinical_formats import HGVS_PATTERN, normalise_grade, normalise_marker, strip_grading_system
+from evalkit.extraction.clinical_formats import (
+    HGVS_PATTERN,
+    normalise_grade,
+    normalise_marker_result,
+    strip_grading_system,
+)
 from evalkit.extraction.extraction_schema import FieldValue
 from evalkit.extraction.report_structure import load_clinical_lexicon
-from evalkit.grounding.locate import find_occurrences
+from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
 
@@ -62,7 +67,7 @@ class AccuracyRule:
     """What is wrong, in a sentence, or None. Words that stand twice in the passage are wrong if both places are."""
     broken_score: float
 
-    def find_value_problem(self, field_name: str, value: FieldValue) -> str | None:
+    def describe_value_problem(self, field_name: str, value: FieldValue) -> str | None:
         """What is wrong with the value, if anything is."""
         if get_base_field_name(field_name) not in self.field_names:
             return None
@@ -73,7 +78,7 @@ class AccuracyRule:
 def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext]:
     """Every place of the value in its passage."""
     quote = value.quote or ""
-    spans = find_occurrences(canonicalise(value.raw), quote) if value.raw else ()
+    spans = find_whole_word_spans(canonicalise(value.raw), quote) if value.raw else ()
     return [
         ValueContext(
             field_name,
@@ -91,7 +96,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
 def _describe_omitted_share(context: ValueContext) -> str | None:
     """ER "positive" where the line says "ER: positive (95 %)"."""
     share_match = _SHARE_AFTER.match(context.clause_after)
-    if share_match and "%" not in (normalise_marker(context.value_text) or ""):
+    if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
         omitted_text = share_match["share"].strip()
         return (
             f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the percentage'
@@ -114,7 +119,7 @@ def _describe_denial(context: ValueContext) -> str | None:
     return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
-def _describe_birth_date(context: ValueContext) -> str | None:
+def _describe_birth_date_as_report_date(context: ValueContext) -> str | None:
     """The date of a report that is the patient's."""
     birth_match = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", context.text_before[-24:])
     return f'"{context.value_text}" is a date of birth in the source' if birth_match else None
@@ -131,7 +136,7 @@ def _describe_nuclear_grade(context: ValueContext) -> str | None:
 def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """A result whose passage does not name its stain before it."""
     item = context.field_name.partition(".")[2]
-    marker_names = _load_marker_names().get(item.lower())
+    marker_names = _load_synonyms_by_marker().get(item.lower())
     text_before = canonicalise(context.text_before)
     if marker_names is None or any(canonicalise(marker_name) in text_before for marker_name in marker_names):
         return None
@@ -144,7 +149,7 @@ _SIZE_AFTER = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+
 
 ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("denied", ("histology", "grade", "stage"), _describe_denial, 0.0),
-    AccuracyRule("date of birth", ("date",), _describe_birth_date, 0.0),
+    AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
     AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
     AccuracyRule("share left out", ("ihcMarkers",), _describe_omitted_share, 0.6),
@@ -159,7 +164,7 @@ def shorten_quote(text: str | None) -> str:
 
 
 @cache
-def _load_marker_names() -> dict[str, tuple[str, ...]]:
+def _load_synonyms_by_marker() -> dict[str, tuple[str, ...]]:
     return {row["name"].lower(): tuple(row["words"]) for row in load_clinical_lexicon()["marker"]}
 
 
@@ -215,7 +220,7 @@ def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) 
     )
 
 
-def _is_none_contradicted(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
+def _is_none_detected_contradicted(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
     variants = [value.value for value in get_found_values(fields, "mutations").values()]
     return "none detected" in variants and len(variants) > 1
 
@@ -239,7 +244,7 @@ CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
         "ihcMarkers", _is_receptor_contradictory, "The share of stained cells contradicts a receptor's result"
     ),
     ConsistencyRule("ihcMarkers", _is_her2_contradictory, "The HER2 score contradicts the HER2 result"),
-    ConsistencyRule("mutations", _is_none_contradicted, "Variants were extracted, and that none was detected"),
+    ConsistencyRule("mutations", _is_none_detected_contradicted, "Variants were extracted, and that none was detected"),
 )
 
 
@@ -258,12 +263,12 @@ class ValidityRule:
     """Of a field of many values: these; empty: all."""
 
 
-def is_grade(text: str) -> bool:
+def is_histologic_grade(text: str) -> bool:
     """1, 2 or 3, or the degree of differentiation, behind whatever the grading is called.
 
-    >>> [is_grade(text) for text in ("2", "Grade II", "Nottingham grade 3", "moderately differentiated", "well")]
+    >>> [is_histologic_grade(text) for text in ("2", "Grade II", "Nottingham grade 3", "moderately differentiated", "well")]
     [True, True, True, True, True]
-    >>> [is_grade(text) for text in ("High", "4", "wellness", "Grade", "12")]
+    >>> [is_histologic_grade(text) for text in ("High", "4", "wellness", "Grade", "12")]
     [False, False, False, False, False]
     """
     return normalise_grade(text) is not None and bool(strip_grading_system(text))
@@ -278,10 +283,10 @@ def is_receptor_result(text: str) -> bool:
     return re.search(r"(?i)\bpositive\b|\bnegative\b|\d+\s*%", text) is not None
 
 
-def has_size_unit(text: str) -> bool:
+def is_size_with_unit(text: str) -> bool:
     """A size with its unit.
 
-    >>> [has_size_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
+    >>> [is_size_with_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
     [True, True, True, False, False]
     """
     return re.search(r"(?i)\d+\s*(?:mm|cm|m)\b", text) is not None
@@ -346,18 +351,18 @@ def has_variant_gene(text: str) -> bool:
 
 
 VALIDITY_RULES: tuple[ValidityRule, ...] = (
-    ValidityRule("grade", lambda text: not is_grade(text), "Invalid grade format"),
+    ValidityRule("grade", lambda text: not is_histologic_grade(text), "Invalid grade format"),
     ValidityRule(
         "ihcMarkers", lambda text: not is_receptor_result(text), "Invalid receptor value", item_names=("ER", "PR")
     ),
     ValidityRule("ihcMarkers", lambda text: not has_valid_percentages(text), "A share of more than 100 %"),
-    ValidityRule("measurements", lambda text: not has_size_unit(text), "Measurement missing units"),
+    ValidityRule("measurements", lambda text: not is_size_with_unit(text), "Measurement missing units"),
     ValidityRule(
         "measurements",
-        lambda text: has_size_unit(text) and not is_plausible_lesion_size(text),
+        lambda text: is_size_with_unit(text) and not is_plausible_lesion_size(text),
         "Measurement of more than a metre",
     ),
-    ValidityRule("tumorSize", lambda text: not has_size_unit(text), "Measurement missing units"),
+    ValidityRule("tumorSize", lambda text: not is_size_with_unit(text), "Measurement missing units"),
     ValidityRule("msiStatus", lambda text: not is_msi_status(text), "Invalid MSI status"),
     ValidityRule("tmb", lambda text: not is_tmb_value(text), "TMB should be numeric"),
     ValidityRule("mutations", lambda text: not has_variant_change(text), "A gene without its change"),

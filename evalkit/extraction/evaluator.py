@@ -23,10 +23,10 @@ from evalkit.extraction.clinical_reader import (
     LIKELY_CONFIDENCE,
     MAX_VALUES_PER_FIELD,
     SURE_CONFIDENCE,
-    ClinicalReading,
-    find_mention,
+    LocatedClinicalValue,
+    find_field_values,
+    find_line_mentioning_field,
     list_first_look_occurrences,
-    read_field,
 )
 from evalkit.extraction.clinical_rules import (
     ACCURACY_RULES,
@@ -43,7 +43,7 @@ from evalkit.extraction.report_structure import ClinicalReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
-from evalkit.llm.prompts import fence_claims, fence_document, fill_prompt_template
+from evalkit.llm.prompts import fence_document, fence_model_output, fill_prompt_template
 
 EvaluationSeverity = Literal["critical", "major", "minor"]
 
@@ -125,7 +125,7 @@ class EvaluationFeedback:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ExtractionEvaluation:
     """Scores and feedback of one attempt."""
 
     score: EvaluationScore
@@ -140,7 +140,7 @@ class FieldMentions:
 
     mentioned_names: frozenset[str]
     """The fields that it speaks of, or that can be read in it: where no value of them was found, one is missing."""
-    readings_by_multi_value_field: Mapping[str, tuple[ClinicalReading, ...]]
+    readings_by_multi_value_field: Mapping[str, tuple[LocatedClinicalValue, ...]]
     """The values of each field of many values, as far as the embedded model can read them."""
 
 
@@ -168,11 +168,11 @@ class ClinicalAttempt:
 def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> FieldMentions:
     """Look at a report once, for all attempts at it: at what it speaks of, and at what the embedded model reads in it."""
     mentioned_names: set[str] = set()
-    readings_by_multi_value_field: dict[str, tuple[ClinicalReading, ...]] = {}
+    readings_by_multi_value_field: dict[str, tuple[LocatedClinicalValue, ...]] = {}
     for field in template.scored_fields:
         # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
-        readings = tuple(read_field(field, report, is_second_look=field.format in _NAMED_FORMATS))
-        if readings or find_mention(field, report) is not None:
+        readings = tuple(find_field_values(field, report, include_second_look=field.format in _NAMED_FORMATS))
+        if readings or find_line_mentioning_field(field, report) is not None:
             mentioned_names.add(field.name)
         if readings and field.many:
             readings_by_multi_value_field[field.name] = readings
@@ -184,7 +184,7 @@ _NAMED_FORMATS = ("marker", "lab")
 
 
 def list_missing_items(
-    field: TemplateField, fields: FieldValues, readings: Sequence[ClinicalReading]
+    field: TemplateField, fields: FieldValues, readings: Sequence[LocatedClinicalValue]
 ) -> tuple[str, ...]:
     """The items of a field of many values that the report shows and the extraction lacks.
 
@@ -201,7 +201,9 @@ def list_missing_items(
     return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
 
 
-def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]) -> frozenset[str]:
+def find_fields_absent_from_document(
+    template: FieldTemplate, fields: FieldValues, mentioned_names: Iterable[str]
+) -> frozenset[str]:
     """The fields that the document does not have: no value, no doubt, no word of them (specification 002, 7.3)."""
     mentioned = frozenset(mentioned_names)
     return frozenset(
@@ -223,14 +225,14 @@ def score_completeness(
     template: FieldTemplate,
     fields: FieldValues,
     mentioned_names: Iterable[str],
-    readings_by_multi_value_field: Mapping[str, Sequence[ClinicalReading]] | None = None,
+    readings_by_multi_value_field: Mapping[str, Sequence[LocatedClinicalValue]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The weighted share of the fields that are there, of those that the document has; 0 where it has none.
 
     Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator. A field of
     many values counts by the share of them that was found, as far as ``readings_by_multi_value_field`` tells how many there are.
     """
-    absent_fields = find_absent_fields(template, fields, mentioned_names)
+    absent_fields = find_fields_absent_from_document(template, fields, mentioned_names)
     total = earned = 0.0
     scores = []
     for field in template.scored_fields:
@@ -309,7 +311,7 @@ def score_accuracy(
     contradiction_scores = {
         name: FieldScore(name, True, CRITICAL_SCORE, (sentence,)) for name, sentence in (contradictions or {}).items()
     }
-    for name, lower_score in [*contradiction_scores.items(), *_merge_judgements(judgements).items()]:
+    for name, lower_score in [*contradiction_scores.items(), *_take_median_judgements(judgements).items()]:
         known_score = scores.get(name)
         if known_score and lower_score.score < known_score.score:
             scores[name] = replace(
@@ -329,13 +331,13 @@ def score_accuracy(
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
     violations = [
-        (rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.find_value_problem(name, value))
+        (rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.describe_value_problem(name, value))
     ]
     violations.sort(key=lambda pair: pair[0])
     return FieldScore(name, True, violations[0][0] if violations else 1.0, tuple(error for _, error in violations))
 
 
-def _merge_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
+def _take_median_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
     """The median of each field; who did not speak of a field has nothing against it."""
     judgements_by_field: dict[str, list[FieldJudgement]] = {}
     for judgement in judgements:
@@ -472,7 +474,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
             "Extraction_Evaluator",
             document=fence_document(self.bundle, [self.bundle.page(number) for number in self._page_numbers]),
             report=self._attempt.template.display_name,
-            fields=fence_claims(self.bundle, claims, "extraction"),
+            fields=fence_model_output(self.bundle, claims, "extraction"),
         )
 
     def offline(self) -> AccuracyJudgement:
@@ -489,7 +491,7 @@ class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
         return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self._asked_values)})
 
 
-def find_contradictions(attempt: ClinicalAttempt) -> dict[str, str]:
+def describe_contradicted_values(attempt: ClinicalAttempt) -> dict[str, str]:
     """Values that the report also gives otherwise, each with a sentence: one of the two is wrong, or of something else."""
     contradictions: dict[str, str] = {}
     for name, value in attempt.fields.items():
@@ -575,13 +577,15 @@ class ExtractionEvaluator:
         ]
         return [question for question in candidates if question.has_values]
 
-    async def evaluate(self, attempt: ClinicalAttempt) -> Evaluation:
+    async def evaluate(self, attempt: ClinicalAttempt) -> ExtractionEvaluation:
         """Scores and feedback."""
         questions = self.questions(attempt)
         answers = await asyncio.gather(*(model.ask(question) for model in self._models for question in questions))
         return self.build_evaluation(attempt, answers)
 
-    def build_evaluation(self, attempt: ClinicalAttempt, answers: Sequence[Answer[AccuracyJudgement]]) -> Evaluation:
+    def build_evaluation(
+        self, attempt: ClinicalAttempt, answers: Sequence[Answer[AccuracyJudgement]]
+    ) -> ExtractionEvaluation:
         """The evaluation, with the judges' answers: for each judge, one to each question."""
         failed_answer = next((answer for answer in answers if answer.value is None), None)
         judgements = [answer.value for answer in answers if answer.value is not None]
@@ -605,10 +609,10 @@ class ExtractionEvaluator:
             attempt.fields,
             attempt.grounding_issues,
             () if failed_answer else opinions,
-            find_contradictions(attempt),
+            describe_contradicted_values(attempt),
         )
         consistency, consistency_issues = score_consistency(
-            attempt.fields, find_absent_fields(attempt.template, attempt.fields, mentions.mentioned_names)
+            attempt.fields, find_fields_absent_from_document(attempt.template, attempt.fields, mentions.mentioned_names)
         )
         validity, validity_issues = score_clinical_validity(attempt.fields)
         dimension_scores = {
@@ -626,20 +630,20 @@ class ExtractionEvaluator:
         feedback = build_feedback(
             attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
         )
-        return Evaluation(score, feedback, (failed_answer.failure or "no answer") if failed_answer else None)
+        return ExtractionEvaluation(score, feedback, (failed_answer.failure or "no answer") if failed_answer else None)
 
 
 def split_pages_by_size(
-    bundle: DocumentBundle, page_numbers: Sequence[int], window_characters: int | None
+    bundle: DocumentBundle, page_numbers: Sequence[int], max_characters: int | None
 ) -> list[tuple[int, ...]]:
     """The pages in runs of at most so many characters; a longer page is a run of its own. None: one run."""
-    if window_characters is None:
+    if max_characters is None:
         return [tuple(page_numbers)]
     runs: list[list[int]] = []
     size = 0
     for number in page_numbers:
         length = len(bundle.page(number).text)
-        if not runs or size + length > window_characters:
+        if not runs or size + length > max_characters:
             runs.append([])
             size = 0
         runs[-1].append(number)

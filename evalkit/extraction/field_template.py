@@ -33,7 +33,7 @@ from pydantic import Field as Checked
 
 from evalkit.core.records import StrictRecord
 from evalkit.errors import UsageError
-from evalkit.extraction.formats import FieldFormat, get_format_error, normalise_value
+from evalkit.extraction.formats import FieldFormat, get_format_error_phrase, normalise_value
 from evalkit.store import hash_canonical_json
 from evalkit.store.toml_records import build_template_error, parse_toml_record
 
@@ -104,7 +104,7 @@ class TemplateField(StrictRecord):
 
     def describe_invalid_text(self, text: str) -> str:
         """What to say about a text that is not in the field's format."""
-        problem = f'"{text}" {get_format_error(self.format)}'
+        problem = f'"{text}" {get_format_error_phrase(self.format)}'
         return f"Value {problem}" if self.format == "pattern" else problem
 
 

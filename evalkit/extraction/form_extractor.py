@@ -18,13 +18,13 @@ from evalkit.extraction.form_reader import (
     GENERIC_FORM,
     PRINTED_FIELDS,
     DetectedForm,
-    FormReading,
-    is_official_page,
+    FormFieldReading,
+    is_tax_office_form_page,
     read_form,
     read_generic_form,
 )
 from evalkit.extraction.form_sheet import FormSheet
-from evalkit.llm.json_schema import flatten_schema
+from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
 
@@ -38,7 +38,7 @@ _TYPE_CONFIDENCE_SHARE = 0.4
 _FIRST_TYPE_BONUS = 0.2
 
 
-class FormField(BaseModel, frozen=True):
+class ClaimedFormField(BaseModel, frozen=True):
     """What the extractor says about one field."""
 
     name: str
@@ -48,7 +48,7 @@ class FormField(BaseModel, frozen=True):
     confidence: float = 0.0
 
 
-class PlacedFormField(FormField):
+class PlacedFormField(ClaimedFormField):
     """A field of the embedded reader's, which knows the very words."""
 
     rows: tuple[tuple[int, int], ...] = ()
@@ -63,7 +63,7 @@ class _ModelFormAnswer(BaseModel, frozen=True):
     likely_type: str
     alternative_types: tuple[str, ...] = ()
     overall_confidence: float = 0.0
-    fields: tuple[FormField, ...] = ()
+    fields: tuple[ClaimedFormField, ...] = ()
 
 
 class FormAnswer(_ModelFormAnswer):
@@ -119,7 +119,7 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """Without the places, which only the embedded reader knows."""
-        return flatten_schema(_ModelFormAnswer)
+        return build_inlined_json_schema(_ModelFormAnswer)
 
     def parse_answer(self, text: str) -> FormAnswer:
         """The answer in a model's text. pydantic.ValidationError where it has not that shape."""
@@ -142,15 +142,17 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         )
         return _build_answer(form, templates[best_index], readings[best_index], filled_shares[best_index])
 
-    def _read_as_template(self, sheet: FormSheet, template: FieldTemplate) -> dict[str, FormReading]:
+    def _read_as_template(self, sheet: FormSheet, template: FieldTemplate) -> dict[str, FormFieldReading]:
         """The fields found; after feedback, what was read at first stays, and what was missing is read in other ways."""
-        readings = read_form(sheet, template, is_loose=False)
+        readings = read_form(sheet, template, allow_misspellings=False)
         if self.attempt_number == 1:
             return readings
         is_last_attempt = self.attempt_number > 2
         wanted_fields = template.get_fields_by_need(FieldNeed.REQUIRED) if is_last_attempt else template.fields
-        wanted_names = [field.name for field in wanted_fields if _is_unreliable(readings.get(field.name))]
-        second_readings = read_form(sheet, template, is_loose=True, depth_factor=1.6 if is_last_attempt else 1.0)
+        wanted_names = [field.name for field in wanted_fields if _is_missing_or_unreliable(readings.get(field.name))]
+        second_readings = read_form(
+            sheet, template, allow_misspellings=True, depth_factor=1.6 if is_last_attempt else 1.0
+        )
         missed_readings = {name: reading for name, reading in second_readings.items() if name in wanted_names}
         return _merge_readings(readings, missed_readings, second_readings, template)
 
@@ -158,7 +160,7 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         """A document that no template but the generic one fits."""
         fields_by_name: dict[str, PlacedFormField] = {}
         pages = list(self.bundle.iter_pages(self.part.start_page, self.part.end_page))
-        has_official_page = any(map(is_official_page, pages))
+        has_official_page = any(map(is_tax_office_form_page, pages))
         for page in pages:
             readings = read_generic_form(
                 page, get_field_template(self.template_name or GENERIC_FORM), is_official_form=has_official_page
@@ -178,7 +180,7 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         )
 
 
-def _measure_filled_share(template: FieldTemplate, readings: Mapping[str, FormReading]) -> float:
+def _measure_filled_share(template: FieldTemplate, readings: Mapping[str, FormFieldReading]) -> float:
     """The share of the required fields that were read."""
     required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
     valid_count = sum(field.name in readings and readings[field.name].entry.is_valid for field in required_fields)
@@ -186,7 +188,7 @@ def _measure_filled_share(template: FieldTemplate, readings: Mapping[str, FormRe
 
 
 def _build_answer(
-    form: DetectedForm, template: FieldTemplate, readings: Mapping[str, FormReading], filled_share: float
+    form: DetectedForm, template: FieldTemplate, readings: Mapping[str, FormFieldReading], filled_share: float
 ) -> FormAnswer:
     required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
     confidences = [readings[field.name].confidence if field.name in readings else 0.0 for field in required_fields]
@@ -208,11 +210,11 @@ def _build_answer(
 
 
 def _merge_readings(
-    first_readings: Mapping[str, FormReading],
-    missed_readings: Mapping[str, FormReading],
-    second_readings: Mapping[str, FormReading],
+    first_readings: Mapping[str, FormFieldReading],
+    missed_readings: Mapping[str, FormFieldReading],
+    second_readings: Mapping[str, FormFieldReading],
     template: FieldTemplate,
-) -> dict[str, FormReading]:
+) -> dict[str, FormFieldReading]:
     """The first reading with what the second one found more; a text that had run into that is read anew."""
     merged, formats = dict(first_readings), {field.name: field.format for field in template.fields}
     for name, reading in missed_readings.items():
@@ -236,11 +238,11 @@ def _merge_readings(
     return merged
 
 
-def _is_unreliable(reading: FormReading | None) -> bool:
+def _is_missing_or_unreliable(reading: FormFieldReading | None) -> bool:
     return reading is None or not reading.entry.is_valid or reading.confidence < 0.5
 
 
-def _iter_form_fields(readings: Mapping[str, FormReading], page_number: int) -> Iterator[PlacedFormField]:
+def _iter_form_fields(readings: Mapping[str, FormFieldReading], page_number: int) -> Iterator[PlacedFormField]:
     for name, reading in readings.items():
         yield PlacedFormField(
             name=name,
@@ -253,7 +255,7 @@ def _iter_form_fields(readings: Mapping[str, FormReading], page_number: int) -> 
         )
 
 
-def _split_into_runs(reading: FormReading) -> Iterator[list[Any]]:
+def _split_into_runs(reading: FormFieldReading) -> Iterator[list[Any]]:
     """The words of an entry in runs that follow one another in the page's text."""
     for row in reading.entry.rows:
         run: list[Any] = []
@@ -279,10 +281,10 @@ def _list_document_types(template_name: str | None) -> tuple[str, ...]:
 def _render_templates(template_name: str | None) -> str:
     """The templates as a model needs them."""
     chosen_templates = (get_field_template(template_name),) if template_name else list_field_templates("tax")
-    return dump_compact_json([describe_template(template) for template in chosen_templates])
+    return dump_compact_json([build_template_prompt_data(template) for template in chosen_templates])
 
 
-def describe_template(template: FieldTemplate) -> dict[str, Any]:
+def build_template_prompt_data(template: FieldTemplate) -> dict[str, Any]:
     """A template for a prompt."""
     return {
         "type": template.document_type,

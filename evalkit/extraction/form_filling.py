@@ -21,7 +21,7 @@ from evalkit.extraction.form_reader import (
     count_stray_amounts,
     detect_forms,
     is_continuation_page,
-    is_official_page,
+    is_tax_office_form_page,
 )
 from evalkit.extraction.form_sheet import FormSheet
 from evalkit.extraction.grader import (
@@ -48,12 +48,12 @@ UNREADABLE_PAGE = "Nobody could read the page"
 
 
 def split_into_form_parts(
-    bundle: DocumentBundle, template_name: str | None = None, page_numbers: Sequence[int] | None = None
+    bundle: DocumentBundle, forced_template_name: str | None = None, page_numbers: Sequence[int] | None = None
 ) -> list[FormPart]:
     """The forms of a document, in the order of their pages; every page belongs to one at least.
 
     A page without a form belongs to the form before it where it is its back or its instructions; other pages in a row
-    are a document of the generic kind. ``template_name``: the template that all are taken for. ``page_numbers``: none but these.
+    are a document of the generic kind. ``forced_template_name``: the template that all are taken for. ``page_numbers``: none but these.
     """
     parts: list[FormPart] = []
     for page in bundle.pages:
@@ -69,10 +69,10 @@ def split_into_form_parts(
             parts[-1] = replace(parts[-1], end_page=page.page_num)
         else:
             parts.append(FormPart(page.page_num, page.page_num, None))
-    return [_apply_template(part, bundle, template_name) for part in parts] if template_name else parts
+    return [_force_template(part, bundle, forced_template_name) for part in parts] if forced_template_name else parts
 
 
-def find_form_pages(bundle: DocumentBundle, *, include_all: bool = False) -> tuple[int, ...]:
+def find_tax_form_pages(bundle: DocumentBundle, *, include_all: bool = False) -> tuple[int, ...]:
     """The pages that are forms of the tax office, or belong to one.
 
     ``include_all``: all pages, where the document is known to be about taxes.
@@ -85,7 +85,7 @@ def find_form_pages(bundle: DocumentBundle, *, include_all: bool = False) -> tup
         forms = detect_forms(page) if page.status.is_readable else []
         if forms:
             last_template = get_field_template(forms[-1].template_name)
-        elif is_official_page(page):
+        elif is_tax_office_form_page(page):
             last_template = last_template or get_field_template(GENERIC_FORM)
         elif (
             last_template is None
@@ -106,32 +106,36 @@ def _is_continuation(part: FormPart, page: Page, bundle: DocumentBundle) -> bool
     return page.status.is_readable == bundle.page(part.end_page).status.is_readable
 
 
-def _apply_template(part: FormPart, bundle: DocumentBundle, template_name: str) -> FormPart:
+def _force_template(part: FormPart, bundle: DocumentBundle, template_name: str) -> FormPart:
     if template_name == GENERIC_FORM:
         return replace(part, form=None)
     sheet = FormSheet.from_page(bundle.page(part.start_page))
     return replace(part, form=part.form or DetectedForm(sheet, template_name, 0.0))
 
 
-class FormFiller:
+class FormFieldExtractor:
     """Fills in the forms of documents; keeps nothing between them."""
 
-    def __init__(self, model: Model, *, tax_year: int | None = None, template_name: str | None = None) -> None:
-        """``tax_year``: the year that is needed; ``template_name``: the template that every form is taken for."""
+    def __init__(
+        self, model: Model, *, expected_tax_year: int | None = None, forced_template_name: str | None = None
+    ) -> None:
+        """``expected_tax_year``: the year that is needed; ``forced_template_name``: the template that every form is taken for."""
         self._model = model
-        self._tax_year = tax_year
-        self._template_name = template_name
+        self._tax_year = expected_tax_year
+        self._template_name = forced_template_name
 
-    async def fill(self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None) -> tuple[Extraction, ...]:
+    async def extract_forms(
+        self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None
+    ) -> tuple[Extraction, ...]:
         """Every form of the document, or on these ``page_numbers``. StoreError where an answer could not be kept."""
         locator = QuoteLocator(bundle)
         parts = split_into_form_parts(bundle, self._template_name, page_numbers)
-        return tuple([await self._fill_part(bundle, locator, part) for part in parts])
+        return tuple([await self._extract_form_part(bundle, locator, part) for part in parts])
 
-    async def _fill_part(self, bundle: DocumentBundle, locator: QuoteLocator, part: FormPart) -> Extraction:
+    async def _extract_form_part(self, bundle: DocumentBundle, locator: QuoteLocator, part: FormPart) -> Extraction:
         page_numbers = range(part.start_page, part.end_page + 1)
         if not any(bundle.page(page_number).status.is_readable for page_number in page_numbers):
-            return _build_failed_extraction(part, UNREADABLE_PAGE, _build_reader_issue(part), [])
+            return _build_failed_extraction(part, UNREADABLE_PAGE, _build_unreadable_form_issue(part), [])
         graded_attempts: list[_GradedAttempt] = []
         feedback = ""
         for attempt_number in range(1, MAX_ATTEMPTS + 1):
@@ -349,7 +353,7 @@ def _build_agent_failure(agent: str, reason: str | None) -> Issue:
     )
 
 
-def _build_reader_issue(part: FormPart) -> Issue:
+def _build_unreadable_form_issue(part: FormPart) -> Issue:
     return Issue.create(
         "reader",
         "READER-NO-TEXT",

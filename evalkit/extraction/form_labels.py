@@ -81,25 +81,25 @@ def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
     return tuple(TemplateBox(tuple(fields), box, labels) for (box, labels), fields in fields_by_box.items())
 
 
-def find_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) -> tuple[FormLabel, ...]:
+def find_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool) -> tuple[FormLabel, ...]:
     """The labels of the template on the sheet; no word belongs to two of them.
 
-    ``is_loose`` takes worse spellings, and labels of which only the first words are there.
+    ``allow_misspellings`` takes worse spellings, and labels of which only the first words are there.
     """
     # Asked for the type, for the parts of the page and for each attempt: looked for once.
-    cache_key = (template.name, is_loose)
+    cache_key = (template.name, allow_misspellings)
     labels: tuple[FormLabel, ...] | None = sheet.label_cache.get(cache_key)
     if labels is None:
-        labels = sheet.label_cache[cache_key] = _match_labels(sheet, template, is_loose=is_loose)
+        labels = sheet.label_cache[cache_key] = _match_labels(sheet, template, allow_misspellings=allow_misspellings)
     return labels
 
 
-def _match_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) -> tuple[FormLabel, ...]:
-    min_score = 0.72 if is_loose else 0.84
+def _match_labels(sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool) -> tuple[FormLabel, ...]:
+    min_score = 0.72 if allow_misspellings else 0.84
     labels: list[FormLabel] = []
     for form_box in group_fields_by_box(template):
         for rank, text in enumerate(form_box.label_texts):
-            matches = _find_text_matches(sheet, text, form_box, is_loose=is_loose)
+            matches = _find_text_matches(sheet, text, form_box, allow_misspellings=allow_misspellings)
             # Of labels of one length the template's first one goes before.
             labels += [
                 replace(label, match_score=label.match_score - 0.001 * rank)
@@ -111,7 +111,7 @@ def _match_labels(sheet: FormSheet, template: FieldTemplate, *, is_loose: bool) 
     labels += [
         label
         for text in (*template.signs[:1], *template.printed)
-        for label in _find_text_matches(sheet, text, None, is_loose=is_loose)
+        for label in _find_text_matches(sheet, text, None, allow_misspellings=allow_misspellings)
         if label.match_score >= max(min_score, 0.8)
     ]
     disjoint_labels = _select_disjoint_labels(labels)
@@ -163,23 +163,27 @@ def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
 
 
 def _find_text_matches(
-    sheet: FormSheet, text: str, form_box: TemplateBox | None, *, is_loose: bool
+    sheet: FormSheet, text: str, form_box: TemplateBox | None, *, allow_misspellings: bool
 ) -> Iterator[FormLabel]:
     text_key = make_match_key(text)
     if not text_key:
         return
     box_number = make_match_key(form_box.number) if form_box else ""
     # A first letter that was misread is looked for on a second try only: there are many words.
-    candidates = sheet.words if is_loose else sheet.find_words_starting_with(text_key[0], *box_number[:1])
+    candidates = sheet.words if allow_misspellings else sheet.find_words_starting_with(text_key[0], *box_number[:1])
     for word in candidates:
-        for start_letters, has_joined_number in _match_first_word(word, text_key, box_number, is_loose=is_loose):
-            best = _follow_label(sheet, word, start_letters, text_key, is_loose=is_loose)
+        for start_letters, has_joined_number in _match_label_start(
+            word, text_key, box_number, allow_misspellings=allow_misspellings
+        ):
+            best = _match_label_from_word(sheet, word, start_letters, text_key, allow_misspellings=allow_misspellings)
             if best is None:
                 continue
             matched, words = best
             numbered_match = _attach_box_number(sheet, words, box_number, has_joined_number=has_joined_number)
             if numbered_match is None or (
-                box_number and not numbered_match[1] and _is_unreliable_match(sheet, word, text_key, is_loose=is_loose)
+                box_number
+                and not numbered_match[1]
+                and _is_unreliable_match(sheet, word, text_key, allow_misspellings=allow_misspellings)
             ):
                 continue
             words, has_box_number = numbered_match
@@ -208,9 +212,9 @@ def _attach_box_number(
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
 
 
-def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, is_loose: bool) -> bool:
+def _is_unreliable_match(sheet: FormSheet, word: FormWord, text_key: str, *, allow_misspellings: bool) -> bool:
     """Whether words without their box's number may be no label: short ones are ordinary, large ones are the title."""
-    is_short = len(text_key) < 8 and word.match_key != text_key and not is_loose
+    is_short = len(text_key) < 8 and word.match_key != text_key and not allow_misspellings
     return is_short or word.height > _TITLE_HEIGHT_FACTOR * sheet.line_height
 
 
@@ -225,18 +229,20 @@ def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple
     return (*words, *symbols)
 
 
-def _match_first_word(word: FormWord, text_key: str, box_number: str, *, is_loose: bool) -> Iterator[tuple[int, bool]]:
+def _match_label_start(
+    word: FormWord, text_key: str, box_number: str, *, allow_misspellings: bool
+) -> Iterator[tuple[int, bool]]:
     """How many letters of the label the word holds at its start, and whether the box's number was joined to it."""
-    if letter_count := _count_matching_letters(word.match_key, text_key, 0, is_loose=is_loose):
+    if letter_count := _count_matching_letters(word.match_key, text_key, 0, is_loose=allow_misspellings):
         yield letter_count, False
     elif box_number and word.match_key.startswith(box_number) and len(word.match_key) > len(box_number):
         rest = word.match_key[len(box_number) :]
-        if letter_count := _count_matching_letters(rest, text_key, 0, is_loose=is_loose):
+        if letter_count := _count_matching_letters(rest, text_key, 0, is_loose=allow_misspellings):
             yield letter_count, True
 
 
 @lru_cache(maxsize=65536)
-def _count_matching_letters(word_key: str, text_key: str, position: int, *, is_loose: bool) -> int:
+def _count_matching_letters(word_key: str, text_key: str, position: int, *, allow_misspellings: bool) -> int:
     """How many letters of the label from ``position`` the word stands for; 0: it is another word."""
     word_length = len(word_key)
     if not word_length:
@@ -244,10 +250,10 @@ def _count_matching_letters(word_key: str, text_key: str, position: int, *, is_l
     if text_key.startswith(word_key, position):
         return word_length
     if (
-        word_length < (4 if is_loose else 5) or len(text_key) < 8
+        word_length < (4 if allow_misspellings else 5) or len(text_key) < 8
     ):  # one letter more or less makes another word of a short one
         return 0
-    max_distance = max(1, word_length // (3 if is_loose else 5))
+    max_distance = max(1, word_length // (3 if allow_misspellings else 5))
     best_distance, matched_length = max_distance + 1, 0
     for piece_length in (word_length, word_length - 1, word_length + 1):
         piece = text_key[position : position + piece_length]
@@ -259,8 +265,8 @@ def _count_matching_letters(word_key: str, text_key: str, position: int, *, is_l
     return matched_length
 
 
-def _follow_label(
-    sheet: FormSheet, word: FormWord, start_letters: int, text_key: str, *, is_loose: bool
+def _match_label_from_word(
+    sheet: FormSheet, word: FormWord, start_letters: int, text_key: str, *, allow_misspellings: bool
 ) -> tuple[float, tuple[FormWord, ...]] | None:
     """The longest way through the label from this word on: letters found, words."""
     best: tuple[float, tuple[FormWord, ...]] = (0.0, ())
@@ -274,30 +280,32 @@ def _follow_label(
         if position >= len(text_key):
             break
         for next_word, skipped_words in _iter_next_words(sheet, words):
-            if step := _count_matching_letters(next_word.match_key, text_key, position, is_loose=is_loose):
+            if step := _count_matching_letters(next_word.match_key, text_key, position, is_loose=allow_misspellings):
                 # Of two ways the one that spells the label as it is goes before.
                 penalty = 0.02 * skipped_words + (0.0 if text_key.startswith(next_word.match_key, position) else 0.1)
                 stack.append((position + step, matched + step - penalty, (*words, next_word)))
                 break
-            if sheet.is_recognised and (step := _match_misread_word(next_word.match_key, text_key, position)):
+            if sheet.is_recognised and (
+                step := _count_letters_of_misread_word(next_word.match_key, text_key, position)
+            ):
                 stack.append((position + step, matched + step - 1, (*words, next_word)))
                 break
             # One word of the label that was lost, or misread beyond recognition.
-            if is_loose and (next_position := _skip_lost_word(next_word, text_key, position)):
+            if allow_misspellings and (next_position := _get_position_after_lost_word(next_word, text_key, position)):
                 stack.append((next_position, matched + next_position - position - 4, (*words, next_word)))
                 break
-    min_share = 0.6 if is_loose else 0.75
+    min_share = 0.6 if allow_misspellings else 0.75
     return best if best[0] >= min_share * len(text_key) else None
 
 
-def _match_misread_word(word_key: str, text_key: str, position: int) -> int:
+def _count_letters_of_misread_word(word_key: str, text_key: str, position: int) -> int:
     """As ``_count_matching_letters``, of a short word within a long label of which one letter was misread: "of" for "or"."""
     end = position + len(word_key)
     is_candidate = 2 <= len(word_key) <= 4 and len(text_key) >= _LONG_LABEL_LETTERS and end < len(text_key)
     return len(word_key) if is_candidate and Levenshtein.distance(word_key, text_key[position:end]) == 1 else 0
 
 
-def _skip_lost_word(word: FormWord, text_key: str, position: int) -> int:
+def _get_position_after_lost_word(word: FormWord, text_key: str, position: int) -> int:
     if len(word.match_key) < 5:
         return 0
     place = text_key.find(word.match_key, position, position + len(word.match_key) + 12)
@@ -339,7 +347,7 @@ def collect_printed_words(template: FieldTemplate) -> frozenset[str]:
     return frozenset(key for text in texts for word in text.split() if len(key := make_match_key(word)) > 2)
 
 
-def is_printed_text(text: str, field: TemplateField, template: FieldTemplate) -> bool:
+def is_only_form_print(text: str, field: TemplateField, template: FieldTemplate) -> bool:
     """Whether what was read is nothing but what the form prints itself: the number of the box, words of its labels.
 
     ``text``: as the page writes it. Two letters of a state may be words of a label too: they are none here.
@@ -357,5 +365,9 @@ def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
 
 def find_first_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
     """The words of the first place where the text stands on the sheet; none where it does not."""
-    best = max(_find_text_matches(sheet, text, None, is_loose=False), key=lambda label: label.match_score, default=None)
+    best = max(
+        _find_text_matches(sheet, text, None, allow_misspellings=False),
+        key=lambda label: label.match_score,
+        default=None,
+    )
     return best.words if best and best.match_score > 0.84 else ()

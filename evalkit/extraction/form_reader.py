@@ -72,7 +72,7 @@ class DetectedForm:
 
 
 @dataclass(frozen=True)
-class FormReading:
+class FormFieldReading:
     """What the embedded reader found in one field."""
 
     entry: FormEntry
@@ -85,7 +85,7 @@ def detect_forms(page: Page) -> list[DetectedForm]:
     likely_templates = _find_likely_templates(sheet)
     if not likely_templates:
         return []
-    parts = _split_sheet(sheet, likely_templates)
+    parts = _split_sheet_by_form(sheet, likely_templates)
     detected_forms = (_detect_form(part, likely_templates) for part in parts)
     return _drop_copies([form for form in detected_forms if form is not None])
 
@@ -101,19 +101,21 @@ def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
 
 
 def read_form(
-    sheet: FormSheet, template: FieldTemplate, *, is_loose: bool, depth_factor: float = 1.0
-) -> dict[str, FormReading]:
+    sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool, depth_factor: float = 1.0
+) -> dict[str, FormFieldReading]:
     """What is entered in the fields of the template.
 
-    ``is_loose`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``depth_factor`` lets boxes end further down.
+    ``allow_misspellings`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``depth_factor`` lets boxes end further down.
     """
-    found_labels = find_labels(sheet, template, is_loose=is_loose)
+    found_labels = find_labels(sheet, template, allow_misspellings=allow_misspellings)
     taken_indices = collect_word_indices(found_labels)
     labels = [*_select_best_labels(found_labels), *(label for label in found_labels if label.box is None)]
     printed_words = collect_printed_words(template)
-    readings: dict[str, FormReading] = {}
+    readings: dict[str, FormFieldReading] = {}
     year_reading = (
-        _read_tax_year(sheet, template, taken_indices, is_loose=is_loose) if template.get_field("tax_year") else None
+        _read_tax_year(sheet, template, taken_indices, allow_misspellings=allow_misspellings)
+        if template.get_field("tax_year")
+        else None
     )
     taken_indices |= {word.index for word in year_reading.entry.words} if year_reading else set()
     for label in labels:
@@ -121,29 +123,31 @@ def read_form(
             continue
         is_block = any(field.part for field in label.box.fields) or label.box.fields[0].format == "text"
         area = locate_entry_area(
-            label, labels, sheet, is_block=is_block, depth_factor=depth_factor, printed_words=printed_words
+            label, labels, sheet, is_multi_line=is_block, depth_factor=depth_factor, printed_words=printed_words
         )
         for field in label.box.fields:
             if form_entry := read_entry(field, area, sheet, taken_indices):
-                readings[field.name] = FormReading(form_entry, _compute_confidence(form_entry, label))
+                readings[field.name] = FormFieldReading(form_entry, _compute_confidence(form_entry, label))
     if year_reading:
         readings["tax_year"] = year_reading
-    readings = _resolve_overlaps(readings)
-    if is_loose or sheet.is_recognised:
-        readings |= _read_left_over_amount(sheet, template, readings, taken_indices)
+    readings = _give_words_to_surest_field(readings)
+    if allow_misspellings or sheet.is_recognised:
+        readings |= _assign_left_over_amount(sheet, template, readings, taken_indices)
     return readings
 
 
-def _read_left_over_amount(
-    sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormReading], taken_indices: set[int]
-) -> dict[str, FormReading]:
+def _assign_left_over_amount(
+    sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormFieldReading], taken_word_indices: set[int]
+) -> dict[str, FormFieldReading]:
     """The one required amount whose label was not recognised, if exactly one amount belongs to no other box."""
     missing_fields = [
         candidate
         for candidate in template.get_fields_by_need(FieldNeed.REQUIRED)
         if candidate.format == "currency" and candidate.name not in readings
     ]
-    used_indices = taken_indices | {word.index for candidate in readings.values() for word in candidate.entry.words}
+    used_indices = taken_word_indices | {
+        word.index for candidate in readings.values() for word in candidate.entry.words
+    }
     if len(missing_fields) != 1:
         return {}
     free_amounts = [
@@ -154,7 +158,9 @@ def _read_left_over_amount(
         if not used_indices & {word.index for word in candidate.words}
     ]
     return (
-        {missing_fields[0].name: FormReading(free_amounts[0], _LEFT_OVER_CONFIDENCE)} if len(free_amounts) == 1 else {}
+        {missing_fields[0].name: FormFieldReading(free_amounts[0], _LEFT_OVER_CONFIDENCE)}
+        if len(free_amounts) == 1
+        else {}
     )
 
 
@@ -175,27 +181,27 @@ def _keep_digits(text: str) -> str:
     return re.sub(r"\D", "", text)
 
 
-def is_official_page(page: Page) -> bool:
+def is_tax_office_form_page(page: Page) -> bool:
     """Whether the page prints what the forms of the tax office print."""
     return bool(_TAX_OFFICE_WORDS.search(page.text))
 
 
-def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormReading]:
+def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: bool) -> dict[str, FormFieldReading]:
     """The generic template's fields: title, year, issuer, recipient, the largest amount that stands for itself.
 
     Of an official form that no template knows, what is print and what was entered cannot be told apart: only amounts
     with cents count there.
     """
     sheet = FormSheet.from_page(page)
-    readings: dict[str, FormReading] = {}
+    readings: dict[str, FormFieldReading] = {}
     if not is_official_form:
-        form_readings = read_form(sheet, template, is_loose=False)
+        form_readings = read_form(sheet, template, allow_misspellings=False)
         readings = {
             name: candidate for name, candidate in form_readings.items() if name in ("issuer_name", "recipient_name")
         }
     if title_words := _find_title_words(sheet):
-        readings["document_title"] = FormReading(_build_plain_entry(title_words), 0.6)
-    year_reading = _read_tax_year(sheet, template, set(), is_loose=False)
+        readings["document_title"] = FormFieldReading(_build_plain_entry(title_words), 0.6)
+    year_reading = _read_tax_year(sheet, template, set(), allow_misspellings=False)
     if year_reading and (
         not is_official_form or year_reading.entry.words[0].height > _LARGE_PRINT_FACTOR * sheet.line_height
     ):
@@ -213,7 +219,7 @@ def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: 
     )
     if field and amounts:
         largest_amount = max(amounts, key=lambda amount: abs(Decimal(field.normalise(amount.value) or 0)))
-        readings["any_amounts"] = FormReading(largest_amount, 0.6)
+        readings["any_amounts"] = FormFieldReading(largest_amount, 0.6)
     return readings
 
 
@@ -281,7 +287,7 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
         for box in group_fields_by_box(template)
         if box.label_texts and box.label_texts[0] and not box.fields[0].stands
     ]
-    labels = find_labels(sheet, template, is_loose=False)
+    labels = find_labels(sheet, template, allow_misspellings=False)
     found_names = {
         label.box.fields[0].name for label in labels if label.box and (label.has_box_number or label.letter_count >= 8)
     }
@@ -312,12 +318,14 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 # Several forms on one page
 
 
-def _split_sheet(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
+def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
     """The sheet, divided where a second form begins: each form prints the label of its first field once."""
     labels: list[FormLabel] = []
     for template in likely_templates:
         labels += [
-            label for label in find_labels(sheet, template, is_loose=False) if label.box and label.match_score > 0.9
+            label
+            for label in find_labels(sheet, template, allow_misspellings=False)
+            if label.box and label.match_score > 0.9
         ]
     anchors = _select_anchor_labels(labels, likely_templates)
     if len(anchors) < 2:
@@ -329,7 +337,7 @@ def _split_sheet(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) ->
             bands[-1].append(anchor)
         else:
             bands.append([anchor])
-    cuts = [_find_cut_between(sheet, labels, above[0], below[0]) for above, below in pairwise(bands)]
+    cuts = [_find_lower_form_top(sheet, labels, above[0], below[0]) for above, below in pairwise(bands)]
     band_edges = [float("-inf"), *cuts, float("inf")]
     parts = []
     for band, (top, bottom) in zip(bands, pairwise(band_edges), strict=True):
@@ -341,7 +349,7 @@ def _split_sheet(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) ->
             float("inf"),
         ]
         parts += [
-            sheet.select_words(word for word in words if left <= word.center_x < right)
+            sheet.copy_with_words(word for word in words if left <= word.center_x < right)
             for left, right in pairwise(column_edges)
         ]
     return parts
@@ -360,7 +368,7 @@ def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequenc
     return anchors
 
 
-def _find_cut_between(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
+def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
     """Where the lower form begins: before the first label that the upper one has already, or that only the lower has."""
     labels_between = sorted(
         (candidate for candidate in labels if above.y0 < candidate.y0 <= below.y0), key=lambda label: label.y0
@@ -403,7 +411,7 @@ def _drop_copies(forms: list[DetectedForm]) -> list[DetectedForm]:
     seen_entries: set[tuple[str, ...]] = set()
     for form in forms:
         if len(forms) > 1:
-            readings = read_form(form.sheet, get_field_template(form.template_name), is_loose=False)
+            readings = read_form(form.sheet, get_field_template(form.template_name), allow_misspellings=False)
             entries = (
                 form.template_name,
                 *sorted(f"{name}={reading.entry.value}" for name, reading in readings.items()),
@@ -439,9 +447,9 @@ def _compute_confidence(form_entry: FormEntry, label: FormLabel) -> float:
     return round(factor * (0.4 + 0.6 * word_confidence), 3)
 
 
-def _resolve_overlaps(readings: dict[str, FormReading]) -> dict[str, FormReading]:
+def _give_words_to_surest_field(readings: dict[str, FormFieldReading]) -> dict[str, FormFieldReading]:
     """Each word is one field's: the more certain one's. Name and address may share a box, never a word."""
-    undisputed_readings: dict[str, FormReading] = {}
+    undisputed_readings: dict[str, FormFieldReading] = {}
     taken_indices: set[int] = set()
     for name, reading in sorted(readings.items(), key=lambda pair: -pair[1].confidence):
         word_indices = {word.index for word in reading.entry.words}
@@ -452,15 +460,15 @@ def _resolve_overlaps(readings: dict[str, FormReading]) -> dict[str, FormReading
 
 
 def _read_tax_year(
-    sheet: FormSheet, template: FieldTemplate, taken_indices: set[int], *, is_loose: bool
-) -> FormReading | None:
+    sheet: FormSheet, template: FieldTemplate, taken_word_indices: set[int], *, allow_misspellings: bool
+) -> FormFieldReading | None:
     """The year of the form: large, beside its title, and no part of a date or of "Rev. January 2022"."""
     title_words = [word for sign in template.signs[:2] for word in find_first_text_occurrence(sheet, sign)]
     best: tuple[float, FormEntry, float] | None = None
     for row in sheet.rows:
         if _is_prose_row(row):
             continue
-        for run in _iter_year_runs(row, is_loose=is_loose):
+        for run in _iter_year_runs(row, allow_misspellings=allow_misspellings):
             word_before = sheet.get_word_left_of(run[0])
             if (
                 word_before is not None
@@ -475,7 +483,7 @@ def _read_tax_year(
                 and next_words[0].x0 - run[-1].x1 < run[-1].height
             ):
                 continue
-            if any(word.index in taken_indices for word in run):
+            if any(word.index in taken_word_indices for word in run):
                 continue
             relative_height = max(word.height for word in run) / sheet.line_height
             title_distance = min(
@@ -491,7 +499,7 @@ def _read_tax_year(
                 text = "".join(word.text for word in run).strip("().,;:")
                 confidence = min(word.confidence for word in run)
                 best = score, FormEntry((tuple(run),), text, is_valid=True), confidence
-    return FormReading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
+    return FormFieldReading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
 
 
 def _is_date_word(word: FormWord) -> bool:
@@ -499,10 +507,10 @@ def _is_date_word(word: FormWord) -> bool:
     return bool(_MONTH_OR_REVISION.fullmatch(word.text.strip("(,"))) or word.text.endswith("/")
 
 
-def _iter_year_runs(row: Sequence[FormWord], *, is_loose: bool) -> Iterator[tuple[FormWord, ...]]:
+def _iter_year_runs(row: Sequence[FormWord], *, allow_misspellings: bool) -> Iterator[tuple[FormWord, ...]]:
     """The words of a row that are a year: one, or two halves in different print, or its four digits apart."""
     for start, word in enumerate(row):
-        for size in (1, 2, 4) if is_loose or word.height > 0.012 else (1, 2):
+        for size in (1, 2, 4) if allow_misspellings or word.height > 0.012 else (1, 2):
             run = tuple(row[start : start + size])
             if len(run) < size or any(b.x0 - a.x1 > 0.9 * a.height for a, b in pairwise(run)):
                 continue

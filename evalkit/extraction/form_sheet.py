@@ -83,7 +83,7 @@ class FormSheet:
         """All words of a page."""
         return cls(page, tuple(_deskew_words(page)))
 
-    def select_words(self, words: Iterable[FormWord]) -> FormSheet:
+    def copy_with_words(self, words: Iterable[FormWord]) -> FormSheet:
         """The same sheet with these words only."""
         indices = {word.index for word in words}
         return FormSheet(self.page, tuple(word for word in self.words if word.index in indices))

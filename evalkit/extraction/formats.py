@@ -103,10 +103,10 @@ def correct_misread_digits(text: str, value_format: FieldFormat) -> str:
     return amount
 
 
-def get_format_error(value_format: FieldFormat) -> str:
+def get_format_error_phrase(value_format: FieldFormat) -> str:
     """What is said behind a text that is not in the format.
 
-    >>> get_format_error("ein")
+    >>> get_format_error_phrase("ein")
     'is not a valid EIN format'
     """
     return _FORMAT_ERRORS[value_format]

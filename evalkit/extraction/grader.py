@@ -19,12 +19,12 @@ from pydantic import Field as Named
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, TemplateField
-from evalkit.extraction.form_extractor import describe_template
-from evalkit.extraction.form_labels import is_printed_text
+from evalkit.extraction.form_extractor import build_template_prompt_data
+from evalkit.extraction.form_labels import is_only_form_print
 from evalkit.extraction.form_reader import GENERIC_FORM, PRINTED_FIELDS
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import DocumentQuestion
-from evalkit.llm.prompts import dump_compact_json, fence_claims, fence_document, fill_prompt_template
+from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
 MAX_ATTEMPTS = 3
 #: Contract ruling 17: the share of the required fields that is valid, and the score that outweighs a failure reason.
@@ -140,7 +140,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
     template, fields = attempt.template, attempt.fields
     problems = dict(_iter_field_problems(template, fields))
     failure_reasons = list(_iter_failure_reasons(attempt, problems))
-    is_blank_form = is_blank(fields)
+    is_blank_form = has_form_no_entries(fields)
     issues = [
         *_iter_year_issues(fields, expected_tax_year),
         *_iter_draft_issues(attempt.page_text, fields),
@@ -193,7 +193,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
         confidence=attempt.confidence if passed else min(attempt.confidence, _MAX_FAILED_CONFIDENCE),
         field_problems=problems,
         failure_reasons=tuple(failure_reasons),
-        feedback=_write_feedback(attempt, problems, failure_reasons) if not passed else "",
+        feedback=_compose_feedback(attempt, problems, failure_reasons) if not passed else "",
         issues=tuple(issues),
         is_final=is_blank_form or any(issue.type == "wrong_year" for issue in issues),
         scores={name: round(points / 100, 4) for name, points in score_parts.items()},
@@ -245,7 +245,7 @@ def _count_filled_fields(template: FieldTemplate, problems: FieldProblems) -> in
 # Rules 3 and 4: blank forms, drafts, the year
 
 
-def is_blank(fields: Mapping[str, FieldValue]) -> bool:
+def has_form_no_entries(fields: Mapping[str, FieldValue]) -> bool:
     """Whether nothing is filled in; the form's own print, its year and title, is nobody's entry, and neither is 0."""
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
@@ -308,7 +308,7 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
 def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValue) -> str | None:
     """Why a value may be none though it stands on the page."""
     text = value.raw or value.value or ""
-    if is_printed_text(text, field, attempt.template):
+    if is_only_form_print(text, field, attempt.template):
         return "what was read for it is printed on the form"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
         return "what was read for it is hardly a name"
@@ -335,7 +335,7 @@ class FormCheck:
     message: str
 
 
-def _is_exceeded(amounts: FormAmounts, part_field: str, whole_field: str, factor: Decimal = Decimal(1)) -> bool:
+def _is_part_above_whole(amounts: FormAmounts, part_field: str, whole_field: str, factor: Decimal = Decimal(1)) -> bool:
     return {part_field, whole_field} <= amounts.keys() and amounts[part_field] > amounts[whole_field] * factor
 
 
@@ -370,30 +370,30 @@ def _is_medicare_tax_wrong(amounts: FormAmounts) -> bool:
 _ROUNDING_TOLERANCE = Decimal("1.001")
 #: The employee's share was 4.2 % in 2011 and 2012.
 FORM_CHECKS = (
-    FormCheck("W-2", "ss_wages", lambda amounts: _is_exceeded(amounts, "ss_wages", "wages_tips", _WAGE_TOLERANCE),
+    FormCheck("W-2", "ss_wages", lambda amounts: _is_part_above_whole(amounts, "ss_wages", "wages_tips", _WAGE_TOLERANCE),
           "Social security wages exceed total wages - please verify"),
-    FormCheck("W-2", "federal_tax_withheld", lambda amounts: _is_exceeded(amounts, "federal_tax_withheld", "wages_tips"),
+    FormCheck("W-2", "federal_tax_withheld", lambda amounts: _is_part_above_whole(amounts, "federal_tax_withheld", "wages_tips"),
           "Federal income tax withheld exceeds total wages - please verify"),
     FormCheck("W-2", "ss_tax_withheld",
           lambda amounts: _is_rate_wrong(amounts, "ss_tax_withheld", "ss_wages", "box_7", rates=("0.062", "0.042")),
           "Social security tax is not 6.2% of social security wages and tips - please verify"),
     FormCheck("W-2", "medicare_tax_withheld", _is_medicare_tax_wrong,
           "Medicare tax is not 1.45% of Medicare wages - please verify"),
-    FormCheck("1099-DIV", "qualified_dividends", lambda amounts: _is_exceeded(amounts, "qualified_dividends", "total_dividends"),
+    FormCheck("1099-DIV", "qualified_dividends", lambda amounts: _is_part_above_whole(amounts, "qualified_dividends", "total_dividends"),
           "Qualified dividends exceed total ordinary dividends - please verify"),
-    FormCheck("W-2", "ss_wages", lambda amounts: _is_exceeded(amounts, "ss_wages", "medicare_wages", _ROUNDING_TOLERANCE),
+    FormCheck("W-2", "ss_wages", lambda amounts: _is_part_above_whole(amounts, "ss_wages", "medicare_wages", _ROUNDING_TOLERANCE),
           "Social security wages exceed Medicare wages, which have no limit - please verify"),
-    FormCheck("1099-DIV", "box_2b", lambda amounts: _is_exceeded(amounts, "box_2b", "box_2a"),
+    FormCheck("1099-DIV", "box_2b", lambda amounts: _is_part_above_whole(amounts, "box_2b", "box_2a"),
           "Unrecaptured section 1250 gain exceeds the capital gain that it is part of - please verify"),
-    FormCheck("1099-DIV", "box_2d", lambda amounts: _is_exceeded(amounts, "box_2d", "box_2a"),
+    FormCheck("1099-DIV", "box_2d", lambda amounts: _is_part_above_whole(amounts, "box_2d", "box_2a"),
           "Collectibles gain exceeds the capital gain that it is part of - please verify"),
-    FormCheck("1099-INT", "box_9", lambda amounts: _is_exceeded(amounts, "box_9", "box_8"),
+    FormCheck("1099-INT", "box_9", lambda amounts: _is_part_above_whole(amounts, "box_9", "box_8"),
           "Private activity bond interest exceeds the tax-exempt interest that it is part of - please verify"),
-    FormCheck("K-1", "box_6b", lambda amounts: _is_exceeded(amounts, "box_6b", "box_6a"),
+    FormCheck("K-1", "box_6b", lambda amounts: _is_part_above_whole(amounts, "box_6b", "box_6a"),
           "Qualified dividends exceed ordinary dividends - please verify"),
     FormCheck("K-1", "box_4c", lambda amounts: _is_sum_wrong(amounts, "box_4c", "box_4a", "box_4b"),
           "Total guaranteed payments are not those for services and for capital together - please verify"),
-    FormCheck("1099-NEC", "federal_tax_withheld", lambda amounts: _is_exceeded(amounts, "federal_tax_withheld", "nonemployee_compensation"),
+    FormCheck("1099-NEC", "federal_tax_withheld", lambda amounts: _is_part_above_whole(amounts, "federal_tax_withheld", "nonemployee_compensation"),
           "Federal income tax withheld exceeds the compensation - please verify"),
 )  # fmt: skip
 
@@ -406,7 +406,7 @@ def _parse_amounts(fields: Mapping[str, FieldValue]) -> FormAmounts:
 # Feedback
 
 
-def _write_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reasons: Sequence[str]) -> str:
+def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reasons: Sequence[str]) -> str:
     """What the next attempt is told: the second one the other types, the third one the critical fields."""
     lines = ["Issues found:", *(f"- {reason}" for reason in failure_reasons), ""] if failure_reasons else []
     lines += [
@@ -414,7 +414,7 @@ def _write_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reaso
         for field in attempt.template.scored_fields
         if problems.get(field.name) and field.need is not FieldNeed.REQUIRED
     ]
-    missing = list_missing_fields(attempt.template, problems)
+    missing = list_unfilled_required_fields(attempt.template, problems)
     if missing:
         lines.append("Please look more carefully for:")
         lines += [
@@ -438,7 +438,7 @@ def _write_feedback(attempt: FormAttempt, problems: FieldProblems, failure_reaso
     return "\n".join(lines)
 
 
-def list_missing_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
+def list_unfilled_required_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
     """The required fields that are not validly filled in."""
     return tuple(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name])
 
@@ -488,8 +488,8 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
         return fill_prompt_template(
             "form_grader",
             document=fence_document(self.bundle, self.bundle.iter_pages(self.start_page, self.end_page)),
-            template=dump_compact_json(describe_template(self.attempt.template)),
-            extraction=fence_claims(self.bundle, claims),
+            template=dump_compact_json(build_template_prompt_data(self.attempt.template)),
+            extraction=fence_model_output(self.bundle, claims),
             attempt=str(self.attempt.attempt_number),
         )
 

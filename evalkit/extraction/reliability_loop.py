@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_extractor import ClinicalExtractor, RetryContext
 from evalkit.extraction.clinical_rules import get_base_field_name, get_found_values
@@ -164,13 +164,15 @@ class ReliabilityLoop:
         while True:
             iteration_number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
-            attempt = await _await_until(
+            attempt = await _await_or_none_at_deadline(
                 deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, field_mentions)
             )
             if attempt is not None and attempt.failure:
                 reason, failure = NOT_EXTRACTED, _build_agent_failure("extractor", attempt.failure)
                 break
-            evaluation = await _await_until(deadline, self._evaluator.evaluate(attempt)) if attempt else None
+            evaluation = (
+                await _await_or_none_at_deadline(deadline, self._evaluator.evaluate(attempt)) if attempt else None
+            )
             if attempt is None or evaluation is None:
                 reason = TIMED_OUT
                 break
@@ -206,7 +208,7 @@ def _build_agent_failure(agent: Literal["extractor", "evaluator"], reason: str |
     )
 
 
-async def _await_until(deadline: float, call: Awaitable[CallResult]) -> CallResult | None:
+async def _await_or_none_at_deadline(deadline: float, call: Awaitable[CallResult]) -> CallResult | None:
     """What the call gives, or None where the deadline comes first."""
     try:
         async with asyncio.timeout_at(deadline):
@@ -246,7 +248,7 @@ def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
                     "missingFields": list(iteration.feedback.missing_fields),
                 },
                 "improvement": iteration.improvement,
-                "timestamp": current_timestamp(),
+                "timestamp": format_zulu_now(),
             }
         ),
     )
@@ -305,7 +307,7 @@ def build_extraction(
         history=tuple(_build_iteration_record(iteration, template, issue_ids) for iteration in result.history),
         issues=tuple(issues),
         decision="ESCALATE_TO_SME" if page_issues else result.decision,
-        fields=_complete_fields(template, result.best),
+        fields=_order_and_complete_fields(template, result.best),
     )
 
 
@@ -337,7 +339,7 @@ def _build_iteration_record(
     )
 
 
-def _complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dict[str, FieldValue]:
+def _order_and_complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dict[str, FieldValue]:
     """All fields in the template's order; those that the report speaks of and nobody found are not absent."""
     if best is None:  # nobody knows what the document has
         return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)

@@ -33,7 +33,7 @@ UNREADABLE_MESSAGE = "Document quality too low for extraction"
 
 
 @dataclass(frozen=True)
-class ReportPages:
+class ReportPageRange:
     """A run of pages that is one report."""
 
     start_page: int
@@ -46,19 +46,19 @@ class ReportPages:
 
 
 async def extract_reports(
-    bundle: DocumentBundle, reports: Sequence[ReportPages], loop: ReliabilityLoop
+    bundle: DocumentBundle, reports: Sequence[ReportPageRange], loop: ReliabilityLoop
 ) -> list[Extraction]:
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
     semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
 
-    async def extract_in_turn(report: ReportPages) -> Extraction:
+    async def extract_in_turn(report: ReportPageRange) -> Extraction:
         async with semaphore:
             return await _extract_report(bundle, report, loop)
 
     return await asyncio.gather(*map(extract_in_turn, sorted(reports, key=lambda report: report.start_page)))
 
 
-async def _extract_report(bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop) -> Extraction:
+async def _extract_report(bundle: DocumentBundle, report: ReportPageRange, loop: ReliabilityLoop) -> Extraction:
     pages = list(bundle.iter_pages(report.start_page, report.end_page))
     readable = [page for page in pages if is_readable_page(page)]
     unreadable = [page for page in pages if not is_readable_page(page)]
@@ -118,7 +118,7 @@ def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> Field
     return best if len(candidates) == 1 or sign_counts[best.name] >= 2 else default_template
 
 
-def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: str) -> Issue:
+def _build_unreadable_issue(pages: Sequence[Page], report: ReportPageRange, reason: str) -> Issue:
     numbers = ", ".join(str(page.page_num) for page in pages[:20])
     return Issue.create(
         "reader",

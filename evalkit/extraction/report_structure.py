@@ -129,21 +129,23 @@ def _load_section_groups() -> dict[str, SectionGroup]:
 
 
 @cache
-def _join_section_names() -> str:
+def _build_section_name_alternation() -> str:
     return "|".join(re.escape(name) for name in sorted(_load_section_groups(), key=len, reverse=True))
 
 
 @cache
 def _compile_heading_pattern() -> re.Pattern[str]:
     """A heading of its own: the name alone, or with what it is about."""
-    return re.compile(rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_join_section_names()}){_CONTINUED_SUFFIX}\s*[:.]?\s*$")
+    return re.compile(
+        rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*[:.]?\s*$"
+    )
 
 
 @cache
 def _compile_leading_heading_pattern() -> re.Pattern[str]:
     """A name at the beginning of a line that its text follows."""
     return re.compile(
-        rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_join_section_names()}){_CONTINUED_SUFFIX}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*"
+        rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_build_section_name_alternation()}){_CONTINUED_SUFFIX}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*"
     )
 
 
@@ -151,7 +153,7 @@ def _compile_leading_heading_pattern() -> re.Pattern[str]:
 def _compile_embedded_heading_pattern() -> re.Pattern[str]:
     """A name in capitals within a paragraph."""
     return re.compile(
-        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_join_section_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
+        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_build_section_name_alternation().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
     )
 
 
@@ -161,7 +163,7 @@ def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
         position = 0
         for block in page.visible_blocks:
             if not block.furniture:
-                yield from tracker.read_block(page, block, position)
+                yield from tracker.split_block_into_lines(page, block, position)
             position += len(block.text) + 1
 
 
@@ -172,7 +174,7 @@ class _SectionTracker:
         self._section = ""
         self._group: SectionGroup = ""
 
-    def read_block(self, page: Page, block: Block, start: int) -> Iterator[ReportLine]:
+    def split_block_into_lines(self, page: Page, block: Block, start: int) -> Iterator[ReportLine]:
         """The lines of a block whose text begins at ``start`` of the page's."""
         if block.type == "table":
             yield from _iter_table_rows(page, block.text, start, self._section, self._group)

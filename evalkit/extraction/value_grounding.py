@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import find_line_boxes
+from evalkit.documents.search import box_text_span_by_line
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
-from evalkit.grounding.locate import QuoteLocator, find_occurrences
+from evalkit.grounding.locate import QuoteLocator, find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Agent, Issue, IssueSeverity, QuoteVerdict
 
@@ -61,9 +61,9 @@ def ground_claim(
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
         return FieldValue(status=status, confidence=claim.confidence), None
     lines = _find_entry_lines(claim, field, bundle, page_numbers)
-    places = lines or list(islice(_iter_places(claim, field, bundle, locator, page_numbers), 1))
+    places = lines or list(islice(_iter_value_places(claim, field, bundle, locator, page_numbers), 1))
     if not places:
-        return _report_absent_value(claim, field, locator, page_numbers, agent)
+        return _build_absent_value_and_issue(claim, field, locator, page_numbers, agent)
     return _build_field_value(field, claim, places), None
 
 
@@ -77,7 +77,7 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
         raw=raw,
         page=first_page.page_num,
         quote=_extract_passage(first_page, start, end),
-        boxes=tuple(box for page, start, end in places for box in find_line_boxes(page, start, end)),
+        boxes=tuple(box for page, start, end in places for box in box_text_span_by_line(page, start, end)),
         confidence=claim.confidence,
     )
 
@@ -101,7 +101,7 @@ def _find_entry_lines(
         for line_text in line_texts:
             # The lines of an entry stand below one another: each is looked for behind the one before.
             search_start = line_spans[-1][2] if line_spans else 0
-            place = next(find_written_value(line_text, field, page.text, search_start, len(page.text)), None)
+            place = next(find_value_spans(line_text, field, page.text, search_start, len(page.text)), None)
             if place is None:
                 break
             line_spans.append((page, *place))
@@ -114,36 +114,38 @@ def _keep_letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", canonicalise(text))
 
 
-def _iter_places(
+def _iter_value_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: QuoteLocator, page_numbers: Sequence[int]
 ) -> Iterator[tuple[Page, int, int]]:
     """Where the value stands: the place that was named, then within the passage quoted, then anywhere on the pages."""
     value, first_page = claim.value or "", _choose_first_page(claim, page_numbers)
     if claim.span and claim.page == first_page:
         page = bundle.page(first_page)
-        if _is_same_value(page.text[slice(*claim.span)], value, field, is_recognised=page.status is PageStatus.OCR):
+        if _is_same_value(page.text[slice(*claim.span)], value, field, is_ocr_text=page.status is PageStatus.OCR):
             yield page, *claim.span
     if claim.raw:
         located = locator.locate(claim.raw, first_page)
         if located.is_found or located.verdict in (QuoteVerdict.WRONG_PAGE, QuoteVerdict.UNCERTAIN):
             for page, start, end in located.page_spans:
                 if page.page_num in page_numbers:
-                    yield from ((page, *span) for span in _find_on_page(value, field, page, start, end))
+                    yield from ((page, *span) for span in _find_value_on_page(value, field, page, start, end))
     for number in sorted(page_numbers, key=lambda number: (number != first_page, number)):
         page = bundle.page(number)
-        yield from ((page, *span) for span in _find_on_page(value, field, page, 0, len(page.text)))
+        yield from ((page, *span) for span in _find_value_on_page(value, field, page, 0, len(page.text)))
     if field.format == "text":  # a line break or a comma more or less
         located = locator.locate(value, first_page)
         if located.is_found and located.page_number in page_numbers:
             yield located.page_spans[0]
 
 
-def _find_on_page(value: str, field: TemplateField, page: Page, start: int, end: int) -> Iterator[tuple[int, int]]:
-    return find_written_value(value, field, page.text, start, end, is_recognised=page.status is PageStatus.OCR)
+def _find_value_on_page(
+    value: str, field: TemplateField, page: Page, start: int, end: int
+) -> Iterator[tuple[int, int]]:
+    return find_value_spans(value, field, page.text, start, end, is_ocr_text=page.status is PageStatus.OCR)
 
 
-def find_written_value(
-    value: str, field: TemplateField, text: str, start: int, end: int, *, is_recognised: bool = False
+def find_value_spans(
+    value: str, field: TemplateField, text: str, start: int, end: int, *, is_ocr_text: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Where the value stands in ``text[start:end]``: in its own words, else in any writing of the same normal form.
 
@@ -151,7 +153,7 @@ def find_written_value(
     """
     if not (wanted_text := canonicalise(value)):
         return
-    for first, last in find_occurrences(wanted_text, text[start:end]):
+    for first, last in find_whole_word_spans(wanted_text, text[start:end]):
         yield start + first, start + last
     if field.format in _PLAIN_FORMATS or (normal_value := field.normalise(value)) is None:
         return
@@ -162,7 +164,7 @@ def find_written_value(
             stripped = run.rstrip(".,;:")
             if normal_value in (
                 field.normalise(stripped),
-                field.normalise(correct_misread_digits(stripped, field.format)) if is_recognised else None,
+                field.normalise(correct_misread_digits(stripped, field.format)) if is_ocr_text else None,
             ):
                 yield start + first, start + first + len(stripped)
                 break
@@ -177,7 +179,7 @@ def _choose_first_page(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
     )
 
 
-def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised: bool) -> bool:
+def _is_same_value(text: str, value: str, field: TemplateField, *, is_ocr_text: bool) -> bool:
     wanted_text = canonicalise(value)
     if canonicalise(text) == wanted_text or canonicalise("".join(text.split())) == wanted_text:
         return True
@@ -185,11 +187,11 @@ def _is_same_value(text: str, value: str, field: TemplateField, *, is_recognised
         return field.format == "pattern" and field.normalise(" ".join(text.split())) == value
     normal_value = field.normalise(value) or value
     return normal_value == field.normalise(text) or (
-        is_recognised and normal_value == field.normalise(correct_misread_digits(text, field.format))
+        is_ocr_text and normal_value == field.normalise(correct_misread_digits(text, field.format))
     )
 
 
-def _report_absent_value(
+def _build_absent_value_and_issue(
     claim: FieldClaim, field: TemplateField, locator: QuoteLocator, page_numbers: Sequence[int], agent: Agent
 ) -> tuple[FieldValue, Issue]:
     """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""

@@ -109,21 +109,23 @@ def has_content_words(text: str) -> bool:
     return any(match.group().casefold() not in stop_words for match in _WORD.finditer(text))
 
 
-def compare_passage(
-    quote: str, text_before: str, passage: str, text_after: str, *, is_recognised: bool, is_word: IsWord
+def compare_quote_with_passage(
+    quote: str, text_before: str, passage: str, text_after: str, *, is_ocr_text: bool, is_known_word: IsWord
 ) -> PassageComparison:
     """The differences of a quote to a passage that is about as long, or a little more or less of the text around it.
 
-    ``is_recognised``: the passage comes from OCR, which may have misread a digit. ``is_word`` tells real words.
+    ``is_ocr_text``: the passage comes from OCR, which may have misread a digit. ``is_known_word`` tells real words.
     """
     text = text_before + passage + text_after
     quote_tokens, context_tokens = tokenise(quote), tokenise(text)
     passage_start, passage_size = len(tokenise(text_before)), len(tokenise(passage))
     if not quote_tokens or not passage_size:
         return PassageComparison((), 0.0)
-    quote_letters, context_letters = _encode_as_letters(quote_tokens, context_tokens)
-    start, end = _include_divided_words(
-        quote_tokens, context_tokens, *_find_nearest_run(quote_letters, context_letters, passage_start, passage_size)
+    quote_letters, context_letters = _encode_words_as_letters(quote_tokens, context_tokens)
+    start, end = _widen_to_divided_words(
+        quote_tokens,
+        context_tokens,
+        *_find_most_similar_token_range(quote_letters, context_letters, passage_start, passage_size),
     )
     matched_tokens = context_tokens[start:end]
     unmatched_tokens = (*context_tokens[passage_start:start], *context_tokens[end : passage_start + passage_size])
@@ -132,9 +134,9 @@ def compare_passage(
         for token in unmatched_tokens
         if token.folded in load_terms("turning")
     ]
-    all_differences += _find_cut_compounds(context_tokens, start, end)
+    all_differences += _find_omitted_compound_parts(context_tokens, start, end)
     matched_count = len(quote_tokens)
-    for operation in _merge_edit_operations(quote_letters, context_letters[start:end]):
+    for operation in _compute_merged_edit_opcodes(quote_letters, context_letters[start:end]):
         quote_part, page_part = (
             quote_tokens[operation.src_start : operation.src_end],
             matched_tokens[operation.dest_start : operation.dest_end],
@@ -148,7 +150,7 @@ def compare_passage(
                 operation.src_end - operation.src_start,
             )
             continue
-        part_differences = list(_compare_parts(quote_part, page_part, is_recognised, is_word))
+        part_differences = list(_compare_parts(quote_part, page_part, is_ocr_text, is_known_word))
         all_differences += part_differences
         if any(difference.kind is not DifferenceKind.DIVISION for difference in part_differences):
             matched_count -= len(quote_part)
@@ -162,24 +164,26 @@ def compare_passage(
     return PassageComparison(
         tuple(all_differences),
         max(matched_count, 0) / len(quote_tokens),
-        _find_token_span(text, context_tokens, *shown_range),
+        _locate_token_range(text, context_tokens, *shown_range),
     )
 
 
-def _find_token_span(text: str, context_tokens: Sequence[Token], start: int, end: int) -> tuple[int, int] | None:
+def _locate_token_range(
+    text: str, context_tokens: Sequence[Token], first_token: int, end_token: int
+) -> tuple[int, int] | None:
     """Where the tokens start..end stand in ``text``; None where one is written in other characters than it is read."""
     position, span_start = 0, 0
-    for index, token in enumerate(context_tokens[:end]):
-        token_span = _find_next_token(token, text, position)
+    for index, token in enumerate(context_tokens[:end_token]):
+        token_span = _find_next_token_span(token, text, position)
         if token_span is None:
             return None
-        if index == start:
+        if index == first_token:
             span_start = token_span[0]
         position = token_span[1]
     return span_start, position
 
 
-def _find_next_token(token: Token, text: str, position: int) -> tuple[int, int] | None:
+def _find_next_token_span(token: Token, text: str, position: int) -> tuple[int, int] | None:
     """Where the token that follows ``position`` stands; what divides it at the end of a line is in the text alone."""
     token_start = text.find(token.text, position)
     if token_start >= 0 and (
@@ -193,7 +197,7 @@ def _find_next_token(token: Token, text: str, position: int) -> tuple[int, int] 
     return divided_match.span()
 
 
-def _encode_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
+def _encode_words_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
     """Each stretch as a text with a letter for each word, the same for the same word, which is aligned much faster."""
     letter_by_word: dict[str, str] = {}
     return [
@@ -202,7 +206,7 @@ def _encode_as_letters(*token_sequences: Sequence[Token]) -> list[str]:
     ]
 
 
-def _find_nearest_run(
+def _find_most_similar_token_range(
     quote_letters: str, context_letters: str, passage_start: int, passage_size: int
 ) -> tuple[int, int]:
     """Where the run of words that is nearest to the quote begins and ends; ``passage_start`` and ``passage_size`` are about right.
@@ -225,7 +229,7 @@ def _find_nearest_run(
     return start, end
 
 
-def _include_divided_words(
+def _widen_to_divided_words(
     quote_tokens: Sequence[Token], context_tokens: Sequence[Token], start: int, end: int
 ) -> tuple[int, int]:
     """The run widened by what belongs to its first and last word: one that the page divides and the quote does not."""
@@ -238,7 +242,7 @@ def _include_divided_words(
     return start, end
 
 
-def _find_cut_compounds(context_tokens: Sequence[Token], start: int, end: int) -> Iterator[QuoteDifference]:
+def _find_omitted_compound_parts(context_tokens: Sequence[Token], start: int, end: int) -> Iterator[QuoteDifference]:
     """What hangs on the first or last of the words start..end and is left out: non-|small, 3|+4, <|5, A|-."""
     for left_index, right_index, omitted_index in ((start - 1, start, start - 1), (end - 1, end, end)):
         if (
@@ -285,7 +289,7 @@ def _compare_negation_punctuation(
             )
 
 
-def _merge_edit_operations(quote_letters: str, page_letters: str) -> Iterator[Opcode]:
+def _compute_merged_edit_opcodes(quote_letters: str, page_letters: str) -> Iterator[Opcode]:
     """Equal stretches of words and differing ones in turns, all that differs between two equal ones taken together."""
     for is_equal, group in groupby(
         Levenshtein.opcodes(quote_letters, page_letters), key=lambda operation: operation.tag == "equal"
@@ -299,7 +303,7 @@ def _merge_edit_operations(quote_letters: str, page_letters: str) -> Iterator[Op
 
 
 def _compare_parts(
-    quote_part: Sequence[Token], page_part: Sequence[Token], is_recognised: bool, is_word: IsWord
+    quote_part: Sequence[Token], page_part: Sequence[Token], is_ocr_text: bool, is_known_word: IsWord
 ) -> Iterator[QuoteDifference]:
     if _join_without_divisions(quote_part) == _join_without_divisions(page_part):
         if not _is_division_insignificant(quote_part, page_part):
@@ -310,7 +314,7 @@ def _compare_parts(
     if len(quote_part) == len(page_part):
         for quote_token, page_token in zip(quote_part, page_part, strict=True):
             if quote_token.folded != page_token.folded and (
-                difference := _compare_tokens(quote_token, page_token, is_recognised, is_word)
+                difference := _compare_tokens(quote_token, page_token, is_ocr_text, is_known_word)
             ):
                 yield difference
         return
@@ -318,15 +322,15 @@ def _compare_parts(
         quote_part
         and page_part
         and _is_misprint(
-            _join_without_divisions(quote_part), _join_without_divisions(page_part), is_recognised, is_word
+            _join_without_divisions(quote_part), _join_without_divisions(page_part), is_ocr_text, is_known_word
         )
     ):
         return
-    yield from _compare_unequal_parts(quote_part, page_part, is_recognised)
+    yield from _compare_parts_of_unequal_length(quote_part, page_part, is_ocr_text)
 
 
-def _compare_unequal_parts(
-    quote_part: Sequence[Token], page_part: Sequence[Token], is_recognised: bool
+def _compare_parts_of_unequal_length(
+    quote_part: Sequence[Token], page_part: Sequence[Token], is_ocr_text: bool
 ) -> Iterator[QuoteDifference]:
     """Stretches of different length: what decides in them, else the stretch as a whole."""
     quote_words, page_words = {token.folded for token in quote_part}, {token.folded for token in page_part}
@@ -340,21 +344,19 @@ def _compare_unequal_parts(
         return
     present_kinds = {kind for token in (*omitted_tokens, *added_tokens) if (kind := _classify_token(token))}
     kind = next((kind for kind in _KINDS_BY_WEIGHT if kind in present_kinds), DifferenceKind.WORD)
-    is_doubtful = is_recognised and _is_lookalike(
-        _join_without_divisions(quote_part), _join_without_divisions(page_part)
-    )
+    is_doubtful = is_ocr_text and _is_lookalike(_join_without_divisions(quote_part), _join_without_divisions(page_part))
     yield QuoteDifference(kind, _join_token_texts(quote_part), _join_token_texts(page_part), is_doubtful=is_doubtful)
 
 
 def _compare_tokens(
-    quote_token: Token, page_token: Token, is_recognised: bool, is_word: IsWord
+    quote_token: Token, page_token: Token, is_ocr_text: bool, is_known_word: IsWord
 ) -> QuoteDifference | None:
     """What one word in the place of another means; None for a misprint."""
     is_name = any(
-        _UPPERCASE_NAME.fullmatch(token.text) and not is_word(token.folded, _IMPOSSIBLE_USE_COUNT)
+        _UPPERCASE_NAME.fullmatch(token.text) and not is_known_word(token.folded, _IMPOSSIBLE_USE_COUNT)
         for token in (quote_token, page_token)
     )
-    if not is_name and _is_misprint(quote_token.folded, page_token.folded, is_recognised, is_word):
+    if not is_name and _is_misprint(quote_token.folded, page_token.folded, is_ocr_text, is_known_word):
         return None
     kind = _classify_token_pair(quote_token, page_token)
     is_doubtful = (
@@ -365,14 +367,14 @@ def _compare_tokens(
     is_unknown_word = (
         not kind
         and not is_name
-        and not is_word(quote_token.folded, 1)
-        and not is_word(page_token.folded, _IMPOSSIBLE_USE_COUNT)
+        and not is_known_word(quote_token.folded, 1)
+        and not is_known_word(page_token.folded, _IMPOSSIBLE_USE_COUNT)
     )
     return QuoteDifference(
         kind or DifferenceKind.WORD,
         quote_token.text,
         page_token.text,
-        is_doubtful=is_doubtful and (is_recognised or is_unknown_word),
+        is_doubtful=is_doubtful and (is_ocr_text or is_unknown_word),
     )
 
 
@@ -426,7 +428,7 @@ def _join_token_texts(tokens: Sequence[Token]) -> str:
 # Misprints
 
 
-def _is_misprint(quote_word: str, page_word: str, is_recognised: bool, is_word: IsWord) -> bool:
+def _is_misprint(quote_word: str, page_word: str, is_ocr_text: bool, is_known_word: IsWord) -> bool:
     """Whether it is the same word, spoilt on one side so that it is none any more.
 
     On a page that was recognised, a known word in the quote may be what the engine has spoilt.
@@ -436,22 +438,22 @@ def _is_misprint(quote_word: str, page_word: str, is_recognised: bool, is_word: 
         load_kind_by_word().get(quote_word),
     ):  # no dictionary knows them all: mmol, µmol, nmol
         return False
-    if is_recognised and quote_word.isalpha() and is_word(quote_word, 1) and not is_word(page_word, 2):
-        return not _is_different_term(quote_word, page_word) and _is_typical_slip(
-            page_word, quote_word, is_known=is_word(quote_word, _IMPOSSIBLE_USE_COUNT)
+    if is_ocr_text and quote_word.isalpha() and is_known_word(quote_word, 1) and not is_known_word(page_word, 2):
+        return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
+            page_word, quote_word, is_dictionary_word=is_known_word(quote_word, _IMPOSSIBLE_USE_COUNT)
         )
     if (
         not (quote_word.isalpha() and page_word.isalpha())
         or quote_word in load_kind_by_word()
-        or is_word(quote_word, 1)
+        or is_known_word(quote_word, 1)
     ):
         return False
-    return not _is_different_term(quote_word, page_word) and _is_typical_slip(
-        quote_word, page_word, is_known=is_word(page_word, _IMPOSSIBLE_USE_COUNT)
+    return not _has_term_changing_affix(quote_word, page_word) and _is_typical_misprint(
+        quote_word, page_word, is_dictionary_word=is_known_word(page_word, _IMPOSSIBLE_USE_COUNT)
     )
 
 
-def _is_typical_slip(misprint: str, word: str, *, is_known: bool) -> bool:
+def _is_typical_misprint(misprint: str, word: str, *, is_dictionary_word: bool) -> bool:
     """Whether engines and typists make the one of the other: look-alikes, a letter doubled or halved, or dropped.
 
     A letter may be dropped from a word that is known only: in a term that no dictionary has, it may be another term.
@@ -464,18 +466,18 @@ def _is_typical_slip(misprint: str, word: str, *, is_known: bool) -> bool:
     max_edits = 1 if word in load_kind_by_word() or len(word) < _TWO_MISPRINTS_LENGTH else 2
     return any(
         len(edits := Levenshtein.editops(*word_pair)) <= max_edits
-        and all(_is_typical_edit(edit, *word_pair, is_known) for edit in edits)
+        and all(_is_typical_misprint_edit(edit, *word_pair, is_dictionary_word) for edit in edits)
         for word_pair in word_pairs
     )
 
 
-def _is_typical_edit(edit: Editop, word: str, misprint: str, is_known: bool) -> bool:
+def _is_typical_misprint_edit(edit: Editop, word: str, misprint: str, is_dictionary_word: bool) -> bool:
     """Whether one edit of ``word`` is such a slip."""
     word_index, misprint_index = edit.src_pos, edit.dest_pos
     if edit.tag == "replace":
         return frozenset((word[word_index], misprint[misprint_index])) in _CONFUSABLE_LETTERS
     if edit.tag == "delete":
-        return (0 < word_index < len(word) - 1 and is_known) or word[word_index] in (
+        return (0 < word_index < len(word) - 1 and is_dictionary_word) or word[word_index] in (
             word[word_index - 1 : word_index],
             word[word_index + 1 : word_index + 2],
         )
@@ -497,7 +499,7 @@ def _is_lookalike(left: str, right: str) -> bool:
     return Levenshtein.distance(left, right) <= (1 if max(len(left), len(right)) < 6 else 2)
 
 
-def _is_different_term(left: str, right: str) -> bool:
+def _has_term_changing_affix(left: str, right: str) -> bool:
     """Whether a prefix or an ending makes another term of it: hypotension, hypertension."""
     for shorter, longer in ((left, right), (right, left)):
         if longer.endswith(shorter) and longer.removesuffix(shorter) in _TERM_CHANGING_PREFIXES:

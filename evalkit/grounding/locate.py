@@ -15,11 +15,11 @@ from functools import cached_property
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import find_line_boxes
-from evalkit.grounding.difference import compare_passage, has_content_words
+from evalkit.documents.search import box_text_span_by_line
+from evalkit.grounding.difference import compare_quote_with_passage, has_content_words
 from evalkit.grounding.normalise import CanonicalText, build_canonical_text, canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
-from evalkit.grounding.vocabulary import Vocabulary
+from evalkit.grounding.vocabulary import DocumentVocabulary
 from evalkit.issue import PageBox, QuoteVerdict
 
 #: Similarity (rapidfuzz partial ratio, 0..100) from which a passage is worth comparing word by word.
@@ -66,7 +66,7 @@ class QuoteLocation:
     @property
     def boxes(self) -> tuple[PageBox, ...]:
         """The rectangles around it, one per line."""
-        return tuple(box for page_span in self.page_spans for box in find_line_boxes(*page_span))
+        return tuple(box for page_span in self.page_spans for box in box_text_span_by_line(*page_span))
 
     @property
     def is_found(self) -> bool:
@@ -81,8 +81,8 @@ class QuoteLocator:
         self._bundle = bundle
 
     @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(page.text for page in self._bundle.pages)
+    def _vocabulary(self) -> DocumentVocabulary:
+        return DocumentVocabulary(page.text for page in self._bundle.pages)
 
     @cached_property
     def _passages(self) -> list[_PagePassage]:
@@ -98,7 +98,7 @@ class QuoteLocator:
         if not _LETTER_OR_DIGIT.search(canonical_quote):
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
         location = self._locate_canonical(canonical_quote, quote, page_number)
-        if location.is_found or (stripped_quote := _strip_punctuation(quote)) == quote.strip():
+        if location.is_found or (stripped_quote := _strip_outer_punctuation(quote)) == quote.strip():
             return location
         stripped_location = self._locate_canonical(canonicalise(stripped_quote), stripped_quote, page_number)
         return (
@@ -110,7 +110,7 @@ class QuoteLocator:
         nearby_passages = [claimed_passage] if claimed_passage else []
         if (location := self._find_exact(canonical_quote, quote, nearby_passages)) and location.is_found:
             return location
-        nearby_passages += self._join_neighbours(page_number)
+        nearby_passages += self._join_with_neighbour_pages(page_number)
         location = location or self._find_exact(canonical_quote, quote, nearby_passages[1:])
         if location and location.is_found:
             return location
@@ -124,7 +124,7 @@ class QuoteLocator:
             return location or other_location  # type: ignore[return-value]
         if claimed_passage and not claimed_passage.first_page.status.is_readable:
             return QuoteLocation(QuoteVerdict.UNCERTAIN, similarity=0.0)
-        return self._find_nearest(canonical_quote, quote, nearby_passages, other_passages)
+        return self._find_most_similar(canonical_quote, quote, nearby_passages, other_passages)
 
     def has_quote(self, quote: str, page_number: int) -> bool:
         """Whether the page has these words."""
@@ -133,10 +133,10 @@ class QuoteLocator:
         return (
             is_existing_page
             and bool(canonical_quote)
-            and any(find_occurrences(canonical_quote, self._bundle.page(page_number).text))
+            and any(find_whole_word_spans(canonical_quote, self._bundle.page(page_number).text))
         )
 
-    def _join_neighbours(self, page_number: int) -> list[_PagePassage]:
+    def _join_with_neighbour_pages(self, page_number: int) -> list[_PagePassage]:
         """The page run on into the next one, and the one before run on into it, without what is furniture."""
         pages = self._bundle.pages
         return [
@@ -156,7 +156,7 @@ class QuoteLocator:
                 reversed_location = reversed_location or location
         return reversed_location
 
-    def _find_nearest(
+    def _find_most_similar(
         self,
         canonical_quote: str,
         quote: str,
@@ -173,7 +173,7 @@ class QuoteLocator:
                 long_words & passage.long_words
             ) < _MIN_SHARED_LONG_WORDS * len(long_words):
                 continue
-            location = self._align(
+            location = self._align_quote(
                 canonical_quote,
                 quote,
                 passage,
@@ -186,7 +186,7 @@ class QuoteLocator:
             best_location = location
         return best_location or QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
 
-    def _align(
+    def _align_quote(
         self, canonical_quote: str, quote: str, passage: _PagePassage, min_similarity: float
     ) -> QuoteLocation | None:
         canonical_form = build_canonical_text(passage.text)
@@ -203,19 +203,19 @@ class QuoteLocator:
             if similarity < min_similarity:
                 return None
         span = widen_to_whole_words(passage.text, *span)
-        if not passage.has_span(span):
+        if not passage.is_own_span(span):
             return None
         margin = _MARGIN_CHARACTERS + (span[1] - span[0]) // 8
         text = passage.text
         wide_span = widen_to_whole_words(text, max(span[0] - margin, 0), min(span[1] + margin, len(text)))
         is_recognised = passage.first_page.status is PageStatus.OCR
-        comparison = compare_passage(
+        comparison = compare_quote_with_passage(
             quote,
             text[wide_span[0] : span[0]],
             text[slice(*span)],
             text[span[1] : wide_span[1]],
-            is_recognised=is_recognised,
-            is_word=self._vocabulary,
+            is_ocr_text=is_recognised,
+            is_known_word=self._vocabulary,
         )
         if comparison.matched_share < _MIN_MATCHED_SHARE:
             return passage.create_location(QuoteVerdict.ABSENT, span, similarity=similarity)
@@ -228,7 +228,7 @@ class QuoteLocator:
             exact_span = widen_to_whole_words(
                 text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
             )
-            span = exact_span if passage.has_span(exact_span) else span
+            span = exact_span if passage.is_own_span(exact_span) else span
         if not differences:
             return passage.create_location(QuoteVerdict.NOISY, span, similarity=similarity)
         verdict = (
@@ -244,7 +244,7 @@ class QuoteLocator:
         )
 
 
-def _strip_punctuation(quote: str) -> str:
+def _strip_outer_punctuation(quote: str) -> str:
     """The quote without stops, dots, brackets and bullets around it."""
     leading = _LEADING_PUNCTUATION.match(quote)
     return _TRAILING_PUNCTUATION.sub("", quote[leading.end() if leading else 0 :])
@@ -287,7 +287,7 @@ class _PagePassage:
     def long_words(self) -> frozenset[str]:
         return _find_long_words(self.text)
 
-    def has_span(self, span: tuple[int, int]) -> bool:
+    def is_own_span(self, span: tuple[int, int]) -> bool:
         """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
         return self.second_page_start is None or span[0] < self.second_page_start < span[1]
 
@@ -295,7 +295,7 @@ class _PagePassage:
         """The best of the places here where the quote's canonical form stands; None without one."""
         reversed_location: QuoteLocation | None = None
         matching_spans: list[tuple[int, int]] = []
-        for span in filter(self.has_span, find_occurrences(canonical_quote, self.text)):
+        for span in filter(self.is_own_span, find_whole_word_spans(canonical_quote, self.text)):
             if not has_content_words(quote):
                 return self.create_location(
                     QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that stand everywhere"
@@ -310,7 +310,7 @@ class _PagePassage:
             else:
                 matching_spans.append(span)
         for span in matching_spans:
-            if _has_same_words(self.text[slice(*span)], quote):
+            if _has_same_word_divisions(self.text[slice(*span)], quote):
                 return self.create_location(QuoteVerdict.NOISY, span)
         if matching_spans:
             return self.create_location(
@@ -359,7 +359,7 @@ def _find_body_spans(page: Page) -> list[tuple[int, int]]:
     return spans
 
 
-def find_occurrences(canonical_phrase: str, text: str) -> Iterator[tuple[int, int]]:
+def find_whole_word_spans(canonical_phrase: str, text: str) -> Iterator[tuple[int, int]]:
     """The original characters of every whole-word occurrence."""
     canonical_form = build_canonical_text(text)
     match_start = canonical_form.text.find(canonical_phrase)
@@ -372,18 +372,20 @@ def find_occurrences(canonical_phrase: str, text: str) -> Iterator[tuple[int, in
         match_start = canonical_form.text.find(canonical_phrase, match_start + 1)
 
 
-def _has_same_words(passage_text: str, quote: str) -> bool:
+def _has_same_word_divisions(passage_text: str, quote: str) -> bool:
     """Whether two texts of one canonical form are divided into the same words: "a typical" is not "atypical".
 
     Where one of them breaks a line or cell, or joins with a hyphen, a division may be missing in the other.
     """
     if passage_text.casefold().split() == quote.casefold().split():
         return True
-    divisions, loose_divisions = zip(*(_find_word_divisions(text) for text in (passage_text, quote)), strict=True)
+    divisions, loose_divisions = zip(
+        *(_find_hard_and_soft_divisions(text) for text in (passage_text, quote)), strict=True
+    )
     return not (divisions[0] ^ divisions[1]) - loose_divisions[0] - loose_divisions[1]
 
 
-def _find_word_divisions(text: str) -> tuple[set[int], set[int]]:
+def _find_hard_and_soft_divisions(text: str) -> tuple[set[int], set[int]]:
     """Where letters are divided by whitespace, and where by a line break, tab or hyphen; in canonical characters."""
     canonical_form = build_canonical_text(text)
     space_divisions, loose_divisions = set(), set()

@@ -75,7 +75,7 @@ def _canonicalise_with_indices(text: str) -> tuple[str, Sequence[int]]:
 
 def canonicalise(text: str) -> str:
     """Return the canonical form of a text that is seen once: without the way back, which takes most of the time."""
-    if not is_plain(text) or _NUMBER_GAP_MARK in text:
+    if not is_plain_ascii(text) or _NUMBER_GAP_MARK in text:
         return _canonicalise_with_indices(text)[0]
     marked_text = _SPACE_BETWEEN_NUMBERS.sub(_mark_number_gap, _ASCII_JOINING_HYPHEN.sub("", text))
     return "".join(marked_text.lower().split()).replace(_NUMBER_GAP_MARK, " ")
@@ -106,7 +106,7 @@ _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 
-def is_plain(text: str) -> bool:
+def is_plain_ascii(text: str) -> bool:
     """Whether every character is its own canonical form: ASCII, and no backtick, which is a quote."""
     return text.isascii() and "`" not in text
 
@@ -115,7 +115,7 @@ def normalise_characters(text: str) -> str:
     """The text with one form of each letter, quote and dash, nothing invisible, and no hyphen where a line ended."""
     normalised_text = (
         text
-        if is_plain(text)
+        if is_plain_ascii(text)
         else unicodedata.normalize("NFKC", text.translate(_PLAIN_TRANSLATION)).translate(_PLAIN_TRANSLATION)
     )
     return _LINE_END_HYPHEN.sub("", normalised_text) if "-" in normalised_text else normalised_text

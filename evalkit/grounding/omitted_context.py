@@ -38,7 +38,7 @@ def _find_cue_before(text: str, start: int, end: int) -> QuoteDifference | None:
     clause_words: Sequence[str] = [
         "0" if _ZERO_OF_COUNT.fullmatch(token.folded) else token.folded for token in tokenise(clause)
     ]
-    clause_words = _drop_until_terminator(clause_words, load_terms("negated", "ending"))
+    clause_words = _keep_after_last_terminator(clause_words, load_terms("negated", "ending"))
     quote_opening = {token.folded for token in tokenise(text[start:end])[:1]}
     if load_terms("negated", "own").isdisjoint(quote_opening) and (
         cue := _find_first_cue(clause_words[-_NEGATION_REACH_WORDS:], load_terms("negated", "before"))
@@ -71,7 +71,7 @@ def _is_section_label(text: str, start: int, end: int) -> bool:
     )
 
 
-def _drop_until_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> Sequence[str]:
+def _keep_after_last_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> Sequence[str]:
     """The words behind the last one that begins another clause."""
     for index in range(len(clause_words) - 1, -1, -1):
         if clause_words[index] in terminators:

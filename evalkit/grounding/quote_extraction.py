@@ -6,7 +6,7 @@ from bisect import bisect_left
 from operator import itemgetter
 
 from evalkit.documents.bundle import Page
-from evalkit.grounding.locate import find_occurrences
+from evalkit.grounding.locate import find_whole_word_spans
 from evalkit.grounding.normalise import canonicalise
 
 #: Longer passages (words) are no quotes: of two words at both ends of a page nobody knows what was meant.
@@ -30,9 +30,9 @@ def _extract_shortest_passage(text: str, first_words: str, last_words: str) -> s
     canonical_first_words, canonical_last_words = canonicalise(first_words), canonicalise(last_words)
     if not canonical_first_words or not canonical_last_words:
         return None
-    last_words_spans = list(find_occurrences(canonical_last_words, text))
+    last_words_spans = list(find_whole_word_spans(canonical_last_words, text))
     candidate_spans = []
-    for start, end in find_occurrences(canonical_first_words, text):
+    for start, end in find_whole_word_spans(canonical_first_words, text):
         # Of a short quote the first words may be its last ones too.
         ending_index = bisect_left(last_words_spans, start, key=itemgetter(0))
         candidate_spans += (

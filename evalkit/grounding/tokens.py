@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from evalkit.grounding.normalise import is_plain, normalise_characters
+from evalkit.grounding.normalise import is_plain_ascii, normalise_characters
 
 
 class Token(NamedTuple):
@@ -64,5 +64,5 @@ def fold_word(text: str) -> str:
     >>> fold_word("HER-2"), fold_word("3-5"), fold_word("Follow-up"), fold_word("µg")
     ('her2', '3-5', 'followup', 'ug')
     """
-    folded_text = text if is_plain(text) else normalise_characters(text)
+    folded_text = text if is_plain_ascii(text) else normalise_characters(text)
     return _REMOVED_HYPHEN.sub("", folded_text.casefold().replace("μ", "u").replace("µ", "u"))

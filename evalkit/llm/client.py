@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
 from evalkit.llm.concurrency_limiter import AimdLimiter
-from evalkit.llm.ledger import Ledger, SpendingLimitError, get_call_usage, price_usage, sum_usages
+from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
 from evalkit.llm.model import Answer, AnswerT, ModelCallError, Provider, Question, Reply, Request, Usage
-from evalkit.store import ModelCall, hash_canonical_json, reject_duplicate_keys
+from evalkit.store import ModelCall, build_dict_without_duplicate_keys, hash_canonical_json
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +76,15 @@ class LanguageModel:
         StoreError where the journal cannot be written: an answer that is not kept is not used.
         """
         pending_question = _PendingQuestion(question, self.name, self._base_url)
-        parsed_answer, call_error = self._load_answer(pending_question), None
+        parsed_answer, call_error = self._load_journalled_answer(pending_question), None
         if parsed_answer is None:
             try:
                 parsed_answer = await self._call_with_retries(pending_question)
             except (ModelCallError, SpendingLimitError) as error:
                 call_error = error
-        usage = sum_usages(map(get_call_usage, self._ledger.find_last_calls(pending_question.question_sha256)))
+        usage = sum_usages(
+            map(get_call_usage, self._ledger.find_calls_of_latest_answer(pending_question.question_sha256))
+        )
         if call_error is None:
             return Answer(question, parsed_answer, usage=usage)
         log_event(
@@ -96,8 +98,8 @@ class LanguageModel:
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 
-    def _load_answer(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT | None:
-        last_call = next(reversed(self._ledger.find_last_calls(pending_question.question_sha256)), None)
+    def _load_journalled_answer(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT | None:
+        last_call = next(reversed(self._ledger.find_calls_of_latest_answer(pending_question.question_sha256)), None)
         if last_call is None or last_call.answer is None:
             return None
         try:
@@ -131,10 +133,10 @@ class LanguageModel:
             stop=is_exhausted,
             reraise=True,
         )
-        answer: AnswerT = await retrying(self._attempt, pending_question)
+        answer: AnswerT = await retrying(self._attempt_call, pending_question)
         return answer
 
-    async def _attempt(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+    async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
         """One call: sent, read, journalled. ModelCallError, SpendingLimitError.
 
         Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
@@ -147,7 +149,7 @@ class LanguageModel:
                 usage=Usage(),
             )
         acquired_at = await self._limiter.acquire_slot_and_get_time()
-        call_task = asyncio.ensure_future(self._send_and_release(pending_question, acquired_at))
+        call_task = asyncio.ensure_future(self._send_and_release_slot(pending_question, acquired_at))
         self._calls_in_flight.add(call_task)
         call_task.add_done_callback(self._calls_in_flight.discard)
         return await asyncio.shield(call_task)
@@ -157,12 +159,14 @@ class LanguageModel:
         await asyncio.gather(*self._calls_in_flight, return_exceptions=True)
         await self._provider.close()
 
-    async def _send_and_release(self, pending_question: _PendingQuestion[AnswerT], acquired_at: float) -> AnswerT:
+    async def _send_and_release_slot(
+        self, pending_question: _PendingQuestion[AnswerT], slot_acquired_at: float
+    ) -> AnswerT:
         try:
-            parsed_answer = await self._send_and_record(pending_question)
+            parsed_answer = await self._send_and_journal(pending_question)
         except ModelCallError as error:
             if error.code == "LLM-RATE" and (error.retry_after or 0) < self._time_limit_seconds:
-                self._limiter.record_throttling(acquired_at, error.retry_after)
+                self._limiter.record_throttling(slot_acquired_at, error.retry_after)
             elif error.code == "LLM-RATE":  # nobody waits so long: until then, nothing is sent at all
                 self._paused_until = time.monotonic() + min(error.retry_after or 0, _MAX_PAUSE_SECONDS)
             raise
@@ -171,20 +175,20 @@ class LanguageModel:
         self._limiter.record_success()
         return parsed_answer
 
-    async def _send_and_record(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
-        with self._ledger.reserve_usage(
+    async def _send_and_journal(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+        with self._ledger.reserve_usage_within_limits(
             pending_question.question.document_sha256, self._estimate_usage(pending_question)
         ):
-            asked_at, started_at = current_timestamp("seconds"), time.monotonic()
+            asked_at, started_at = format_zulu_now("seconds"), time.monotonic()
             reply: Reply | None = None
             try:
                 reply = await self._provider.send(pending_question.build_request(self._time_limit_seconds))
                 parsed_answer = _parse_answer(pending_question.question, reply.text)
             except ModelCallError as error:
                 usage = reply.usage if reply else error.usage
-                self._record_call(pending_question, asked_at, started_at, usage, failure_code=error.code)
+                self._journal_call(pending_question, asked_at, started_at, usage, failure_code=error.code)
                 raise
-            self._record_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
+            self._journal_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
             return parsed_answer
 
     def _estimate_usage(self, pending_question: _PendingQuestion[AnswerT]) -> Usage:
@@ -194,21 +198,21 @@ class LanguageModel:
             input_tokens=len(pending_question.prompt) // _CHARACTERS_PER_TOKEN,
             output_tokens=_EXPECTED_ANSWER_TOKENS,
         )
-        return price_usage(self.name, usage) if self._ledger.limits.has_usd_limit else usage
+        return add_list_price(self.name, usage) if self._ledger.limits.has_usd_limit else usage
 
-    def _record_call(
+    def _journal_call(
         self,
         pending_question: _PendingQuestion[AnswerT],
         asked_at: str,
-        started_at: float,
+        started_monotonic: float,
         usage: Usage,
         *,
         answer_text: str | None = None,
         failure_code: str | None = None,
     ) -> None:
-        call_seconds = time.monotonic() - started_at
+        call_seconds = time.monotonic() - started_monotonic
         pending_question.spent_seconds += call_seconds
-        priced_usage = price_usage(self.name, usage)
+        priced_usage = add_list_price(self.name, usage)
         self._ledger.record_call(
             ModelCall(
                 question=pending_question.question_sha256,
@@ -250,9 +254,9 @@ class _PendingQuestion(Generic[AnswerT]):
         )
         """What makes it the same question again."""
 
-    def build_request(self, default_seconds: float) -> Request:
+    def build_request(self, default_time_limit: float) -> Request:
         """The call to send, where the question may take so long."""
-        time_limit = self.get_time_limit(default_seconds)
+        time_limit = self.get_time_limit(default_time_limit)
         timeout_seconds = min(
             time_limit - self.spent_seconds,
             time_limit if self.question.time_limit_seconds else _ATTEMPT_TIME_SHARE * time_limit,
@@ -265,9 +269,9 @@ class _PendingQuestion(Generic[AnswerT]):
             self.question.temperature,
         )
 
-    def get_time_limit(self, default_seconds: float) -> float:
-        """The seconds that it may take, where questions without a limit of their own may take ``default_seconds``."""
-        return self.question.time_limit_seconds or default_seconds
+    def get_time_limit(self, default_time_limit: float) -> float:
+        """The seconds that it may take, where questions without a limit of their own may take ``default_time_limit``."""
+        return self.question.time_limit_seconds or default_time_limit
 
 
 def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
@@ -281,7 +285,7 @@ _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 def _parse_answer(question: Question[AnswerT], text: str) -> AnswerT:
     """The answer that the text is. ModelCallError: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
-        json.loads(text, object_pairs_hook=reject_duplicate_keys)
+        json.loads(text, object_pairs_hook=build_dict_without_duplicate_keys)
         return question.parse_answer(text)
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]

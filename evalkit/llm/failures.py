@@ -40,10 +40,10 @@ _CODE_BY_STATUS = {401: "LLM-KEY", 403: "LLM-KEY", 404: "LLM-MODEL", 408: "LLM-T
 _CODE_BY_STATUS_CLASS = {4: "LLM-REQUEST", 5: "LLM-SERVER"}
 
 
-def classify_http_status(status: int) -> str:
+def get_failure_code_for_http_status(status: int) -> str:
     """The code of an HTTP status that is not 200.
 
-    >>> [classify_http_status(status) for status in (401, 402, 429, 503, 302)]
+    >>> [get_failure_code_for_http_status(status) for status in (401, 402, 429, 503, 302)]
     ['LLM-KEY', 'LLM-REQUEST', 'LLM-RATE', 'LLM-SERVER', 'LLM-MALFORMED']
     """
     return _CODE_BY_STATUS.get(status) or _CODE_BY_STATUS_CLASS.get(status // 100, "LLM-MALFORMED")

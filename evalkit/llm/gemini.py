@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
-from evalkit.core.remote_services import create_http_client, mute_loggers, parse_retry_after
+from evalkit.core.remote_services import create_no_redirect_http_client, mute_loggers, parse_retry_after
 from evalkit.errors import UsageError
-from evalkit.llm.failures import classify_http_status, create_call_error
+from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
 from evalkit.llm.model import ModelCallError, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ class GeminiProvider:
     async def send(self, request: Request) -> Reply:
         """Send it once, at its temperature. ModelCallError where no whole reply came."""
         return _parse_reply(
-            await self._call_safely(lambda client: self._generate_content(client, request), request.timeout_seconds)
+            await self._call_translating_errors(
+                lambda client: self._generate_content(client, request), request.timeout_seconds
+            )
         )
 
     async def close(self) -> None:
@@ -101,11 +103,11 @@ class GeminiProvider:
         if connection is not None and connection.event_loop is asyncio.get_running_loop():
             await connection.http_client.aclose()
 
-    async def _call_safely(self, operation: Callable[[Client], Awaitable[T]], timeout_seconds: float) -> T:
+    async def _call_translating_errors(self, operation: Callable[[Client], Awaitable[T]], timeout_seconds: float) -> T:
         """What ``operation`` gives. ModelCallError for everything that can go wrong with it."""
         try:
             # Before the clock starts, as the first call of a process imports google-genai.
-            client = self._get_client()
+            client = self._get_client_of_running_loop()
             # The HTTP timeout is one for each step of a call: a server that drips bytes would never reach it.
             async with asyncio.timeout(timeout_seconds):
                 return await operation(client)
@@ -114,11 +116,11 @@ class GeminiProvider:
         # Out here, where the error above is not even the context of this one.
         raise call_error
 
-    def _get_client(self) -> Client:
+    def _get_client_of_running_loop(self) -> Client:
         """The client of the running loop; that of a loop that has ended is dropped, as nothing can be awaited there."""
         event_loop = asyncio.get_running_loop()
         if self._connection is None or self._connection.event_loop is not event_loop:
-            http_client = create_http_client(self._base_url or "https:", on_response=_raise_for_status)
+            http_client = create_no_redirect_http_client(self._base_url or "https:", on_response=_raise_unless_200)
             self._connection = _Connection(event_loop, http_client, self._create_client(http_client))
         return self._connection.client
 
@@ -185,7 +187,7 @@ class _HttpError(Exception):
         self.body = body
 
 
-async def _raise_for_status(response: Response) -> None:
+async def _raise_unless_200(response: Response) -> None:
     """Before the SDK sees it, whose errors quote the body, and which fails on one in an old encoding.
 
     Before a redirect is followed, too: it would carry prompt and key to whatever host it names.
@@ -228,7 +230,7 @@ def _translate_error(error: Exception) -> ModelCallError:
 def _translate_http_error(error: _HttpError) -> ModelCallError:
     details = _ErrorDetails.from_body(error.body)
     # The Gemini API answers a wrong key with 400.
-    failure_code = classify_http_status(error.status)
+    failure_code = get_failure_code_for_http_status(error.status)
     retry_after = parse_retry_after(error.headers.get("retry-after", ""))
     return _create_gemini_error(
         "LLM-KEY" if details.is_key_error else failure_code,
@@ -258,7 +260,7 @@ class _ErrorDetails(NamedTuple):
         details = [_get_dict_or_empty(detail) for detail in raw_details] if isinstance(raw_details, list) else []
         delays = (parse_retry_after(str(detail.get("retryDelay", ""))) for detail in details)
         return cls(
-            status_name=_sanitise_constant_name(error.get("status")),
+            status_name=_get_constant_name_or_empty(error.get("status")),
             retry_delay_seconds=next((delay for delay in delays if delay is not None), None),
             is_key_error=any(str(detail.get("reason", "")).startswith("API_KEY_") for detail in details),
         )
@@ -268,7 +270,7 @@ def _get_dict_or_empty(json_value: Any) -> dict[str, Any]:
     return json_value if isinstance(json_value, dict) else {}
 
 
-def _sanitise_constant_name(json_value: Any) -> str:
+def _get_constant_name_or_empty(json_value: Any) -> str:
     """A name in capitals; nothing where it could be anybody's words."""
     return json_value if isinstance(json_value, str) and re.fullmatch("[A-Z_]{2,40}", json_value) else ""
 
@@ -328,14 +330,14 @@ def _parse_reply(body: str) -> Reply:
     )
     if block_reason := response.prompt_feedback.block_reason:
         raise _create_gemini_error(
-            "LLM-REFUSED", f"it was the prompt: {_sanitise_constant_name(block_reason)}", usage=usage
+            "LLM-REFUSED", f"it was the prompt: {_get_constant_name_or_empty(block_reason)}", usage=usage
         )
     if not response.candidates:
         raise _create_gemini_error("LLM-EMPTY", usage=usage)
     candidate = response.candidates[0]
     if candidate.finish_reason != "STOP":
         code = _CODE_BY_FINISH_REASON.get(candidate.finish_reason, "LLM-UNKNOWN")
-        raise _create_gemini_error(code, _sanitise_constant_name(candidate.finish_reason), usage=usage)
+        raise _create_gemini_error(code, _get_constant_name_or_empty(candidate.finish_reason), usage=usage)
     text = "".join(part.text for part in candidate.content.parts if not part.thought)
     if not text.strip():
         raise _create_gemini_error("LLM-EMPTY", usage=usage)

@@ -15,36 +15,36 @@ _SUPPORTED_KEYWORDS = ("type", "enum", "items", "properties", "required")
 
 
 @cache
-def flatten_schema(model_type: type[BaseModel]) -> Mapping[str, Any]:
+def build_inlined_json_schema(model_type: type[BaseModel]) -> Mapping[str, Any]:
     """The schema of ``model_type`` with references put in their places. ValueError where it has itself as a part.
 
     >>> class Finding(BaseModel):
     ...     page: int | None = None
-    >>> flatten_schema(Finding)
+    >>> build_inlined_json_schema(Finding)
     {'type': 'object', 'properties': {'page': {'type': ['integer', 'null']}}, 'required': ['page']}
     """
     full_schema = model_type.model_json_schema()
-    return _flatten_subschema(full_schema, full_schema.get("$defs", {}), ())
+    return _inline_references(full_schema, full_schema.get("$defs", {}), ())
 
 
-def _flatten_subschema(
+def _inline_references(
     schema: dict[str, Any], definitions: dict[str, Any], ancestors: tuple[str, ...]
 ) -> dict[str, Any]:
     if reference := schema.get("$ref"):
         definition_name = reference.rpartition("/")[2]
         if definition_name in ancestors:
             raise ValueError(f"{definition_name} has itself as a part")
-        return _flatten_subschema(definitions[definition_name], definitions, (*ancestors, definition_name))
+        return _inline_references(definitions[definition_name], definitions, (*ancestors, definition_name))
     if alternatives := schema.get("anyOf"):
         return _merge_nullable(
-            [_flatten_subschema(alternative, definitions, ancestors) for alternative in alternatives]
+            [_inline_references(alternative, definitions, ancestors) for alternative in alternatives]
         )
     flat_schema = {key: schema[key] for key in _SUPPORTED_KEYWORDS if key in schema}
     if "items" in flat_schema:
-        flat_schema["items"] = _flatten_subschema(flat_schema["items"], definitions, ancestors)
+        flat_schema["items"] = _inline_references(flat_schema["items"], definitions, ancestors)
     if "properties" in flat_schema:
         flat_schema["properties"] = {
-            key: _flatten_subschema(subschema, definitions, ancestors)
+            key: _inline_references(subschema, definitions, ancestors)
             for key, subschema in flat_schema["properties"].items()
         }
         # A field that may be left out is left out, and nobody knows whether it was meant.

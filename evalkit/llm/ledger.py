@@ -28,13 +28,13 @@ class Journal(Protocol):
     def add_call(self, call: ModelCall) -> None:
         """Keep it; it is kept when this returns."""
 
-    def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
-        """The calls of that question, oldest first; only those behind number ``after_number``."""
+    def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
+        """The calls of that question, oldest first; only those behind number ``after_call_number``."""
 
-    def get_or_mark_fresh_run_start(self) -> int:
+    def get_or_mark_last_call_before_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
 
-    def forget_fresh_run_start(self) -> None:
+    def forget_last_call_before_run(self) -> None:
         """No fresh run is under way any more."""
 
 
@@ -48,15 +48,15 @@ class MemoryJournal:
         """Keep it."""
         self._calls.append(call)
 
-    def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
+    def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
         """The calls of that question."""
-        return [call for call in self._calls[after_number:] if call.question == question_sha256]
+        return [call for call in self._calls[after_call_number:] if call.question == question_sha256]
 
-    def get_or_mark_fresh_run_start(self) -> int:
+    def get_or_mark_last_call_before_run(self) -> int:
         """The number of the newest call."""
         return len(self._calls)
 
-    def forget_fresh_run_start(self) -> None:
+    def forget_last_call_before_run(self) -> None:
         """Nothing to forget: the journal ends with the process."""
 
 
@@ -89,21 +89,25 @@ class Ledger:
     """The calls of one run."""
 
     def __init__(
-        self, journal: Journal | None = None, limits: SpendingLimits | None = None, *, fresh: bool = False
+        self,
+        journal: Journal | None = None,
+        limits: SpendingLimits | None = None,
+        *,
+        ignore_earlier_answers: bool = False,
     ) -> None:
-        """``fresh``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
+        """``ignore_earlier_answers``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
         self._journal = journal or MemoryJournal()
         self.limits = limits or SpendingLimits()
-        self._after_number = self._journal.get_or_mark_fresh_run_start() if fresh else 0
+        self._after_number = self._journal.get_or_mark_last_call_before_run() if ignore_earlier_answers else 0
         self._usage_by_document: dict[str, Usage] = {}
         self._usage_by_role: dict[str, Usage] = {}
         self._run_usage = Usage()
         self._expected_by_document: dict[str, list[Usage]] = defaultdict(list)
         self._journal_error: StoreError | None = None
 
-    def find_last_calls(self, question_sha256: str) -> list[ModelCall]:
+    def find_calls_of_latest_answer(self, question_sha256: str) -> list[ModelCall]:
         """What this question was answered last: the calls that failed before it, and it; or those that failed since."""
-        calls = self._journal.find_calls(question_sha256, after_number=self._after_number)
+        calls = self._journal.find_calls(question_sha256, after_call_number=self._after_number)
         answered_indices = [-1, *(index for index, call in enumerate(calls) if call.failure is None)]
         is_answered = answered_indices[-1] == len(calls) - 1
         return (
@@ -122,7 +126,7 @@ class Ledger:
         return self._usage_by_document.get(document_sha256, Usage())
 
     @contextmanager
-    def reserve_usage(self, document_sha256: str, expected_usage: Usage) -> Iterator[None]:
+    def reserve_usage_within_limits(self, document_sha256: str, expected_usage: Usage) -> Iterator[None]:
         """A call is under way, which counts from now on as ``expected_usage``.
 
         SpendingLimitError, and nothing is sent, where it may not be; StoreError where an earlier answer could not be kept:
@@ -131,14 +135,14 @@ class Ledger:
         if self._journal_error:
             raise self._journal_error
         open_usages = [usage for usages in self._expected_by_document.values() for usage in usages]
-        _check_limits(
+        _raise_if_over_limit(
             "a document",
             "per_document",
             [self.get_usage_in_this_run(document_sha256), *self._expected_by_document[document_sha256]],
             expected_usage,
             self.limits,
         )
-        _check_limits("a run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
+        _raise_if_over_limit("a run", "per_run", [self._run_usage, *open_usages], expected_usage, self.limits)
         self._expected_by_document[document_sha256].append(expected_usage)
         try:
             yield
@@ -159,9 +163,9 @@ class Ledger:
             self._journal_error = error
             raise
 
-    def finish_run(self) -> None:
+    def mark_fresh_run_finished(self) -> None:
         """The run has come to its end: the next fresh one begins anew."""
-        self._journal.forget_fresh_run_start()
+        self._journal.forget_last_call_before_run()
 
 
 def get_call_usage(call: ModelCall) -> Usage:
@@ -174,12 +178,12 @@ def sum_usages(usages: Iterable[Usage]) -> Usage:
     return sum(usages, Usage())
 
 
-def price_usage(model_name: str, usage: Usage) -> Usage:
+def add_list_price(provider_and_model: str, usage: Usage) -> Usage:
     """The usage with its cost in US dollars by the provider's list (genai-prices); None where the model is not in it.
 
-    ``model_name`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
+    ``provider_and_model`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
     """
-    provider, _, provider_model_name = model_name.partition(":")
+    provider, _, provider_model_name = provider_and_model.partition(":")
     if provider in _FREE_PROVIDERS:
         return replace(usage, cost_usd="0")
     if provider not in _PRICE_LIST_PROVIDERS:
@@ -198,8 +202,8 @@ def price_usage(model_name: str, usage: Usage) -> Usage:
     return replace(usage, cost_usd=str(price.total_price.normalize() + 0))
 
 
-def _check_limits(
-    scope: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: SpendingLimits
+def _raise_if_over_limit(
+    scope_phrase: str, setting_suffix: str, spent_usages: Sequence[Usage], expected_usage: Usage, limits: SpendingLimits
 ) -> None:
     total = sum_usages([*spent_usages, expected_usage])
     cost = None if total.cost_usd is None else Decimal(total.cost_usd)
@@ -212,7 +216,7 @@ def _check_limits(
         limit = getattr(limits, setting_name)
         if limit is not None and (amount is None or amount > limit):
             raise SpendingLimitError(
-                f"the limit of {limit_format.format(limit)} for {scope} is reached",
+                f"the limit of {limit_format.format(limit)} for {scope_phrase} is reached",
                 code="LLM-LIMIT",
                 remedy=f"Decide it without this check, or raise {setting_name} in the section [limits] and run again.",
             )

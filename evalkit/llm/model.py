@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
-from evalkit.llm.json_schema import flatten_schema
+from evalkit.llm.json_schema import build_inlined_json_schema
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
@@ -63,7 +63,7 @@ class Question(ABC, Generic[AnswerT]):
 
     def get_answer_schema(self) -> Mapping[str, Any]:
         """The JSON Schema that a language model's answer is asked to have."""
-        return flatten_schema(self.answer_type)
+        return build_inlined_json_schema(self.answer_type)
 
     def parse_answer(self, text: str) -> AnswerT:
         """The answer that a language model wrote. pydantic.ValidationError where it is none."""

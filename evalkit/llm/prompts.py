@@ -56,16 +56,16 @@ def _number_paragraphs(page: Page) -> str:
     return "\n".join(f"[{number}] {paragraph}" for number, paragraph in enumerate(page.paragraphs, 1))
 
 
-def fence_claims(bundle: DocumentBundle, claims: Any, tag_name: str = "classification") -> str:
+def fence_model_output(bundle: DocumentBundle, model_output: Any, tag_name: str = "classification") -> str:
     """What a model wrote, as JSON between marks of that name that it cannot forge: it quotes the document."""
-    return fence_json(claims, tag_name, bundle.sha256)
+    return fence_json(model_output, tag_name, bundle.sha256)
 
 
-def fence_json(json_value: Any, tag_name: str, subject: str) -> str:
+def fence_json(json_value: Any, tag_name: str, fence_seed: str) -> str:
     """JSON between marks that it cannot forge: they hold a part of the hash of itself and of what it is about."""
     json_text = dump_compact_json(json_value)
     # Not the document's mark: whoever wrote the value has read that one.
-    fence_id = hashlib.sha256(f"fence:{subject}:{json_text}".encode()).hexdigest()[:12]
+    fence_id = hashlib.sha256(f"fence:{fence_seed}:{json_text}".encode()).hexdigest()[:12]
     return f"<{tag_name}-{fence_id}>\n{json_text}\n</{tag_name}-{fence_id}>"
 
 

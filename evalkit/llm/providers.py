@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from evalkit.core.install_hint import format_install_hint
-from evalkit.core.remote_services import create_http_client, is_local_host, mute_loggers
+from evalkit.core.remote_services import create_no_redirect_http_client, is_local_host, mute_loggers
 from evalkit.errors import UsageError
-from evalkit.llm.failures import classify_http_status, create_call_error
+from evalkit.llm.failures import create_call_error, get_failure_code_for_http_status
 from evalkit.llm.model import ModelCallError, Provider, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MUTED_LOGGERS = ("openai", "anthropic", "httpx2", "httpcore2")
 
 
 def build_provider(
-    model_name: str,
+    provider_and_model: str,
     *,
     environment: Mapping[str, str],
     gemini_base_url: str | None = None,
@@ -48,10 +48,10 @@ def build_provider(
     ``environment`` holds the keys. UsageError ``MODEL-NAME``; ``MODEL-KEY``; ``MODEL-ADDRESS``: a base URL that is none,
     or over which documents would cross a network in clear; ``MODEL-EXTRA``: a library is missing.
     """
-    service_name, _, service_model = model_name.partition(":")
+    service_name, _, service_model = provider_and_model.partition(":")
     if not service_model or service_name not in ("gemini", *_SERVICE_BY_NAME):
         raise UsageError(
-            f"there is no model {model_name!r}",
+            f"there is no model {provider_and_model!r}",
             code="MODEL-NAME",
             remedy="Name embedded, gemini:MODEL, openai:MODEL, anthropic:MODEL or ollama:MODEL.",
         )
@@ -61,11 +61,11 @@ def build_provider(
     configured_url = {"openai": openai_base_url, "anthropic": anthropic_base_url, "ollama": ollama_base_url}[
         service_name
     ]
-    base_url = _check_base_url(
+    base_url = _require_confidential_base_url(
         configured_url or service_row.base_url, allow_private_network=service_row.is_self_hostable
     )
     api_key = _read_credential(environment, service_row.key_variable)
-    if not api_key and (_is_openai(base_url) or not service_row.is_self_hostable):
+    if not api_key and (_is_openai_host(base_url) or not service_row.is_self_hostable):
         raise _create_key_error(f"{service_name} needs a key", service_row.key_variable)
     try:
         import_module(f"pydantic_ai.models.{service_name}")
@@ -77,7 +77,7 @@ def build_provider(
         ) from None
     # Servers of one's own seldom want a key, but the client does.
     create_model = partial(service_row.create_model, service_model, base_url, api_key or "none")
-    return PydanticAIProvider(model_name, create_model)
+    return PydanticAIProvider(provider_and_model, create_model)
 
 
 class PydanticAIProvider:
@@ -130,7 +130,9 @@ class PydanticAIProvider:
             model_request_parameters=ModelRequestParameters(
                 # "prompted": the schema stands in the request, and JSON is promised where the server can promise it.
                 output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
-                output_object=OutputObjectDefinition(_expand_nullable_types(request.answer_schema), name="answer"),
+                output_object=OutputObjectDefinition(
+                    _convert_nullable_types_to_any_of(request.answer_schema), name="answer"
+                ),
             ),
             instrument=False,
         )
@@ -154,8 +156,10 @@ def _create_openai_model(model_name: str, base_url: str, api_key: str) -> OpenAI
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    client = AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=create_http_client(base_url), max_retries=0)
-    if _is_openai(base_url):
+    client = AsyncOpenAI(
+        api_key=api_key, base_url=base_url, http_client=create_no_redirect_http_client(base_url), max_retries=0
+    )
+    if _is_openai_host(base_url):
         # Newer accounts keep what is sent unless they are told not to.
         model_settings = OpenAIChatModelSettings(openai_store=False)
         return OpenAIChatModel(model_name, provider=OpenAIProvider(openai_client=client), settings=model_settings)
@@ -174,7 +178,7 @@ def _create_anthropic_model(model_name: str, base_url: str, api_key: str) -> Ant
     client = AsyncAnthropic(
         api_key=api_key,
         base_url=base_url,
-        http_client=create_http_client(base_url),
+        http_client=create_no_redirect_http_client(base_url),
         max_retries=0,
         open_telemetry=False,
     )
@@ -191,7 +195,9 @@ def _create_ollama_model(model_name: str, base_url: str, api_key: str) -> Ollama
     from pydantic_ai.models.ollama import OllamaModel
     from pydantic_ai.providers.ollama import OllamaProvider
 
-    client = AsyncOpenAI(api_key=api_key, base_url=base_url, http_client=create_http_client(base_url), max_retries=0)
+    client = AsyncOpenAI(
+        api_key=api_key, base_url=base_url, http_client=create_no_redirect_http_client(base_url), max_retries=0
+    )
     return OllamaModel(model_name, provider=OllamaProvider(openai_client=client))
 
 
@@ -223,7 +229,7 @@ def _create_gemini_provider(model_name: str, base_url: str | None, environment: 
     is_vertex = environment.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}
     # The SDK would take these from the environment itself, unchecked.
     base_url = base_url or environment.get("GOOGLE_VERTEX_BASE_URL" if is_vertex else "GOOGLE_GEMINI_BASE_URL")
-    checked_url = _check_base_url(base_url, allow_private_network=False) if base_url else None
+    checked_url = _require_confidential_base_url(base_url, allow_private_network=False) if base_url else None
     if is_vertex:
         project, location = (
             _read_credential(environment, "GOOGLE_CLOUD_PROJECT"),
@@ -240,7 +246,7 @@ def _create_gemini_provider(model_name: str, base_url: str | None, environment: 
     return GeminiProvider(model_name, base_url=checked_url, api_key=api_key)
 
 
-def _is_openai(base_url: str) -> bool:
+def _is_openai_host(base_url: str) -> bool:
     return urlsplit(base_url).hostname == "api.openai.com"
 
 
@@ -257,7 +263,7 @@ def _create_key_error(reason: str, variable_names: str) -> UsageError:
     return UsageError(reason, code="MODEL-KEY", remedy=f"Set {variable_names}.")
 
 
-def _check_base_url(base_url: str, *, allow_private_network: bool) -> str:
+def _require_confidential_base_url(base_url: str, *, allow_private_network: bool) -> str:
     """``base_url``, if what is sent there can be read by nobody on the way. UsageError ``MODEL-ADDRESS``."""
     try:
         url_parts = urlsplit(base_url)
@@ -287,18 +293,19 @@ def _check_base_url(base_url: str, *, allow_private_network: bool) -> str:
     return base_url
 
 
-def _expand_nullable_types(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_nullable_types_to_any_of(schema: Mapping[str, Any]) -> dict[str, Any]:
     """``schema`` with every "this or null" as two options: Anthropic's library takes no list of types.
 
-    >>> _expand_nullable_types({"type": ["string", "null"], "enum": ["a", None]})
+    >>> _convert_nullable_types_to_any_of({"type": ["string", "null"], "enum": ["a", None]})
     {'anyOf': [{'type': 'string', 'enum': ['a']}, {'type': 'null'}]}
     """
     expanded_schema = dict(schema)
     if "items" in expanded_schema:
-        expanded_schema["items"] = _expand_nullable_types(expanded_schema["items"])
+        expanded_schema["items"] = _convert_nullable_types_to_any_of(expanded_schema["items"])
     if "properties" in expanded_schema:
         expanded_schema["properties"] = {
-            field_name: _expand_nullable_types(value) for field_name, value in expanded_schema["properties"].items()
+            field_name: _convert_nullable_types_to_any_of(value)
+            for field_name, value in expanded_schema["properties"].items()
         }
     if not isinstance(expanded_schema.get("type"), list):
         return expanded_schema
@@ -323,7 +330,7 @@ def _translate_error(model_name: str, error: Exception) -> ModelCallError:
         case library.ModelHTTPError(status_code=status):
             return create_call_error(
                 model_name,
-                classify_http_status(status),
+                get_failure_code_for_http_status(status),
                 note=f"HTTP {status}",
                 # An account without credit is told the same status as one that asks too fast.
                 is_final=isinstance(error, library.ModelQuotaExceededError),

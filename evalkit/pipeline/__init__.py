@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalkit.pipeline.progress import progress_bar
+    from evalkit.pipeline.progress import show_progress_bar
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.runner import aevaluate, arun, evaluate, run
 
-__all__ = ["DocumentSummary", "RunSummary", "aevaluate", "arun", "evaluate", "progress_bar", "run"]
+__all__ = ["DocumentSummary", "RunSummary", "aevaluate", "arun", "evaluate", "run", "show_progress_bar"]
 
-_DEFINING_MODULE = {"DocumentSummary": "run_summary", "RunSummary": "run_summary", "progress_bar": "progress"}
+_DEFINING_MODULE = {"DocumentSummary": "run_summary", "RunSummary": "run_summary", "show_progress_bar": "progress"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,11 +21,11 @@ class AuditPlan:
     target_count: int
     seed: str
 
-    def get_inclusion_probability(self, completed_audits: int) -> float:
+    def get_inclusion_probability(self, completed_audit_count: int) -> float:
         """The inclusion probability at this moment."""
-        return self.initial_rate if completed_audits < self.target_count else self.later_rate
+        return self.initial_rate if completed_audit_count < self.target_count else self.later_rate
 
-    def is_drawn(self, sha256: str, probability: float) -> bool:
+    def is_drawn_for_audit(self, document_sha256: str, probability: float) -> bool:
         """Whether the document with that hash is drawn."""
-        hash_number = int(hashlib.sha256(f"{self.seed}{sha256}".encode()).hexdigest(), 16)
+        hash_number = int(hashlib.sha256(f"{self.seed}{document_sha256}".encode()).hexdigest(), 16)
         return hash_number < probability * 2**256

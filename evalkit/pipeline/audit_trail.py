@@ -10,7 +10,13 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.errors import EvalkitError
 from evalkit.pipeline.purge import PurgeRecord, read_purge_records
-from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated, read_numbered_reviews
+from evalkit.review.ground_truth import (
+    Review,
+    ReviewedAnswer,
+    hash_review_file,
+    is_simulated_reviewer,
+    read_numbered_reviews,
+)
 from evalkit.review.loaders import read_result
 from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.statements.statement_template import StatementTemplate
@@ -43,7 +49,7 @@ EVENT_COLUMNS = (
 AuditEvent = dict[str, Any]
 
 
-def list_audit_events(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
+def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
     """The events by time (columns ``EVENT_COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
     problems: list[str] = []
     with OutputIndex(output_folder) as index:
@@ -52,12 +58,14 @@ def list_audit_events(output_folder: OutputFolder) -> tuple[list[AuditEvent], li
             for view in index.view_log.list_views()
         ]
     events = [
-        *_list_machine_decisions(output_folder, problems),
-        *_list_expert_reviews(output_folder, problems),
+        *_iterate_decision_events(output_folder, problems),
+        *_iterate_review_events(output_folder, problems),
         *opened_events,
     ]
     try:
-        events += [event for record in read_purge_records(output_folder) for event in _list_purge_events(record)]
+        events += [
+            event for record in read_purge_records(output_folder) for event in _iterate_purge_and_review_events(record)
+        ]
     except EvalkitError as error:
         problems.append(str(error))
     return sorted(
@@ -68,16 +76,16 @@ def list_audit_events(output_folder: OutputFolder) -> tuple[list[AuditEvent], li
 
 def _create_event(event_name: str, **columns: Any) -> AuditEvent:
     row = dict.fromkeys(EVENT_COLUMNS) | {"event": event_name, **columns}
-    return row | {"is_simulated": is_simulated(row["who"])}
+    return row | {"is_simulated": is_simulated_reviewer(row["who"])}
 
 
-def _list_machine_decisions(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
+def _iterate_decision_events(output_folder: OutputFolder, collected_problems: list[str]) -> Iterator[AuditEvent]:
     for name in output_folder.list_json_files(RESULTS_FOLDER):
         doc_id = PurePath(name).stem
         try:
             result = read_result(output_folder, doc_id)
         except EvalkitError as error:
-            problems.append(str(error))
+            collected_problems.append(str(error))
             continue
         if isinstance(result, DocumentResult):
             summary = _summarise_answer(result.classification)
@@ -97,14 +105,14 @@ def _list_machine_decisions(output_folder: OutputFolder, problems: list[str]) ->
             )
 
 
-def _list_expert_reviews(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
+def _iterate_review_events(output_folder: OutputFolder, collected_problems: list[str]) -> Iterator[AuditEvent]:
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         try:
             packet = read_packet(output_folder, case_id)
             for revision, review in read_numbered_reviews(output_folder, case_id):
                 yield _create_review_event(packet, revision, review, hash_review_file(output_folder, case_id, revision))
         except EvalkitError as error:
-            problems.append(str(error))
+            collected_problems.append(str(error))
 
 
 def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha256: str) -> AuditEvent:
@@ -130,7 +138,7 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
     )
 
 
-def _list_purge_events(record: PurgeRecord) -> Iterator[AuditEvent]:
+def _iterate_purge_and_review_events(record: PurgeRecord) -> Iterator[AuditEvent]:
     """The purge itself, and what its record kept of reviews."""
     yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
     for chain in record.chains:

@@ -27,8 +27,13 @@ from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.purge import read_purge_records
 from evalkit.pipeline.sample_draws import read_all_draws
-from evalkit.pipeline.supplied_labels import read_stored_labels
-from evalkit.review.attention_checks import find_damage, get_record_name, is_attention_check, list_stray_records
+from evalkit.pipeline.supplied_labels import read_stored_production_labels
+from evalkit.review.attention_checks import (
+    find_attention_check_damage,
+    get_attention_check_file_name,
+    is_attention_check,
+    list_stray_attention_check_files,
+)
 from evalkit.review.ground_truth import (
     Review,
     build_silver_fields,
@@ -36,8 +41,8 @@ from evalkit.review.ground_truth import (
     find_newest_revision,
     hash_review_file,
     is_newest_review_unchanged,
+    read_json_unless_missing_or_torn,
     read_numbered_reviews,
-    try_read_json,
 )
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
@@ -48,9 +53,9 @@ from evalkit.review.packet import (
     get_base_case_id,
     read_packet,
 )
-from evalkit.review.queue import list_case_ids
+from evalkit.review.queue import list_case_ids_with_packet
 from evalkit.review.roster import Roster
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     ATTENTION_CHECKS_FOLDER,
     BUNDLES_FOLDER,
@@ -67,11 +72,11 @@ from evalkit.store import (
     LocalOutputFolder,
     OutputFolder,
     OutputIndex,
-    ReviewHead,
+    ReviewChainHead,
     bundle_file_name,
     ground_truth_file_name,
-    list_foreign_names,
-    list_sequence_files,
+    list_numbered_files_without_gaps,
+    list_unrecognised_names,
     packet_file_name,
     purge_record_file_name,
     result_file_name,
@@ -130,7 +135,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     chain_ids = output_folder.list_subfolder_names(REVIEWS_FOLDER)
     count_by_kind = {
         "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
-        "cases": len(list_case_ids(output_folder)),
+        "cases": len(list_case_ids_with_packet(output_folder)),
         "chains": len(chain_ids),
         "chains_without_head": sum(chain_id not in case_ids_with_head for chain_id in chain_ids),
         "reviews": sum(len(output_folder.list_json_files(f"{REVIEWS_FOLDER}/{chain_id}")) for chain_id in chain_ids),
@@ -142,7 +147,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
     return IntegrityReport(count_by_kind, tuple(faults))
 
 
-def _list_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
+def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
     """What the look finds; a file that cannot be read is a fault itself."""
     try:
         yield from check()
@@ -155,9 +160,9 @@ def _list_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) 
 
 def _check_documents(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for name in output_folder.list_json_files(RESULTS_FOLDER):
-        yield from _list_faults(name, partial(_check_document, output_folder, PurePath(name).stem))
+        yield from _run_check_as_faults(name, partial(_check_document, output_folder, PurePath(name).stem))
     for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
-        yield from _list_faults(name, partial(_check_extractions, output_folder, name))
+        yield from _run_check_as_faults(name, partial(_check_extractions, output_folder, name))
 
 
 def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[IntegrityFault]:
@@ -188,14 +193,16 @@ def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[Integ
 
 def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
-        with hold_write_lock(output_folder, case_id):
+        with hold_case_write_lock(output_folder, case_id):
             yield from list(
-                _list_faults(f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id))
+                _run_check_as_faults(
+                    f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id)
+                )
             )
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
-    list_sequence_files(output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
+    list_numbered_files_without_gaps(output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
     chain = read_numbered_reviews(output_folder, case_id)
     previous_sha256 = None
     for revision, review in chain:
@@ -210,7 +217,9 @@ def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[I
                 name, f"it does not follow the review before it: {explanation}", f"Restore both. {_RESTORE_REMEDY}"
             )
         previous_sha256 = hash_review_file(output_folder, case_id, revision)
-    yield from _list_faults(packet_file_name(case_id), partial(_check_reviewed_packet, output_folder, case_id, chain))
+    yield from _run_check_as_faults(
+        packet_file_name(case_id), partial(_check_reviewed_packet, output_folder, case_id, chain)
+    )
 
 
 def _check_reviewed_packet(
@@ -235,22 +244,24 @@ def _check_reviewed_packet(
 
 
 def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolder_names(REVIEWS_FOLDER)}
+    reviewable_ids = {*list_case_ids_with_packet(output_folder), *output_folder.list_subfolder_names(REVIEWS_FOLDER)}
     truth_ids = {
         PurePath(name).name.removeprefix("gt_").removesuffix(".json")
         for name in output_folder.list_json_files(GROUND_TRUTH_FOLDER)
     }
     result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
     for case_id in sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids):
-        with hold_write_lock(output_folder, case_id):
+        with hold_case_write_lock(output_folder, case_id):
             yield from list(
-                _list_faults(ground_truth_file_name(case_id), partial(_check_ground_truth, output_folder, case_id))
+                _run_check_as_faults(
+                    ground_truth_file_name(case_id), partial(_check_ground_truth, output_folder, case_id)
+                )
             )
 
 
 def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     name = ground_truth_file_name(case_id)
-    stored_truth = try_read_json(output_folder, name)
+    stored_truth = read_json_unless_missing_or_torn(output_folder, name)
     if stored_truth is None and output_folder.has_file(name):
         yield IntegrityFault(name, "it cannot be read", _REINDEX_REMEDY)
         return
@@ -276,7 +287,7 @@ def _check_silver_truth(
         if stored_truth is None:
             return
         expected_fields = build_silver_fields(
-            read_extractions(output_folder, doc_id), accepted_at=_read_silver_facts(stored_truth)[0]
+            read_extractions(output_folder, doc_id), accepted_at=_get_accepted_at_and_probability(stored_truth)[0]
         )
         if stored_truth != expected_fields.model_dump(mode="json"):
             yield IntegrityFault(name, "it is not what was extracted", rerun_remedy)
@@ -286,14 +297,14 @@ def _check_silver_truth(
     if is_accepted != (stored_truth is not None):
         yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
     elif isinstance(result, DocumentResult) and stored_truth is not None:
-        accepted_at, probability = _read_silver_facts(stored_truth)
+        accepted_at, probability = _get_accepted_at_and_probability(stored_truth)
         if stored_truth != build_silver_ground_truth(
             result, accepted_at=accepted_at, inclusion_probability=probability
         ).model_dump(mode="json"):
             yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
 
 
-def _read_silver_facts(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
+def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
     """What a silver record alone knows: when it was accepted, and with what probability it could have been drawn."""
     probability = stored_truth.get("inclusion_probability")
     is_probability = isinstance(probability, float) and 0 <= probability <= 1
@@ -304,23 +315,29 @@ def _read_silver_facts(stored_truth: Mapping[str, Any]) -> tuple[str, float | No
 
 
 def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    for name in list_stray_records(output_folder):
+    for name in list_stray_attention_check_files(output_folder):
         yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
-    for case_id in list_case_ids(output_folder):
-        with hold_write_lock(output_folder, case_id):
-            yield from list(_list_faults(packet_file_name(case_id), partial(_check_packet, output_folder, case_id)))
+    for case_id in list_case_ids_with_packet(output_folder):
+        with hold_case_write_lock(output_folder, case_id):
+            yield from list(
+                _run_check_as_faults(packet_file_name(case_id), partial(_check_packet, output_folder, case_id))
+            )
 
 
 def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
     packet = read_packet(output_folder, case_id)
     if is_attention_check(output_folder, packet):
-        yield from _list_faults(get_record_name(case_id), partial(_check_attention_check, output_folder, packet))
+        yield from _run_check_as_faults(
+            get_attention_check_file_name(case_id), partial(_check_attention_check, output_folder, packet)
+        )
     elif (
         packet.kind == "classification"
         and case_id == packet.doc_id
         and not find_newest_revision(output_folder, case_id)
     ):
-        yield from _list_faults(result_file_name(case_id), partial(_check_pending_packet, output_folder, packet))
+        yield from _run_check_as_faults(
+            result_file_name(case_id), partial(_check_pending_packet, output_folder, packet)
+        )
 
 
 def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
@@ -343,16 +360,16 @@ def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Ite
 
 
 def _check_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
-    if damage := find_damage(output_folder, packet):
+    if damage := find_attention_check_damage(output_folder, packet):
         yield IntegrityFault(*damage, _RESTORE_REMEDY)
 
 
-def _check_registries(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
-    yield from _list_faults(SAMPLE_DRAWS_FOLDER, partial(_check_draws, output_folder))
-    yield from _list_faults(
-        PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_labels, output_folder))
+def _check_draws_labels_and_roster(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    yield from _run_check_as_faults(SAMPLE_DRAWS_FOLDER, partial(_check_sample_draws, output_folder))
+    yield from _run_check_as_faults(
+        PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_production_labels, output_folder))
     )
-    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_reviewers))
+    yield from _run_check_as_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_reviewers))
 
 
 def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:
@@ -360,7 +377,7 @@ def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ..
     return ()
 
 
-def _check_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+def _check_sample_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
     for number, draw in enumerate(read_all_draws(output_folder), 1):
         doc_ids = {doc_id for stratum in draw.strata for doc_id in stratum.probability}
         if lost_ids := sorted(stratum for stratum in doc_ids if not output_folder.has_file(result_file_name(stratum))):
@@ -374,9 +391,9 @@ def _check_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
             )
 
 
-def _check_links(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+def _check_no_symlinks(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     if isinstance(output_folder, LocalOutputFolder):
-        for name in output_folder.list_links():
+        for name in output_folder.list_symlinks():
             yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
 
 
@@ -385,7 +402,7 @@ def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[
         yield IntegrityFault(
             PURGE_INTENT_FILE, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it."
         )
-    yield from _list_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
+    yield from _run_check_as_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
 
 
 def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
@@ -406,17 +423,17 @@ def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
     """No later review vouches for the newest one; the database noted its digest when it was saved."""
     for case_id in [head.case_id for head in index.review_heads.list_heads()]:
-        with hold_write_lock(output_folder, case_id):
+        with hold_case_write_lock(output_folder, case_id):
             # As it is now: a purge may have been here since.
             if head := index.review_heads.find_head(case_id):
                 yield from list(
-                    _list_faults(
+                    _run_check_as_faults(
                         review_file_name(case_id, head.revision), partial(_check_review_head, output_folder, head)
                     )
                 )
 
 
-def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterator[IntegrityFault]:
+def _check_review_head(output_folder: OutputFolder, head: ReviewChainHead) -> Iterator[IntegrityFault]:
     if not is_newest_review_unchanged(output_folder, head):
         name = review_file_name(head.case_id, head.revision)
         yield IntegrityFault(name, "it is not the review that was saved, or is gone", _RESTORE_REMEDY)
@@ -425,7 +442,7 @@ def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterato
 def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
     chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER))
     for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
-        for name in list_foreign_names(output_folder, subfolder):
+        for name in list_unrecognised_names(output_folder, subfolder):
             yield IntegrityFault(
                 f"{subfolder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere."
             )
@@ -436,8 +453,8 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
     _check_reviews,
     _check_ground_truths,
     _check_packets,
-    _check_registries,
-    _check_links,
+    _check_draws_labels_and_roster,
+    _check_no_symlinks,
     _check_purges,
     _check_review_heads,
     _check_foreign_files,
@@ -484,7 +501,7 @@ def _check_against_export(
         if (
             exported_event.event == "reviewed"
             and exported_event.sha256 not in purged_sha256s
-            and not _is_review_unchanged(output_folder, exported_event)
+            and not _is_exported_review_unchanged(output_folder, exported_event)
         ):
             explanation = f"review {exported_event.revision} is not the one that was exported, or is gone"
             yield IntegrityFault(f"{REVIEWS_FOLDER}/{exported_event.case_id}", explanation, _RESTORE_REMEDY)
@@ -514,7 +531,7 @@ def _check_against_export(
         )
 
 
-def _is_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
+def _is_exported_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
     """Whether an exported review still is what it was."""
     try:
         return (

@@ -115,10 +115,10 @@ async def process_documents(
             for number in range(len(sources)):
                 # Begun one by one, so that ten thousand documents do not wait in memory.
                 while len(running_tasks) >= active_executor.max_in_flight + extra_in_flight:
-                    running_tasks = await _wait_for_any(running_tasks)
+                    running_tasks = await _wait_and_list_pending_tasks(running_tasks)
                 running_tasks.add(asyncio.create_task(process_numbered(number, active_executor)))
             while running_tasks:
-                running_tasks = await _wait_for_any(running_tasks)
+                running_tasks = await _wait_and_list_pending_tasks(running_tasks)
         finally:
             for task in running_tasks:
                 task.cancel()
@@ -126,7 +126,7 @@ async def process_documents(
     return [outcome_by_number[number] for number in range(len(sources))]
 
 
-async def _wait_for_any(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
     """Those that are still under way when some have ended, or when it is time to look whether there is more room."""
     finished_tasks, pending_tasks = await asyncio.wait(
         running_tasks, timeout=_CAPACITY_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -136,7 +136,7 @@ async def _wait_for_any(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.T
     return pending_tasks
 
 
-async def run_storage_to_completion(
+async def run_uninterrupted_storage_operation(
     output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any
 ) -> OutcomeT:
     """What a piece of work with the output folder gives; it is done to its end, also where this is cancelled.

@@ -10,7 +10,7 @@ from typing import TypeVar
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, StoreError
-from evalkit.pipeline.batch_execution import run_storage_to_completion
+from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.protocol import Executor, ReadResult
 from evalkit.review.loaders import read_bundle
@@ -21,12 +21,18 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-def load_current_bundle(output_folder: OutputFolder, source: SourceDocument, reader_name: str) -> DocumentBundle | None:
+def load_bundle_if_current(
+    output_folder: OutputFolder, source: SourceDocument, reader_version: str
+) -> DocumentBundle | None:
     """The bundle that an earlier run read from the same bytes with the same reader, if any."""
     bundle = load_if_intact(read_bundle, output_folder, source.doc_id)
     if bundle is None:
         return None
-    is_same_input = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader_name, str(source.path))
+    is_same_input = (bundle.sha256, bundle.reader, bundle.file_path) == (
+        source.sha256,
+        reader_version,
+        str(source.path),
+    )
     # What an engine could not do in its time, it may do now.
     is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
     return bundle if is_same_input and is_complete else None
@@ -45,11 +51,11 @@ def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: O
         return None
 
 
-async def read_and_save_document(
-    output_folder: OutputFolder, source: SourceDocument, executor: Executor, timestamp: str
+async def read_document_and_save_bundle(
+    output_folder: OutputFolder, source: SourceDocument, executor: Executor, processing_timestamp: str
 ) -> ReadResult:
     """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
-    read_outcome = await executor.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
+    read_outcome = await executor.read(source.path, doc_id=source.doc_id, processing_timestamp=processing_timestamp)
     if read_outcome.bundle.sha256 != source.sha256:
         raise DocumentError(
             f"{source.path.name} changed while it was being read",
@@ -64,7 +70,7 @@ async def read_and_save_document(
         pages=read_outcome.bundle.total_pages,
         **read_outcome.seconds_by_step,
     )
-    await run_storage_to_completion(output_folder, _write_bundle, output_folder, read_outcome.bundle)
+    await run_uninterrupted_storage_operation(output_folder, _write_bundle, output_folder, read_outcome.bundle)
     return read_outcome
 
 
@@ -72,7 +78,7 @@ def _write_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
     output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
 
 
-def create_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
+def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
     """A defect that one document met, logged without a word of it."""
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
     log.error("document %s: %s in %s", _get_log_id(source), type(error).__name__, last_frame.name)

@@ -9,35 +9,35 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws
-from evalkit.pipeline.supplied_labels import read_stored_labels
+from evalkit.pipeline.supplied_labels import read_stored_production_labels
 from evalkit.store import PRODUCTION_LABELS_FILE, OutputFolder, sample_draw_file_name
 
 
-class DocumentRegistries:
+class ProductionLabelsAndDraws:
     """The lists of an output folder, as they were when they were read or last written."""
 
     def __init__(self, output_folder: OutputFolder) -> None:
         """StoreError for one that is damaged."""
         self._output_folder = output_folder
-        self._label_by_doc_id = read_stored_labels(output_folder)
+        self._label_by_doc_id = read_stored_production_labels(output_folder)
         self._draws = read_all_draws(output_folder)
 
-    def find_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
+    def iterate_draw_numbers_and_strata(self, doc_id: str) -> Iterator[tuple[int, Stratum]]:
         """The strata that could have drawn the document, each with the number of its draw, from 1."""
         for number, draw in enumerate(self._draws, 1):
             for stratum in draw.strata:
                 if doc_id in stratum.probability:
                     yield number, stratum
 
-    def count_entries(self, doc_id: str) -> dict[str, int]:
+    def count_files_naming_document(self, doc_id: str) -> dict[str, int]:
         """In how many files of each kind the document stands; kinds in which it does not are left out."""
         count_by_kind = {
             "production": int(doc_id in self._label_by_doc_id),
-            "draws": len({number for number, _ in self.find_strata(doc_id)}),
+            "draws": len({number for number, _ in self.iterate_draw_numbers_and_strata(doc_id)}),
         }
         return {kind: count for kind, count in count_by_kind.items() if count}
 
-    def remove_documents(self, doc_ids: Collection[str]) -> None:
+    def rewrite_files_without_documents(self, doc_ids: Collection[str]) -> None:
         """Write the files anew without these documents; the probabilities of the others stay what they are."""
         removed_ids = frozenset(doc_ids)
         if removed_ids & self._label_by_doc_id.keys():

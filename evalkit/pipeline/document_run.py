@@ -12,36 +12,36 @@ from evalkit.classification.document_result import DocumentFailure, DocumentResu
 from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.documents.bundle import DocumentBundle, Identifier
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.audit_sampling import AuditPlan
-from evalkit.pipeline.batch_execution import process_documents, run_storage_to_completion
+from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
 from evalkit.pipeline.document_reading import (
-    create_unexpected_error,
-    load_current_bundle,
+    load_bundle_if_current,
     load_if_intact,
-    read_and_save_document,
+    log_and_wrap_unexpected_error,
+    read_document_and_save_bundle,
 )
 from evalkit.pipeline.executor.protocol import Executor, ReaderConfig
 from evalkit.pipeline.executor.selection import open_executor
-from evalkit.pipeline.field_extraction import FieldExtractionPipeline, extract_and_publish_or_load
+from evalkit.pipeline.field_extraction import FieldExtractionPipeline, load_or_extract_and_publish_fields
 from evalkit.pipeline.fingerprint import collect_versions, compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
 from evalkit.pipeline.run_timings import RunTimings
-from evalkit.pipeline.sample_draws import read_sampled_probabilities
+from evalkit.pipeline.sample_draws import read_drawn_document_probabilities
 from evalkit.review.ground_truth import (
     find_newest_revision,
-    read_silver_probability,
+    read_silver_audit_probability,
+    remove_unconfirmed_silver_fields,
     withdraw_silver_ground_truth,
-    withdraw_unconfirmed_fields,
     write_silver_ground_truth,
 )
 from evalkit.review.loaders import read_bundle, read_result
@@ -52,7 +52,7 @@ from evalkit.review.packet import (
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.store import OutputFolder, OutputIndex, bundle_file_name, packet_file_name, result_file_name
 
@@ -124,8 +124,8 @@ class DocumentRun:
         self._audit_plan = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
-        self._sampled_probabilities = read_sampled_probabilities(output_folder)
-        self._started_at = current_timestamp()
+        self._sampled_probabilities = read_drawn_document_probabilities(output_folder)
+        self._started_at = format_zulu_now()
         self.timings = RunTimings()
         self._completed_audits = sum(
             row["review_reason"] == "audit" for row in index.list_cases_worst_first("completed")
@@ -159,8 +159,8 @@ class DocumentRun:
             summary = (
                 None
                 if self._fresh
-                else await run_storage_to_completion(
-                    self._output_folder, self._resume_finished_document, source, result_fingerprint
+                else await run_uninterrupted_storage_operation(
+                    self._output_folder, self._load_finished_summary, source, result_fingerprint
                 )
             )
             summary = summary or await self._decide_document(
@@ -168,8 +168,8 @@ class DocumentRun:
             )
             if self._field_extraction and summary.error is None:
                 bundle = read_bundle(self._output_folder, source.doc_id)
-                times = Times(run_started_at=self._started_at, started_at=current_timestamp())
-                extractions, is_resumed = await extract_and_publish_or_load(
+                times = Times(run_started_at=self._started_at, started_at=format_zulu_now())
+                extractions, is_resumed = await load_or_extract_and_publish_fields(
                     self._output_folder, self._index, self._field_extraction, bundle, executor, times, fresh=self._fresh
                 )
                 if not is_resumed:
@@ -182,7 +182,7 @@ class DocumentRun:
         except EvalkitError as error:
             return summarise_failure(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
-            return self._record_failure(source, create_unexpected_error(source, error), monotonic_start)
+            return self._record_failure(source, log_and_wrap_unexpected_error(source, error), monotonic_start)
 
     def _compute_fingerprint(self, source: SourceDocument) -> str:
         return compute_fingerprint(
@@ -196,7 +196,7 @@ class DocumentRun:
     def _build_patient_expectation(self, source: SourceDocument) -> PatientExpectation:
         return build_patient_expectation(self._settings, source.path, self._roster_by_doc_id.get(source.doc_id, ()))
 
-    def _resume_finished_document(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
+    def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
         row = self._row_by_doc_id.get(source.doc_id)
         if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
@@ -206,13 +206,13 @@ class DocumentRun:
             return None
         if isinstance(result, DocumentFailure):
             return summarise_failure(source, result.error, resumed=True)
-        bundle = load_current_bundle(self._output_folder, source, self._reader_config.reader_version)
+        bundle = load_bundle_if_current(self._output_folder, source, self._reader_config.reader_version)
         if bundle is None or "finished_at" not in result.times:
             return None
-        if _is_unanswered(result, is_supplied=source.doc_id in self._supplied_by_doc_id):
+        if _has_unanswered_question(result, is_classification_supplied=source.doc_id in self._supplied_by_doc_id):
             return None
-        if self._label_by_doc_id is not None or not self._is_published(result):
-            self._publish_result(result, bundle, source)
+        if self._label_by_doc_id is not None or not self._is_packet_or_silver_truth_written(result):
+            self._write_packet_or_silver_truth(result, bundle, source)
         if row["replaced"]:
             self._index_document(
                 source, result_fingerprint, result.decision.value, None
@@ -222,11 +222,11 @@ class DocumentRun:
     async def _decide_document(
         self, source: SourceDocument, executor: Executor, supplied_classification: Any, result_fingerprint: str
     ) -> DocumentSummary:
-        started_at = current_timestamp()
+        started_at = format_zulu_now()
         seconds_by_step: dict[str, float] = {}
-        bundle = await run_storage_to_completion(self._output_folder, self._load_earlier_bundle, source)
+        bundle = await run_uninterrupted_storage_operation(self._output_folder, self._load_earlier_bundle, source)
         if bundle is None:
-            read_outcome = await read_and_save_document(self._output_folder, source, executor, started_at)
+            read_outcome = await read_document_and_save_bundle(self._output_folder, source, executor, started_at)
             bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
         monotonic_start = time.monotonic()
         evaluate = partial(self._orchestrator.evaluate, patient_expectation=self._build_patient_expectation(source))
@@ -240,11 +240,13 @@ class DocumentRun:
         times = Times(
             run_started_at=self._started_at,
             started_at=started_at,
-            finished_at=current_timestamp(),
+            finished_at=format_zulu_now(),
             seconds=seconds_by_step,
         )
         result = create_result(bundle, outcome, self._settings, result_fingerprint, times)
-        await run_storage_to_completion(self._output_folder, self._save_result, result, bundle, source)
+        await run_uninterrupted_storage_operation(
+            self._output_folder, self._save_publish_and_index_result, result, bundle, source
+        )
         usage = self._model_session.ledger.get_usage_in_this_run(bundle.sha256)
         return summarise_result(
             result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
@@ -256,40 +258,48 @@ class DocumentRun:
         return (
             None
             if self._fresh
-            else load_current_bundle(self._output_folder, source, self._reader_config.reader_version)
+            else load_bundle_if_current(self._output_folder, source, self._reader_config.reader_version)
         )
 
-    def _save_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
+    def _save_publish_and_index_result(
+        self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
+    ) -> None:
         """Write down what was decided, and what follows from it; the row of the index last."""
         self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
-        self._publish_result(result, bundle, source)
+        self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
 
-    def _is_published(self, result: DocumentResult) -> bool:
-        """Whether the last thing that ``_publish_result`` writes is there: a run may have ended, or lost its database, before.
+    def _is_packet_or_silver_truth_written(self, result: DocumentResult) -> bool:
+        """Whether the last thing that ``_write_packet_or_silver_truth`` writes is there: a run may have ended, or lost its database, before.
 
         The index alone does not tell: made again from the files it knows the result.
         """
-        inclusion_probability = read_silver_probability(self._output_folder, result.doc_id)
+        inclusion_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
         if result.decision is Decision.AUTO_ACCEPT:
             return inclusion_probability is not None or find_newest_revision(self._output_folder, result.doc_id) > 0
         return inclusion_probability is None and self._output_folder.has_file(packet_file_name(result.doc_id))
 
-    def _publish_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
+    def _write_packet_or_silver_truth(
+        self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
+    ) -> None:
         """Ground truth and packet, or their withdrawal, as the decision asks."""
         label = self._label_by_doc_id.get(source.doc_id) if self._label_by_doc_id else None
         create_packet = partial(
-            SMEPacketGenerator().packet, result, bundle, production=label, created_at=result.times["finished_at"]
+            SMEPacketGenerator().create_classification_packet,
+            result,
+            bundle,
+            production_row=label,
+            created_at=result.times["finished_at"],
         )
         if result.decision is Decision.AUTO_ACCEPT:
             # The probability is that of the moment of drawing: a document that was accepted before keeps it.
-            earlier_probability = read_silver_probability(self._output_folder, result.doc_id)
+            earlier_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
             audit_probability = (
                 self._audit_plan.get_inclusion_probability(self._completed_audits)
                 if earlier_probability is None
                 else earlier_probability
             )
-            if self._audit_plan.is_drawn(result.sha256, audit_probability):
+            if self._audit_plan.is_drawn_for_audit(result.sha256, audit_probability):
                 publish_packet_unless_frozen(
                     self._output_folder,
                     self._index,
@@ -314,8 +324,8 @@ class DocumentRun:
             publish_packet_unless_frozen(
                 self._output_folder, self._index, create_packet(review_reason="escalated", inclusion_probability=1.0)
             )
-        with hold_write_lock(self._output_folder, result.doc_id):
-            withdraw_unconfirmed_fields(self._output_folder, result.doc_id)
+        with hold_case_write_lock(self._output_folder, result.doc_id):
+            remove_unconfirmed_silver_fields(self._output_folder, result.doc_id)
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
         """A document that cannot be read leaves a result that says so, and how long that took since ``monotonic_start``.
@@ -332,7 +342,7 @@ class DocumentRun:
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
             sha256=source.sha256,
             fingerprint=result_fingerprint,
-            times=Times(run_started_at=self._started_at, finished_at=current_timestamp(), seconds=seconds_by_step),
+            times=Times(run_started_at=self._started_at, finished_at=format_zulu_now(), seconds=seconds_by_step),
         )
         try:
             if is_transient and self._output_folder.has_file(result_file_name(source.doc_id)):
@@ -340,7 +350,7 @@ class DocumentRun:
             self._output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
             case_ids = (source.doc_id, source.doc_id + EXTRACTION_SUFFIX)
             if not any(
-                is_packet_frozen(self._output_folder, self._index, case_id, current_timestamp()) for case_id in case_ids
+                is_packet_frozen(self._output_folder, self._index, case_id, format_zulu_now()) for case_id in case_ids
             ):
                 self._output_folder.remove_file(bundle_file_name(source.doc_id))
             for case_id in case_ids:
@@ -359,7 +369,7 @@ class DocumentRun:
                 "doc_id": source.doc_id,
                 "sha256": source.sha256,
                 "file_path": encode_path_as_text(source.path),
-                "processed_at": current_timestamp(),
+                "processed_at": format_zulu_now(),
                 "fingerprint": result_fingerprint,
                 "decision": decision,
                 "error_code": error_code,
@@ -368,8 +378,8 @@ class DocumentRun:
         )
 
 
-def _is_unanswered(result: DocumentResult, *, is_supplied: bool) -> bool:
+def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:
     """Whether a model could not answer then, and may now; what was answered is in the journal."""
     codes = {issue.code for issue in result.open_issues}
     has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
-    return has_failed_agent or (not is_supplied and "V1-UNPARSEABLE" in codes)
+    return has_failed_agent or (not is_classification_supplied and "V1-UNPARSEABLE" in codes)

@@ -10,20 +10,24 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
 from evalkit.errors import EvalkitError, ExecutorError, StoreError
 from evalkit.extraction.extraction_schema import Extraction
 from evalkit.pipeline.batch_execution import BatchSummary, process_documents
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, encode_path_as_text
-from evalkit.pipeline.document_reading import create_unexpected_error, load_current_bundle, read_and_save_document
+from evalkit.pipeline.document_reading import (
+    load_bundle_if_current,
+    log_and_wrap_unexpected_error,
+    read_document_and_save_bundle,
+)
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.executor.selection import open_executor
 from evalkit.pipeline.field_extraction import (
     AUTO_TEMPLATE,
     FieldExtractionPipeline,
-    extract_and_publish_or_load,
+    load_or_extract_and_publish_fields,
     parse_tax_year,
 )
 from evalkit.pipeline.fingerprint import collect_versions
@@ -160,7 +164,7 @@ async def _extract_documents(
     monotonic_start = time.monotonic()
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        doc_id_by_sha256 = _map_known_doc_ids(output_folder, index)
+        doc_id_by_sha256 = _map_doc_ids_by_sha256(output_folder, index)
         discovered = discover_documents(paths, doc_id_by_sha256)
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
         async with ModelSession(settings, index.call_journal, fresh=fresh, for_extraction=True) as model_session:
@@ -176,8 +180,8 @@ async def _extract_documents(
                 output_folder=output_folder,
                 index=index,
                 field_extraction=field_extraction,
-                reader=reader_config.reader_version,
-                run_started_at=current_timestamp(),
+                reader_version=reader_config.reader_version,
+                run_started_at=format_zulu_now(),
                 fresh=fresh,
             )
             executor = open_executor(
@@ -187,7 +191,7 @@ async def _extract_documents(
                 decides_on_workers=not model_session.has_language_models,
             )
             documents = await process_documents(discovered.sources, executor, process_document, on_progress=on_progress)
-            model_session.finish()
+            model_session.mark_run_finished()
     return ExtractSummary.create(
         documents,
         discovered,
@@ -197,7 +201,7 @@ async def _extract_documents(
     )
 
 
-def _map_known_doc_ids(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
+def _map_doc_ids_by_sha256(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
     """The doc_id of every document that was run, or of which fields were extracted, by SHA-256."""
     doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
     for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
@@ -214,7 +218,7 @@ async def _extract_document(
     output_folder: OutputFolder,
     index: OutputIndex,
     field_extraction: FieldExtractionPipeline,
-    reader: str,
+    reader_version: str,
     run_started_at: str,
     fresh: bool,
 ) -> ExtractedDocument:
@@ -222,13 +226,13 @@ async def _extract_document(
     if source.read_error:
         return _create_failed_document(source, source.read_error)
     try:
-        times = Times(run_started_at=run_started_at, started_at=current_timestamp())
-        bundle = None if fresh else load_current_bundle(output_folder, source, reader)
+        times = Times(run_started_at=run_started_at, started_at=format_zulu_now())
+        bundle = None if fresh else load_bundle_if_current(output_folder, source, reader_version)
         if bundle is None:
-            bundle, times["seconds"] = await read_and_save_document(
+            bundle, times["seconds"] = await read_document_and_save_bundle(
                 output_folder, source, executor, times["started_at"]
             )
-        document_extractions, resumed = await extract_and_publish_or_load(
+        document_extractions, resumed = await load_or_extract_and_publish_fields(
             output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
         )
     except ExecutorError:
@@ -236,7 +240,7 @@ async def _extract_document(
     except EvalkitError as error:
         return _create_failed_document(source, error)
     except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
-        return _create_failed_document(source, create_unexpected_error(source, error))
+        return _create_failed_document(source, log_and_wrap_unexpected_error(source, error))
     return ExtractedDocument(
         source.doc_id, encode_path_as_text(source.path.name), document_extractions.extractions, resumed
     )

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult, UsageReport, UsageTotal
-from evalkit.classification.page_windows import join_answers, split_into_windows
+from evalkit.classification.page_windows import join_window_answers, split_into_windows
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import Times
 from evalkit.documents.bundle import DocumentBundle
@@ -21,22 +21,26 @@ from evalkit.extraction.clinical_extractor import ClinicalExtractor
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.extraction.field_template import FieldTemplate, compute_templates_version, get_field_template
-from evalkit.extraction.form_filling import FormFiller, find_form_pages
+from evalkit.extraction.form_filling import FormFieldExtractor, find_tax_form_pages
 from evalkit.extraction.optimizer import ReliabilityLoopConfig, build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.report_extraction import ReportPages, extract_reports
+from evalkit.extraction.report_extraction import ReportPageRange, extract_reports
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
-from evalkit.pipeline.batch_execution import run_storage_to_completion
+from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.executor.protocol import Executor
 from evalkit.pipeline.fingerprint import describe_models
 from evalkit.pipeline.model_session import ModelSession
-from evalkit.review.ground_truth import has_confirmed_types, withdraw_silver_ground_truth, write_silver_fields
+from evalkit.review.ground_truth import (
+    has_types_matching_ground_truth,
+    withdraw_silver_ground_truth,
+    write_silver_fields_if_unreviewed,
+)
 from evalkit.review.loaders import read_extractions, read_result
 from evalkit.review.packet import (
     EXTRACTION_SUFFIX,
     SMEPacketGenerator,
-    is_review_required,
+    is_extraction_review_required,
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
@@ -76,36 +80,38 @@ class FieldExtractor:
         pages_of_forms: Sequence[int] = ()
         extractions: list[Extraction] = []
         if self.template is None or self.template.kind == "tax":
-            pages = None if fixed_template_name else find_form_pages(bundle, include_all=self.tax_year is not None)
-            form_filling = FormFiller(model, tax_year=self.tax_year, template_name=fixed_template_name)
-            extractions += await form_filling.fill(bundle, pages)
+            pages = None if fixed_template_name else find_tax_form_pages(bundle, include_all=self.tax_year is not None)
+            form_filling = FormFieldExtractor(
+                model, expected_tax_year=self.tax_year, forced_template_name=fixed_template_name
+            )
+            extractions += await form_filling.extract_forms(bundle, pages)
             pages_of_forms = range(1, bundle.total_pages + 1) if pages is None else pages
         if len(pages_of_forms) < bundle.total_pages:
-            reports = await self._find_report_pages(bundle, model, set(pages_of_forms), classification)
+            reports = await self._classify_report_pages(bundle, model, set(pages_of_forms), classification)
             extractions += await extract_reports(bundle, reports, self._create_reliability_loop(model))
         return tuple(
             _renumber_issues(sorted(extractions, key=lambda extraction: (extraction.start_page, extraction.end_page)))
         ), model.summarise_usage()
 
-    async def _find_report_pages(
+    async def _classify_report_pages(
         self,
         bundle: DocumentBundle,
         model: Model,
         pages_of_forms: set[int],
         classification: ClassificationOutput | None,
-    ) -> list[ReportPages]:
+    ) -> list[ReportPageRange]:
         """The clinical reports among the pages that are no forms."""
         if self.template is not None:
-            return [ReportPages(1, bundle.total_pages, self.template.document_type, self.template.name)]
+            return [ReportPageRange(1, bundle.total_pages, self.template.document_type, self.template.name)]
         answer = classification or await self._classify(bundle, model)
         if answer is None:
             return []
-        report_pages: list[ReportPages] = []
+        report_pages: list[ReportPageRange] = []
         for segment in answer.segments:
             document_type = segment.dominant_type.value if segment.dominant_type else "Other"
             last_page = min(segment.end_page, bundle.total_pages)
             report_pages += [
-                ReportPages(start, end, document_type)
+                ReportPageRange(start, end, document_type)
                 for start, end in _find_page_runs(max(segment.start_page, 1), last_page, pages_of_forms)
             ]
         return report_pages
@@ -120,7 +126,7 @@ class FieldExtractor:
             for pages, answer in zip(page_windows, answers, strict=True)
             if answer.value is not None
         ]
-        return join_answers(window_answers) if len(window_answers) == len(page_windows) else None
+        return join_window_answers(window_answers) if len(window_answers) == len(page_windows) else None
 
     def _create_reliability_loop(self, model: Model) -> ReliabilityLoop:
         return ReliabilityLoop(
@@ -196,7 +202,7 @@ class FieldExtractionPipeline:
             usage=usage.model_dump(mode="json"),
             model=self._settings.models.default,
             reader=bundle.reader,
-            times=Times(**times, finished_at=current_timestamp())
+            times=Times(**times, finished_at=format_zulu_now())
             | {"seconds": times.get("seconds", {}) | seconds_by_step},
         )
 
@@ -247,7 +253,7 @@ def load_earlier_classification(output_folder: OutputFolder, bundle: DocumentBun
     return result.classification if is_same and isinstance(result, DocumentResult) else None
 
 
-async def extract_and_publish_or_load(
+async def load_or_extract_and_publish_fields(
     output_folder: OutputFolder,
     index: OutputIndex,
     pipeline: FieldExtractionPipeline,
@@ -269,7 +275,7 @@ async def extract_and_publish_or_load(
         )
     )
     document_extractions = earlier or await pipeline.extract(bundle, executor, times, classification)
-    await run_storage_to_completion(
+    await run_uninterrupted_storage_operation(
         output_folder, _save_and_publish, output_folder, index, document_extractions, bundle, earlier is None
     )
     return document_extractions, earlier is not None
@@ -284,10 +290,10 @@ def _save_and_publish(
 ) -> None:
     if is_new:
         output_folder.write_json(extraction_file_name(bundle.doc_id), document_extractions.model_dump(mode="json"))
-    publish_or_accept_fields(output_folder, index, document_extractions, bundle)
+    queue_fields_or_write_silver_truth(output_folder, index, document_extractions, bundle)
 
 
-def publish_or_accept_fields(
+def queue_fields_or_write_silver_truth(
     output_folder: OutputFolder, index: OutputIndex, document_extractions: Extractions, bundle: DocumentBundle
 ) -> None:
     """Put a document's fields into the queue where a person has to look at one of its reports or forms.
@@ -299,12 +305,12 @@ def publish_or_accept_fields(
         document_extractions.doc_id + EXTRACTION_SUFFIX,
         str(document_extractions.times.get("started_at", "")),
     )
-    if any(map(is_review_required, document_extractions.extractions)):
+    if any(map(is_extraction_review_required, document_extractions.extractions)):
         withdraw_silver_ground_truth(output_folder, case_id)
         publish_packet_unless_frozen(
             output_folder,
             index,
-            SMEPacketGenerator().fields_packet(document_extractions, bundle, created_at=started_at),
+            SMEPacketGenerator().create_fields_packet(document_extractions, bundle, created_at=started_at),
         )
         return
     withdraw_packet_unless_frozen(output_folder, index, case_id)
@@ -313,9 +319,11 @@ def publish_or_accept_fields(
     if (
         document_extractions.extractions
         and not has_open_case
-        and has_confirmed_types(output_folder, document_extractions.doc_id, document_extractions.extractions)
+        and has_types_matching_ground_truth(
+            output_folder, document_extractions.doc_id, document_extractions.extractions
+        )
     ):
-        write_silver_fields(output_folder, document_extractions, accepted_at=started_at)
+        write_silver_fields_if_unreviewed(output_folder, document_extractions, accepted_at=started_at)
     else:
         withdraw_silver_ground_truth(output_folder, case_id)
 
@@ -337,8 +345,8 @@ class _UsageCountingModel:
         return answer
 
     def summarise_usage(self) -> UsageReport:
-        by_agent = {role: UsageTotal.sum_usages(usages) for role, usages in sorted(self._usages_by_role.items())}
-        total = UsageTotal.sum_usages(usage for usages in self._usages_by_role.values() for usage in usages)
+        by_agent = {role: UsageTotal.from_usages(usages) for role, usages in sorted(self._usages_by_role.items())}
+        total = UsageTotal.from_usages(usage for usages in self._usages_by_role.values() for usage in usages)
         return UsageReport(**total.model_dump(), by_agent=by_agent)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.orchestrator import UnparseableClassification
-from evalkit.classification.own_verifiers import identify_code
+from evalkit.classification.own_verifiers import hash_verifier_code
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import load_type_definitions
-from evalkit.classification.traps import load_traps
+from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.grounding import get_grounding_version
 from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
@@ -26,8 +26,10 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
 
     UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
     """
-    traps = load_traps(traps_file)
-    own_versions = {"own_verifiers": [asdict(identify_code(name)) for name in own_verifiers]} if own_verifiers else {}
+    traps = load_shipped_and_site_traps(traps_file)
+    own_versions = (
+        {"own_verifiers": [asdict(hash_verifier_code(name)) for name in own_verifiers]} if own_verifiers else {}
+    )
     return own_versions | {
         "evalkit": version("evalkit"),
         "grounding": get_grounding_version(),
@@ -43,7 +45,7 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
 def compute_fingerprint(
     sha256: str,
     settings: Settings,
-    reader_name: str,
+    reader_version: str,
     supplied_classification: Any,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> str:
@@ -51,7 +53,7 @@ def compute_fingerprint(
     return hash_canonical_json(
         {
             "sha256": sha256,
-            "reader": reader_name,
+            "reader": reader_version,
             "ocr_seconds": settings.ocr_seconds,
             "profile": settings.profile,
             "lossless_repair": settings.lossless_repair,

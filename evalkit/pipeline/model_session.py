@@ -13,11 +13,11 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.ledger import Journal, Ledger, SpendingLimits, price_usage
+from evalkit.llm.ledger import Journal, Ledger, SpendingLimits, add_list_price
 from evalkit.llm.model import Answer, AnswerT, Model, Provider, Question, Usage
 from evalkit.llm.model_router import ModelRouter
 from evalkit.llm.providers import build_provider
-from evalkit.settings import Settings, read_credentials
+from evalkit.settings import Settings, read_environment_credentials
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class ModelSession:
         )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
-        self.ledger = Ledger(journal, create_limits(settings), fresh=fresh)
+        self.ledger = Ledger(journal, create_spending_limits(settings), ignore_earlier_answers=fresh)
         self._language_models = {
             name: LanguageModel(
                 create_provider(name, settings),
@@ -87,10 +87,10 @@ class ModelSession:
             self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
         )
 
-    def finish(self) -> None:
+    def mark_run_finished(self) -> None:
         """The run has come to its end. Whatever the journal says to that, its documents are told of."""
         try:
-            self.ledger.finish_run()
+            self.ledger.mark_fresh_run_finished()
         except StoreError as error:
             log.warning(
                 "the journal was not closed, so that the next --fresh run goes on with this one's answers: %s", error
@@ -158,7 +158,7 @@ class _TimedModel:
                 wait_time.total_seconds += time.monotonic() - wait_time.waiting_since
 
 
-def create_limits(settings: Settings) -> SpendingLimits:
+def create_spending_limits(settings: Settings) -> SpendingLimits:
     """What may be spent; 0 is as much as it takes."""
     return SpendingLimits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
 
@@ -167,13 +167,13 @@ def create_provider(model_name: str, settings: Settings) -> Provider:
     """The provider that a model's name means. UsageError as ``ModelSession``."""
     model_provider = build_provider(
         model_name,
-        environment=read_credentials(),
+        environment=read_environment_credentials(),
         gemini_base_url=settings.gemini_base_url,
         openai_base_url=settings.openai_base_url,
         anthropic_base_url=settings.anthropic_base_url,
         ollama_base_url=settings.ollama_base_url,
     )
-    if create_limits(settings).has_usd_limit and price_usage(model_name, Usage()).cost_usd is None:
+    if create_spending_limits(settings).has_usd_limit and add_list_price(model_name, Usage()).cost_usd is None:
         raise UsageError(
             f"nobody knows the price of {model_name}",
             code="MODEL-PRICE",

@@ -51,12 +51,12 @@ class PatientRoster:
         return {doc_id: row["identity"] for doc_id, row in row_by_doc_id.items()}
 
     def list_unused_row_problems(
-        self, sources: Sequence[SourceDocument], path_by_earlier_id: Mapping[str, str | None]
+        self, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
     ) -> list[UsageError]:
-        """A problem for rows that belong to no document, or to several; ``path_by_earlier_id`` as for production's labels."""
-        known_ids = [*path_by_earlier_id, *(source.doc_id for source in sources)]
+        """A problem for rows that belong to no document, or to several; ``path_by_earlier_doc_id`` as for production's labels."""
+        known_ids = [*path_by_earlier_doc_id, *(source.doc_id for source in sources)]
         known_names = [
-            *(Path(path).name for path in path_by_earlier_id.values() if path),
+            *(Path(path).name for path in path_by_earlier_doc_id.values() if path),
             *(source.path.name for source in sources),
         ]
         return [
@@ -131,14 +131,14 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
 
 
 def build_patient_expectation(
-    settings: Settings, path: Path, roster_identity: tuple[Identifier, ...] = ()
+    settings: Settings, document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
     """What is known about the patients of the file at this absolute path: its folder's setting, and its row."""
     folder_settings = (
         (Path(os.path.abspath(folder)), patients) for folder, patients in settings.patients_by_folder.items()
     )
     _, patients = max(
-        ((len(folder.parts), patients) for folder, patients in folder_settings if path.is_relative_to(folder)),
+        ((len(folder.parts), patients) for folder, patients in folder_settings if document_path.is_relative_to(folder)),
         default=(0, settings.patients),
     )
     return PatientExpectation(patients, roster_identity)

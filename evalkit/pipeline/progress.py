@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
+def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
     """What ``run(on_progress=…)`` takes; the bar stands while the context is open.
 
     It shows documents done, time left, and of language models the calls, tokens and dollars so far.

@@ -26,8 +26,8 @@ from typing import Any, Literal
 from evalkit.core.records import StrictRecord
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
-from evalkit.pipeline.document_registries import DocumentRegistries
-from evalkit.review.attention_checks import get_record_name, map_attention_checks_by_document
+from evalkit.pipeline.document_registries import ProductionLabelsAndDraws
+from evalkit.review.attention_checks import get_attention_check_file_name, map_check_case_ids_by_doc_id
 from evalkit.review.ground_truth import (
     Review,
     derive_review_status,
@@ -38,7 +38,7 @@ from evalkit.review.ground_truth import (
 )
 from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SECOND_SUFFIX, get_base_case_id
 from evalkit.review.permissions import ReviewerRole
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 from evalkit.store import (
     BUNDLES_FOLDER,
@@ -59,13 +59,13 @@ from evalkit.store import (
     bundle_file_name,
     extraction_file_name,
     ground_truth_file_name,
-    list_sequence_files,
+    list_numbered_files_without_gaps,
     packet_file_name,
+    parse_stored_record,
     purge_record_file_name,
     result_file_name,
     review_file_name,
     template_file_name,
-    validate_stored,
 )
 
 SCHEMA_VERSION = 2
@@ -202,7 +202,7 @@ def purge(
 ) -> list[PurgedDocument]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
-    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are documents that were ``find_unchanged_documents`` by ``expired_before``: when it is its turn, one
+    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are documents that were ``find_expired_documents`` by ``expired_before``: when it is its turn, one
     that somebody has reopened since stays. NotFound for a document of which there is nothing; UsageError where a run is
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
@@ -240,16 +240,16 @@ def purge(
 
 
 def _purge_documents(
-    contents: _FolderContents, limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
+    contents: _FolderContents, expiry_limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
 ) -> Iterator[PurgedDocument]:
     """Purge those of these documents that may go: all, or where there is a limit those that are finished and older."""
     output_folder = contents.output_folder
-    registries, record_number = DocumentRegistries(output_folder), len(read_purge_records(output_folder))
+    registries, record_number = ProductionLabelsAndDraws(output_folder), len(read_purge_records(output_folder))
     unregistered_ids: list[str] = []
-    for doc_id, time_limit in limit_by_doc_id.items():
+    for doc_id, time_limit in expiry_limit_by_doc_id.items():
         # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
-        with hold_write_lock(output_folder):
-            case_ids = contents.find_case_ids(doc_id)
+        with hold_case_write_lock(output_folder):
+            case_ids = contents.list_possible_case_ids(doc_id)
             if time_limit is not None and contents.assess_expiry(doc_id, case_ids, time_limit) != "finished":
                 continue
             record_number += 1
@@ -266,9 +266,9 @@ def _purge_documents(
         yield purged_document
         unregistered_ids.append(doc_id)
         if len(unregistered_ids) == _REGISTRY_BATCH_SIZE:
-            registries.remove_documents(unregistered_ids)
+            registries.rewrite_files_without_documents(unregistered_ids)
             unregistered_ids.clear()
-    registries.remove_documents(unregistered_ids)
+    registries.rewrite_files_without_documents(unregistered_ids)
 
 
 def is_purge_unfinished(output_folder: OutputFolder) -> bool:
@@ -276,7 +276,7 @@ def is_purge_unfinished(output_folder: OutputFolder) -> bool:
     return output_folder.has_file(PURGE_INTENT_FILE)
 
 
-def list_removable_files(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+def list_files_purge_would_remove(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
     """The files that ``purge`` would remove, sorted, by document. NotFound as there."""
     with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
@@ -287,17 +287,18 @@ def _list_present_files(contents: _FolderContents, doc_id: str) -> Iterator[str]
     case_ids = contents.require_document_case_ids(doc_id)
     return filter(
         contents.output_folder.has_file,
-        (*contents.list_document_files(doc_id, contents.find_sha256(doc_id), case_ids), MOVED_SQLITE_FILE),
+        (*contents.list_possible_document_files(doc_id, contents.find_sha256(doc_id), case_ids), MOVED_SQLITE_FILE),
     )
 
 
-def find_unchanged_documents(output_folder: OutputFolder, *, expired_before: datetime) -> ExpiredDocuments:
+def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: datetime) -> ExpiredDocuments:
     """The documents of which nothing was made or said since that moment, as their files note it, by whether a case waits."""
     with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
         doc_ids = contents.list_doc_ids()
         state_by_doc_id = {
-            doc_id: contents.assess_expiry(doc_id, contents.find_case_ids(doc_id), expired_before) for doc_id in doc_ids
+            doc_id: contents.assess_expiry(doc_id, contents.list_possible_case_ids(doc_id), unchanged_since)
+            for doc_id in doc_ids
         }
     states = ("finished", "waiting", "unreadable")
     return ExpiredDocuments(
@@ -308,7 +309,7 @@ def find_unchanged_documents(output_folder: OutputFolder, *, expired_before: dat
     )
 
 
-def find_restored_documents(output_folder: OutputFolder) -> list[str]:
+def find_purged_documents_restored(output_folder: OutputFolder) -> list[str]:
     """The documents that are there again although they were purged: a backup that is older than the purge was restored.
 
     One that was let in again on purpose, and so was written after its purge, is none of them.
@@ -335,12 +336,12 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
     """All records of purges, oldest first. StoreError for a damaged one, for one that is lost, and for one that is none."""
     return [
         _read_record(output_folder, file_name)
-        for file_name in list_sequence_files(output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name)
+        for file_name in list_numbered_files_without_gaps(output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name)
     ]
 
 
 def _read_record(output_folder: OutputFolder, name: str) -> PurgeRecord:
-    return validate_stored(
+    return parse_stored_record(
         PurgeRecord, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
     )
 
@@ -428,12 +429,12 @@ class _FolderContents:
             index,
             {row["doc_id"]: row for row in index.list_documents()},
             cases_by_stem,
-            map_attention_checks_by_document(output_folder),
+            map_check_case_ids_by_doc_id(output_folder),
             template_cases_by_document,
         )
 
     @cached_property
-    def reviews_by_statement(self) -> Mapping[str, list[str]]:
+    def template_review_files_by_sha256(self) -> Mapping[str, list[str]]:
         """The reviews of templates, by the SHA-256 of the statement that the template was tried on."""
         names_by_sha256 = defaultdict(list)
         for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
@@ -460,14 +461,14 @@ class _FolderContents:
         file_names = (
             result_file_name(doc_id),
             extraction_file_name(doc_id),
-            *self.reviews_by_statement.get(self.find_sha256(doc_id) or "", ()),
+            *self.template_review_files_by_sha256.get(self.find_sha256(doc_id) or "", ()),
         )
         times_of_files = [_read_if_readable(self.output_folder, name).get("times") for name in file_names]
         times_of_files.append({"processed_at": self.document_rows.get(doc_id, {}).get("processed_at")})
-        moments = [moment for times in times_of_files for moment in _parse_moments(times)]
+        moments = [moment for times in times_of_files for moment in _parse_aware_datetimes(times)]
         if not moments:  # of a statement that was read, and not compared with its template
             moments = [
-                *_parse_moments(
+                *_parse_aware_datetimes(
                     {
                         "read": _read_if_readable(self.output_folder, bundle_file_name(doc_id)).get(
                             "processing_timestamp"
@@ -486,7 +487,7 @@ class _FolderContents:
         if last_change > _EARLIEST_MOMENT:
             return last_change < moment
         try:
-            reviews = self._read_newest_reviews(self.find_case_ids(doc_id))
+            reviews = self._read_newest_reviews(self.list_possible_case_ids(doc_id))
         except StoreError:
             return False
         return all(datetime.fromisoformat(review.submitted_at) < moment for review in reviews if review)
@@ -527,13 +528,16 @@ class _FolderContents:
             for case_id in open_case_ids
         ]
 
-    def find_case_ids(self, doc_id: str) -> tuple[str, ...]:
+    def list_possible_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """The case_ids of everything that people were or could be asked about the document.
 
         With the further opinions on each, whether there are any: one may come at any time, and of one that was withdrawn
         the database still has what was said in it.
         """
-        check_ids = {*self.checks_by_document.get(doc_id, ()), *self.index.document_erasure.list_showing_cases(doc_id)}
+        check_ids = {
+            *self.checks_by_document.get(doc_id, ()),
+            *self.index.document_erasure.list_case_ids_showing_document(doc_id),
+        }
         own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.cases_by_stem.get(name, ()))
         base_ids = {
             doc_id,
@@ -555,9 +559,9 @@ class _FolderContents:
     def require_document_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """The document's cases. NotFound where there is nothing of it."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
-            case_ids = self.find_case_ids(doc_id)
+            case_ids = self.list_possible_case_ids(doc_id)
             if doc_id in self.document_rows or any(
-                map(self.output_folder.has_file, self.list_document_files(doc_id, None, case_ids))
+                map(self.output_folder.has_file, self.list_possible_document_files(doc_id, None, case_ids))
             ):
                 return case_ids
         raise NotFound(
@@ -566,14 +570,14 @@ class _FolderContents:
             remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
         )
 
-    def list_document_files(self, doc_id: str, sha256: str | None, case_ids: Iterable[str]) -> Iterator[str]:
+    def list_possible_document_files(self, doc_id: str, sha256: str | None, case_ids: Iterable[str]) -> Iterator[str]:
         """The names of all files that are about the document; some may not be there.
 
         In the order in which they may go: an attention check's packet would be made again from its record, and results are
         looked up in bundles.
         """
         all_case_ids = tuple(case_ids)
-        yield from map(get_record_name, all_case_ids)
+        yield from map(get_attention_check_file_name, all_case_ids)
         yield from map(packet_file_name, all_case_ids)
         yield from (
             review_file_name(case_id, revision)
@@ -583,7 +587,7 @@ class _FolderContents:
         yield from map(ground_truth_file_name, all_case_ids)
         yield from (extraction_file_name(doc_id), result_file_name(doc_id), bundle_file_name(doc_id))
         if sha256 is not None:
-            yield from self.reviews_by_statement.get(sha256, ())
+            yield from self.template_review_files_by_sha256.get(sha256, ())
 
     def find_sha256(self, doc_id: str) -> str | None:
         """The document's SHA-256, from whatever still knows it."""
@@ -604,9 +608,9 @@ def _read_if_readable(output_folder: OutputFolder, name: str) -> Mapping[str, An
         return {}
 
 
-def _parse_moments(times: object) -> Iterator[datetime]:
-    """Those that a file has under ``times``."""
-    for text in times.values() if isinstance(times, Mapping) else ():
+def _parse_aware_datetimes(times_by_name: object) -> Iterator[datetime]:
+    """Those that a file has under ``times_by_name``."""
+    for text in times_by_name.values() if isinstance(times_by_name, Mapping) else ():
         with suppress(TypeError, ValueError):
             if (moment := datetime.fromisoformat(text)).tzinfo is not None:
                 yield moment
@@ -621,7 +625,7 @@ _ANY_VERSION = 1 << 31
 
 
 def _read_intent(output_folder: OutputFolder) -> _PurgeIntent:
-    return validate_stored(
+    return parse_stored_record(
         _PurgeIntent,
         output_folder.read_json(PURGE_INTENT_FILE, max_schema_version=SCHEMA_VERSION),
         PURGE_INTENT_FILE,
@@ -638,24 +642,26 @@ def _finish_interrupted_purge(contents: _FolderContents) -> Iterator[PurgedDocum
     doc_id = intent.doc_id
     if doc_id is None:
         return
-    with hold_write_lock(output_folder):
+    with hold_case_write_lock(output_folder):
         # A case that came since is written down too: its packet, by which it is found, is the first to go.
-        case_ids = tuple(sorted({*intent.cases, *contents.find_case_ids(doc_id)}))
+        case_ids = tuple(sorted({*intent.cases, *contents.list_possible_case_ids(doc_id)}))
         intent = intent.model_copy(update={"cases": case_ids})
         output_folder.write_json(PURGE_INTENT_FILE, intent.model_dump(mode="json"))
-        registries = DocumentRegistries(output_folder)
+        registries = ProductionLabelsAndDraws(output_folder)
         purged_document = _execute_purge(contents, registries, intent)
-    registries.remove_documents((doc_id, *intent.listed))
+    registries.rewrite_files_without_documents((doc_id, *intent.listed))
     yield purged_document
 
 
-def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, intent: _PurgeIntent) -> PurgedDocument:
+def _execute_purge(
+    contents: _FolderContents, registries: ProductionLabelsAndDraws, intent: _PurgeIntent
+) -> PurgedDocument:
     """What the intent says, done but for the lists, which are written for many documents at once; for whoever has the
     writers' turn. What stays is not looked for yet.
     """
     output_folder, index = contents.output_folder, contents.index
     doc_id, case_ids = intent.doc_id or "", intent.cases
-    claim_by_case = index.claims.list_live_claims(intent.purged_at)
+    claim_by_case = index.claims.map_live_claims_by_case_id(intent.purged_at)
     open_cases = tuple(
         f"{claim_by_case[affected_case].reviewer} had {affected_case} open"
         for affected_case in case_ids
@@ -664,11 +670,11 @@ def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, in
     # Without their packets nothing more can be said in these cases: what the record has is all that there was.
     removed_files = [
         name
-        for name in (*map(get_record_name, case_ids), *map(packet_file_name, case_ids))
+        for name in (*map(get_attention_check_file_name, case_ids), *map(packet_file_name, case_ids))
         if output_folder.remove_file(name)
     ]
     if not output_folder.has_file(purge_record_file_name(intent.number)):
-        output_folder.create_json(
+        output_folder.create_json_if_absent(
             purge_record_file_name(intent.number),
             _create_purge_record(output_folder, registries, intent).model_dump(mode="json"),
         )
@@ -676,14 +682,14 @@ def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, in
         removed_files += output_folder.remove_folder(f"{REVIEWS_FOLDER}/{case_id}")
     removed_files += [
         name
-        for name in (*contents.list_document_files(doc_id, intent.sha256, case_ids), MOVED_SQLITE_FILE)
+        for name in (*contents.list_possible_document_files(doc_id, intent.sha256, case_ids), MOVED_SQLITE_FILE)
         if output_folder.remove_file(name)
     ]
     new_name_by_case = {
         affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
         for affected_case in case_ids
     }
-    deleted_rows = registries.count_entries(doc_id) | index.document_erasure.erase_document(
+    deleted_rows = registries.count_files_naming_document(doc_id) | index.document_erasure.delete_document_rows(
         doc_id, case_ids, intent.sha256, new_name_by_case
     )
     if isinstance(output_folder, LocalOutputFolder):
@@ -696,11 +702,11 @@ def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, in
 
 
 def _create_purge_record(
-    output_folder: OutputFolder, registries: DocumentRegistries, intent: _PurgeIntent
+    output_folder: OutputFolder, registries: ProductionLabelsAndDraws, intent: _PurgeIntent
 ) -> PurgeRecord:
     doc_id = intent.doc_id or ""
     previous_number = intent.number - 1
-    reviews_by_case = ((subject, tuple(_digest_reviews(output_folder, subject))) for subject in intent.cases)
+    reviews_by_case = ((subject, tuple(_create_purged_reviews(output_folder, subject))) for subject in intent.cases)
     return PurgeRecord(
         sha256=intent.sha256,
         purged_at=intent.purged_at,
@@ -711,7 +717,7 @@ def _create_purge_record(
         ),
         draws=tuple(
             PurgedDraw(draw=draw_number, probability=subject.probability[doc_id], was_drawn=doc_id in subject.drawn)
-            for draw_number, subject in registries.find_strata(doc_id)
+            for draw_number, subject in registries.iterate_draw_numbers_and_strata(doc_id)
         ),
         prev_sha256=hashlib.sha256(output_folder.read_bytes(purge_record_file_name(previous_number))).hexdigest()
         if previous_number
@@ -724,7 +730,7 @@ def _get_case_suffix(doc_id: str, case_id: str) -> str:
     return case_id.removeprefix(doc_id) if case_id.startswith(doc_id) else case_id[len(case_id.partition(".")[0]) :]
 
 
-def _digest_reviews(output_folder: OutputFolder, case_id: str) -> Iterator[PurgedReview]:
+def _create_purged_reviews(output_folder: OutputFolder, case_id: str) -> Iterator[PurgedReview]:
     for revision in list_revisions(output_folder, case_id):
         sha256 = hash_review_file(output_folder, case_id, revision)
         try:
@@ -764,7 +770,7 @@ def _add_remaining_traces(
     for doc_id, path in path_by_doc_id.items():
         if doc_id not in purged_ids:
             ids_by_shared_path[path].append(doc_id)
-    mentions_by_doc_id = _find_mentions(
+    mentions_by_doc_id = _map_mentions_by_doc_id(
         output_folder,
         {
             document: PurePath(path_by_doc_id[document]).name if document in path_by_doc_id else None
@@ -798,7 +804,7 @@ def _describe_remaining_traces(
         yield f"{template_file_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
 
 
-def _find_mentions(
+def _map_mentions_by_doc_id(
     output_folder: OutputFolder, filename_by_doc_id: Mapping[str, str | None]
 ) -> Mapping[str, list[str]]:
     """By document what somebody names it in, a sentence each; all is read once. ``filename_by_doc_id`` has each one's PDF."""
@@ -810,7 +816,7 @@ def _find_mentions(
     id_by_encoded_id = {candidate_id.encode(): candidate_id for candidate_id in filename_by_doc_id}
     mentions_by_doc_id: dict[str, list[str]] = {candidate_id: [] for candidate_id in filename_by_doc_id}
     for subfolder in _FREE_TEXT_FOLDERS:
-        for file_name, content in output_folder.iterate_file_bytes(subfolder):
+        for file_name, content in output_folder.iterate_files_recursively(subfolder):
             mentioned_ids = {
                 id_by_encoded_id[candidate_id]
                 for candidate_id in _extract_name_candidates(content) & id_by_encoded_id.keys()

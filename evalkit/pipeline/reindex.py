@@ -13,17 +13,17 @@ from typing import Any
 from loky.process_executor import BrokenProcessPool
 
 from evalkit.classification.document_result import DocumentFailure, DocumentResult
-from evalkit.core.clocks import format_timestamp, utc_now
+from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import StoreError
 from evalkit.pipeline.executor.reader_pool import create_process_pool
-from evalkit.review.attention_check_queue import sync_attention_checks
-from evalkit.review.attention_checks import map_attention_checks_by_document
-from evalkit.review.claiming import recompute_case_status
-from evalkit.review.loaders import read_document_path, read_result
+from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
+from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
+from evalkit.review.claiming import recompute_and_save_case_status
+from evalkit.review.loaders import read_result, read_source_file_path
 from evalkit.review.opinions import rebuild_case_files
 from evalkit.review.packet import get_base_case_id
-from evalkit.review.queue import derive_closing_rows, derive_review_heads, list_case_ids
-from evalkit.review.write_lock import get_write_lock_key, hold_write_lock
+from evalkit.review.queue import derive_closing_rows, derive_review_chain_heads, list_case_ids_with_packet
+from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
 
 _IndexRows = list[dict[str, Any]]
@@ -43,43 +43,44 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     StoreError naming a file that cannot be read.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        return rebuild_index(output_folder, index)
+        return rebuild_index_and_count_rows(output_folder, index)
 
 
-def move_database(output_folder: OutputFolder, database: str) -> dict[str, int]:
+def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
     """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL; how many rows of each table.
 
     UsageError, StoreError: everything is as it was then.
     """
-    with output_folder.hold_run_lock(), hold_write_lock(output_folder):
-        return migrate_sqlite_to_postgresql(output_folder, database)
+    with output_folder.hold_run_lock(), hold_case_write_lock(output_folder):
+        return migrate_sqlite_to_postgresql(output_folder, database_url)
 
 
-def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
+def rebuild_index_and_count_rows(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
     """As ``reindex``, for a caller that holds the run's lock."""
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
-    with hold_write_lock(output_folder):  # no review may be saved between reading and rebuilding
+    with hold_case_write_lock(output_folder):  # no review may be saved between reading and rebuilding
         chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
         # Ended while nobody else may write: of a rebuild that fails, other processes may be making files just then.
         with (
-            closing(_read_chunks(partial(_read_document_rows, output_folder), chunks)) as document_rows,
+            closing(_read_rows_in_parallel(partial(_read_document_rows, output_folder), chunks)) as document_rows,
             closing(
-                _read_chunks(
-                    partial(_reproject_cases, output_folder), list(_group_related_cases(list_case_ids(output_folder)))
+                _read_rows_in_parallel(
+                    partial(_rebuild_cases_and_list_rows, output_folder),
+                    list(_chunk_related_base_cases(list_case_ids_with_packet(output_folder))),
                 )
             ) as case_rows,
         ):
             index.rebuild(document_rows, case_rows, derive_closing_rows(output_folder))
-        index.review_heads.backfill_heads(derive_review_heads(output_folder))
-        sync_attention_checks(
-            output_folder, index, format_timestamp(utc_now())
+        index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
+        queue_or_withdraw_attention_checks(
+            output_folder, index, format_iso_seconds(utc_now())
         )  # by the ground truth as it is only now
         for case_id in index.deferrals.list_deferrals():
-            recompute_case_status(output_folder, index, case_id, format_timestamp(utc_now()))
+            recompute_and_save_case_status(output_folder, index, case_id, format_iso_seconds(utc_now()))
     return len(result_names), sum(index.case_list.count_by_status().values())
 
 
-def _read_chunks(
+def _read_rows_in_parallel(
     read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
 ) -> Generator[dict[str, Any], None, None]:
     """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
@@ -98,7 +99,7 @@ def _read_chunks(
         ) from error
 
 
-def _group_related_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
+def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
     """The base cases in shares; those that can follow from each other's reviews are in one."""
     chunk: list[str] = []
     base_case_ids = sorted(
@@ -114,9 +115,9 @@ def _group_related_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _reproject_cases(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
+def _rebuild_cases_and_list_rows(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
     """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
-    checks_by_document = map_attention_checks_by_document(output_folder)
+    checks_by_document = map_check_case_ids_by_doc_id(output_folder)
     return [row for case_id in case_ids for row in rebuild_case_files(output_folder, case_id, checks_by_document)]
 
 
@@ -129,7 +130,7 @@ def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[st
     if isinstance(result, DocumentFailure):
         return _create_document_row(result, error_code=result.error.code)
     return _create_document_row(
-        result, file_path=read_document_path(output_folder, result.doc_id), decision=result.decision.value
+        result, file_path=read_source_file_path(output_folder, result.doc_id), decision=result.decision.value
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.own_verifiers import load_own_verifiers
-from evalkit.classification.traps import load_traps
+from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.errors import UsageError
 from evalkit.pipeline.executor.protocol import ReaderConfig
@@ -59,22 +59,22 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
         settings.read_seconds,
         settings.ocr,
         settings.ocr_seconds,
-        _create_pinned_document_ai(settings),
+        _create_pinned_document_ai_reader(settings),
         settings.read_memory_mb,
     )
     _ = reader_config.reader_version  # a reader that is missing is one error, not one for every document
     return reader_config
 
 
-def _create_pinned_document_ai(settings: Settings) -> DocumentAiReader | None:
+def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | None:
     """The processor with its version, which is asked once if it was not named."""
     if settings.reader == "local":
         return None
-    processor = create_document_ai(settings)
+    processor = create_document_ai_reader(settings)
     return replace(processor, processor=processor.processor_version_name)
 
 
-def create_document_ai(settings: Settings) -> DocumentAiReader:
+def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
     """The processor that is set. UsageError where there is none, or it is not named as Google names it."""
     if not settings.documentai_processor:
         raise UsageError(
@@ -102,7 +102,7 @@ def create_orchestrator(
         on_agent_failure=settings.on_agent_failure,
         profile=settings.profile,
         window_characters=settings.window_characters if model_session.has_language_models else None,
-        v3=V3TrapDetector(load_traps(settings.traps_file)),
+        v3=V3TrapDetector(load_shipped_and_site_traps(settings.traps_file)),
         own_verifiers=load_own_verifiers(settings.verifiers, settings.verifier_seconds),
         include_rule_findings=include_rule_findings,
     )

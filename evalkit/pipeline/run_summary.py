@@ -79,7 +79,7 @@ class RunSummary(BatchSummary[DocumentSummary]):
     """What this run's own documents took; no part of the JSON."""
 
     @property
-    def hint(self) -> str | None:
+    def setting_hint(self) -> str | None:
         """The setting that the run's files ask for, in a sentence; None where they ask for none."""
         count = sum(document.has_unexpected_patients for document in self.documents)
         if count <= _MANY_PATIENTS_SHARE * len(self.documents):
@@ -115,10 +115,10 @@ RunProgressCallback = Callable[[DocumentSummary, int, int], None]
 
 
 def summarise_result(
-    result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, usage: Usage | None
+    result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, run_usage: Usage | None
 ) -> DocumentSummary:
-    """``usage`` on it by this run; None where an earlier one finished it."""
-    usage_of_run = usage or Usage()
+    """``run_usage`` on it by this run; None where an earlier one finished it."""
+    usage_of_run = run_usage or Usage()
     counts = count_open_issues(result.issues)
     answer = result.classification
     return DocumentSummary(
@@ -137,7 +137,7 @@ def summarise_result(
         attempts=len(result.attempts),
         evidence_quality_score=result.evidence_quality_score,
         calls=usage_of_run.calls,
-        resumed=usage is None,
+        resumed=run_usage is None,
         tokens=usage_of_run.input_tokens + usage_of_run.output_tokens,
         cost_usd=usage_of_run.cost_usd,
         has_unexpected_patients=any(

@@ -33,21 +33,21 @@ class RunTimings:
                 self.seconds_by_step[step] += seconds
                 self.seconds_by_document[doc_id] += seconds
 
-    def format_line(self, elapsed: float) -> str:
-        """Name the largest parts of the run's ``elapsed`` seconds and its slowest document, if any was done.
+    def format_timing_line(self, run_seconds: float) -> str:
+        """Name the largest parts of the run's ``run_seconds`` seconds and its slowest document, if any was done.
 
         >>> timings = RunTimings()
         >>> timings.add("a", {"waiting": 9.0, "reading": 6.0, "asking": 2.5})
         >>> timings.add("b", {"reading": 0.5, "asking": 1.0})
-        >>> timings.format_line(7.0)
+        >>> timings.format_timing_line(7.0)
         'Time: 7.0 s; reading 65 %, models 35 %; slowest document a 8.5 s'
         """
         total = sum(self.seconds_by_step.values())
         if not total:
-            return f"Time: {elapsed:.1f} s"
+            return f"Time: {run_seconds:.1f} s"
         percent_by_label = {
             label: round(100 * self.seconds_by_step[step] / total) for step, label in _LABEL_BY_STEP.items()
         }
         parts = ", ".join(f"{label} {percent} %" for label, percent in percent_by_label.items() if percent)
         slowest_id, slowest_seconds = max(self.seconds_by_document.items(), key=lambda document: document[1])
-        return f"Time: {elapsed:.1f} s; {parts}; slowest document {slowest_id} {slowest_seconds:.1f} s"
+        return f"Time: {run_seconds:.1f} s; {parts}; slowest document {slowest_id} {slowest_seconds:.1f} s"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
 from evalkit.pipeline.document_discovery import discover_documents, sanitise_file_stem
 from evalkit.pipeline.document_run import DocumentRun, create_result
@@ -24,17 +24,17 @@ from evalkit.pipeline.fingerprint import compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.patient_roster import build_patient_expectation, read_patient_roster
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.reindex import rebuild_index
+from evalkit.pipeline.reindex import rebuild_index_and_count_rows
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator, resolve_settings
 from evalkit.pipeline.run_summary import RunProgressCallback, RunSummary
 from evalkit.pipeline.supplied_labels import (
     list_unused_label_problems,
     make_storable_classification,
-    read_classifications,
+    merge_stored_production_labels,
     read_production_labels,
-    store_production_labels,
+    read_supplied_classifications,
 )
-from evalkit.review.attention_checks import iterate_attention_checks
+from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputIndex, open_output_folder
 
@@ -131,18 +131,20 @@ async def arun(
         if not index.list_documents() and output_folder.list_json_files(
             RESULTS_FOLDER
         ):  # it only indexes: lost, it is made again
-            rebuild_index(output_folder, index)
+            rebuild_index_and_count_rows(output_folder, index)
         row_by_sha256 = {row["sha256"]: row for row in index.list_documents() if row["sha256"]}
         doc_id_by_sha256 = {sha256: row["doc_id"] for sha256, row in row_by_sha256.items()}
         discovered = discover_documents(
-            paths, doc_id_by_sha256, reserved_ids=(case_id for case_id, _ in iterate_attention_checks(output_folder))
+            paths,
+            doc_id_by_sha256,
+            reserved_ids=(case_id for case_id, _ in iterate_check_case_and_doc_ids(output_folder)),
         )
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
         label_by_doc_id, label_problems = None, []
         if production is not None:
             supplied_labels = read_production_labels(Path(production))
             label_by_doc_id = supplied_labels.select_labels(discovered.sources)
-            store_production_labels(output_folder, label_by_doc_id)
+            merge_stored_production_labels(output_folder, label_by_doc_id)
             path_by_earlier_id = {row["doc_id"]: row["file_path"] for row in index.list_documents()}
             label_problems = list_unused_label_problems(supplied_labels, discovered.sources, path_by_earlier_id)
         roster_by_doc_id, roster_problems = {}, []
@@ -153,7 +155,9 @@ async def arun(
                 discovered.sources, {row["doc_id"]: row["file_path"] for row in index.list_documents()}
             )
         supplied_by_doc_id, classification_problems = (
-            read_classifications(Path(classifications), discovered.sources) if classifications is not None else ({}, [])
+            read_supplied_classifications(Path(classifications), discovered.sources)
+            if classifications is not None
+            else ({}, [])
         )
         row_by_doc_id = {row["doc_id"]: row for row in row_by_sha256.values()}
         async with ModelSession(
@@ -173,7 +177,7 @@ async def arun(
                 extract,
             )
             documents = await document_run.process_sources(discovered.sources, on_progress)
-            model_session.finish()
+            model_session.mark_run_finished()
     summary = RunSummary.create(
         documents,
         discovered,
@@ -214,11 +218,13 @@ async def aevaluate(
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
     resolved_settings = resolve_settings(settings, model=model, reader=reader, profile=profile)
-    started_at = current_timestamp()
+    started_at = format_zulu_now()
     absolute_path = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     reader_config = build_reader_config(resolved_settings)
     with ReaderPool(1, reader_config) as reader_pool:
-        bundle = (await reader_pool.read(absolute_path, doc_id=sanitise_file_stem(path), timestamp=started_at)).bundle
+        bundle = (
+            await reader_pool.read(absolute_path, doc_id=sanitise_file_stem(path), processing_timestamp=started_at)
+        ).bundle
     supplied_classification = None if classification is None else make_storable_classification(classification)
     patient_expectation = build_patient_expectation(resolved_settings, absolute_path)
     async with ModelSession(resolved_settings) as model_session:
@@ -233,5 +239,5 @@ async def aevaluate(
         outcome,
         resolved_settings,
         result_fingerprint,
-        Times(started_at=started_at, finished_at=current_timestamp()),
+        Times(started_at=started_at, finished_at=format_zulu_now()),
     )

@@ -12,7 +12,13 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from evalkit.core.records import StrictRecord
-from evalkit.store import SAMPLE_DRAWS_FOLDER, OutputFolder, list_sequence_files, sample_draw_file_name, validate_stored
+from evalkit.store import (
+    SAMPLE_DRAWS_FOLDER,
+    OutputFolder,
+    list_numbered_files_without_gaps,
+    parse_stored_record,
+    sample_draw_file_name,
+)
 
 SCHEMA_VERSION = 1
 
@@ -49,17 +55,17 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     """All draws, oldest first. StoreError for a damaged file, for one that is lost, and for one that is none."""
     # Without one of them every document that it could have drawn would be taken for rarer than it is.
     return [
-        validate_stored(
+        parse_stored_record(
             Draw,
             output_folder.read_json(file_name, max_schema_version=SCHEMA_VERSION),
             file_name,
             "Restore it from a backup.",
         )
-        for file_name in list_sequence_files(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+        for file_name in list_numbered_files_without_gaps(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
     ]
 
 
-def read_draw_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
+def read_eligible_draw_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
     """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
     return {
         doc_id: probability
@@ -69,7 +75,7 @@ def read_draw_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
     }
 
 
-def read_sampled_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
+def read_drawn_document_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
     """The documents that a draw put into the queue, with the probability that it gave them."""
     return {
         doc_id: stratum.probability[doc_id]

@@ -10,14 +10,14 @@ from pathlib import Path, PurePath
 
 from rapidfuzz import fuzz
 
-from evalkit.core.clocks import current_timestamp
+from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import render_page_pngs
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
-from evalkit.pipeline.document_reading import load_current_bundle, read_and_save_document
+from evalkit.pipeline.document_reading import load_bundle_if_current, read_document_and_save_bundle
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
@@ -29,7 +29,7 @@ from evalkit.review.packet import (
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
@@ -80,8 +80,8 @@ class TemplateReviewSummary:
 
 
 def review_and_publish_template(
-    template_text: str,
-    file_name: str,
+    template_toml: str,
+    toml_file_name: str,
     statement_pdf: Path,
     *,
     output: Path | str | None = None,
@@ -94,8 +94,8 @@ def review_and_publish_template(
     Works inside Jupyter too.
 
     Args:
-        template_text: the template as TOML.
-        file_name: of its file, for errors.
+        template_toml: the template as TOML.
+        toml_file_name: of its file, for errors.
         statement_pdf: the statement.
         output: the folder to write to.
         model: who reviews, arbitrates and builds, where ``[vllm_review.reviewers]`` names nobody else.
@@ -110,7 +110,7 @@ def review_and_publish_template(
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
         _review_and_publish_template(
-            parse_template_toml(template_text, file_name),
+            parse_template_toml(template_toml, toml_file_name),
             statement_pdf,
             output_folder,
             resolved_settings,
@@ -130,15 +130,17 @@ async def _review_and_publish_template(
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
         source = _find_statement(output_folder, index, statement_pdf, even_purged=even_purged)
-        bundle = load_current_bundle(output_folder, source, reader_config.reader_version)
+        bundle = load_bundle_if_current(output_folder, source, reader_config.reader_version)
         if bundle is None:
             with ReaderPool(1, reader_config) as reader_pool:
-                bundle = (await read_and_save_document(output_folder, source, reader_pool, current_timestamp())).bundle
+                bundle = (
+                    await read_document_and_save_bundle(output_folder, source, reader_pool, format_zulu_now())
+                ).bundle
         _require_same_bank(template, bundle)
         async with ModelSession(settings, index.call_journal, for_template_review=True) as model_session:
-            pictures = render_page_images(source.path, bundle) if model_session.has_language_models else ()
+            pictures = render_page_images_for_model(source.path, bundle) if model_session.has_language_models else ()
             review_loop = TemplateReviewLoop(
-                model_session.model.get_model, build_review_loop_config(settings), clock=current_timestamp
+                model_session.model.get_model, build_review_loop_config(settings), clock=format_zulu_now
             )
             first_number = _find_next_cycle_number(output_folder, template.template_id)
             cycle_paths: list[str] = []
@@ -150,7 +152,7 @@ async def _review_and_publish_template(
             loop_outcome = await review_loop.review_template(
                 template, bundle, page_images=pictures, first_cycle_number=first_number, on_cycle=save_cycle
             )
-        case_id, is_case_frozen = _publish_or_approve(output_folder, index, loop_outcome, bundle)
+        case_id, is_case_frozen = _save_template_and_queue_case(output_folder, index, loop_outcome, bundle)
     return TemplateReviewSummary(
         source.doc_id,
         loop_outcome,
@@ -174,7 +176,7 @@ def build_template(bundle: DocumentBundle, statement_pdf: Path, *, model: str | 
 async def _build_template(bundle: DocumentBundle, statement_pdf: Path, settings: Settings) -> ProposalResult:
     async with ModelSession(settings, for_template_review=True) as model_session:
         builder = model_session.model.get_model("builder")
-        pictures = render_page_images(statement_pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
+        pictures = render_page_images_for_model(statement_pdf, bundle) if builder.name != EMBEDDED_MODEL_NAME else ()
         return await build_best_template(builder, bundle, page_images=pictures)
 
 
@@ -214,7 +216,7 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
     )
 
 
-def render_page_images(statement_pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
+def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) -> tuple[PageImage, ...]:
     """The pages as a model is shown them. DocumentError where one cannot be drawn."""
     pages = range(1, bundle.total_pages + 1)
     shown_pages = pages if len(pages) <= _MAX_PICTURES else (*pages[: _MAX_PICTURES - 1], pages[-1])
@@ -224,15 +226,15 @@ def render_page_images(statement_pdf: Path, bundle: DocumentBundle) -> tuple[Pag
     )
 
 
-def save_template(output_folder: OutputFolder, template: StatementTemplate) -> None:
+def save_template_unless_stable_exists(output_folder: OutputFolder, template: StatementTemplate) -> None:
     """Write a template to its place; a draft takes no place where somebody has vouched for another."""
     template_path = template_file_name(template.template_id)
-    if template.status is Status.DRAFT and is_stable_template(output_folder, template.template_id):
+    if template.status is Status.DRAFT and has_stable_template(output_folder, template.template_id):
         return
     output_folder.write_text(template_path, render_template_toml(template))
 
 
-def is_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
+def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
     """Whether there is a template of that name that somebody has vouched for."""
     try:
         text = output_folder.read_bytes(template_file_name(template_id)).decode()
@@ -241,7 +243,7 @@ def is_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
         return False
 
 
-def _publish_or_approve(
+def _save_template_and_queue_case(
     output_folder: OutputFolder, index: OutputIndex, loop_outcome: TemplateReviewResult, bundle: DocumentBundle
 ) -> tuple[str | None, bool]:
     """Keep a template, and put it into the queue where a person has to decide.
@@ -250,16 +252,18 @@ def _publish_or_approve(
     ranks above any review by machines, a passed one too.
     """
     case_id = loop_outcome.template.template_id + TEMPLATE_CASE_SUFFIX
-    with hold_write_lock(output_folder, case_id):
-        is_case_frozen = is_packet_frozen(output_folder, index, case_id, current_timestamp())
+    with hold_case_write_lock(output_folder, case_id):
+        is_case_frozen = is_packet_frozen(output_folder, index, case_id, format_zulu_now())
         if not is_case_frozen:
-            save_template(output_folder, loop_outcome.template)
+            save_template_unless_stable_exists(output_folder, loop_outcome.template)
     if loop_outcome.case is None:
         withdraw_packet_unless_frozen(output_folder, index, case_id)
         return None, is_case_frozen
     created_at = str(loop_outcome.cycles[-1].times["ended_at"])
     publish_packet_unless_frozen(
-        output_folder, index, SMEPacketGenerator().template_packet(loop_outcome.case, bundle, created_at=created_at)
+        output_folder,
+        index,
+        SMEPacketGenerator().create_template_packet(loop_outcome.case, bundle, created_at=created_at),
     )
     return case_id, is_case_frozen
 

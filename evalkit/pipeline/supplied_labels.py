@@ -22,9 +22,9 @@ from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.store import (
     PRODUCTION_LABELS_FILE,
     OutputFolder,
+    build_dict_without_duplicate_keys,
     encode_canonical_json,
-    reject_duplicate_keys,
-    validate_stored,
+    parse_stored_record,
 )
 
 SCHEMA_VERSION = 1
@@ -109,7 +109,7 @@ def read_production_labels(path: Path) -> SuppliedLabels:
 def read_true_labels(path: Path) -> SuppliedLabels:
     """Labels that are known to be right, from a file as for :func:`read_production_labels`.
 
-    UsageError also for a type that is none of the five and for segments that :func:`parse_spans` refuses.
+    UsageError also for a type that is none of the five and for segments that :func:`parse_page_spans` refuses.
     """
     return _read_labels(path, _TRUE_LABELS)
 
@@ -138,7 +138,7 @@ def read_table_rows(path: Path, table_kind: TableKind) -> Iterator[Mapping[str, 
     try:
         text = read_regular_file(path).decode("utf-8-sig")
         csv_reader = csv.DictReader(StringIO(text, newline=None), restkey=_OVERFLOW_KEY)
-        rows = json.loads(text, object_pairs_hook=reject_duplicate_keys) if is_json else list(csv_reader)
+        rows = json.loads(text, object_pairs_hook=build_dict_without_duplicate_keys) if is_json else list(csv_reader)
         encode_canonical_json(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise table_kind.create_error(path, f"it cannot be read ({_describe_error(error)})") from (
@@ -167,7 +167,7 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
     try:
         document_types = [
             label["dominant_type"],
-            *(document_type for *_, document_type in parse_spans(label.get("segments"))),
+            *(document_type for *_, document_type in parse_page_spans(label.get("segments"))),
         ]
     except ValueError as error:
         return str(error)
@@ -186,12 +186,12 @@ def _describe_error(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
-def parse_spans(segments: Any) -> tuple[PageSpan, ...]:
+def parse_page_spans(segments: Any) -> tuple[PageSpan, ...]:
     """Segments as spans by first page, from ``1-5 Genomic Report; 6-8 Clinical Note`` or JSON objects; none of nothing.
 
     ValueError for anything else, for pages beyond 1 to ``MAX_PAGE_NUMBER`` and for a first page behind the last.
 
-    >>> parse_spans("6 Other; 1-5 Genomic Report")
+    >>> parse_page_spans("6 Other; 1-5 Genomic Report")
     ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
     """
     if segments is None:
@@ -202,7 +202,7 @@ def parse_spans(segments: Any) -> tuple[PageSpan, ...]:
         unchecked_spans = (_parse_span_object(segment) for segment in segments)
     else:
         raise ValueError(_SEGMENTS_FORMAT)  # noqa: TRY004 - a fault of data, not of a call
-    return tuple(sorted(map(_check_span, unchecked_spans), key=lambda span: span[:2]))
+    return tuple(sorted(map(_validate_page_span, unchecked_spans), key=lambda span: span[:2]))
 
 
 def _parse_written_span(segment: str) -> PageSpan:
@@ -224,7 +224,7 @@ def _parse_span_object(segment: Any) -> PageSpan:
     return int(first_page), int(last_page), document_type
 
 
-def _check_span(span: PageSpan) -> PageSpan:
+def _validate_page_span(span: PageSpan) -> PageSpan:
     first_page, last_page, _ = span
     if not 1 <= first_page <= last_page <= MAX_PAGE_NUMBER:
         raise ValueError(f"there is no segment of pages {first_page}-{last_page}")
@@ -254,19 +254,21 @@ class StoredProduction(BaseModel):
     """By doc_id."""
 
 
-def read_stored_labels(output_folder: OutputFolder) -> dict[str, Mapping[str, Any]]:
+def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapping[str, Any]]:
     """The labels that runs were given, by doc_id. StoreError for a damaged file."""
     if not output_folder.has_file(PRODUCTION_LABELS_FILE):
         return {}
     stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, max_schema_version=SCHEMA_VERSION)
-    validate_stored(StoredProduction, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
+    parse_stored_record(StoredProduction, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored_json["labels"]
     return labels
 
 
-def store_production_labels(output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]) -> None:
+def merge_stored_production_labels(
+    output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]
+) -> None:
     """Remember labels by doc_id: an evaluation needs those of accepted documents too, which have no packet."""
-    stored_labels = read_stored_labels(output_folder)
+    stored_labels = read_stored_production_labels(output_folder)
     merged_labels = stored_labels | {doc_id: dict(label) for doc_id, label in label_by_doc_id.items()}
     if merged_labels != stored_labels:
         output_folder.write_json(
@@ -275,11 +277,11 @@ def store_production_labels(output_folder: OutputFolder, label_by_doc_id: Mappin
 
 
 def list_unused_label_problems(
-    labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_id: Mapping[str, str | None]
+    labels: SuppliedLabels, sources: Sequence[SourceDocument], path_by_earlier_doc_id: Mapping[str, str | None]
 ) -> list[UsageError]:
     """A problem for production's rows that label nothing, or could label several documents.
 
-    ``path_by_earlier_id`` are the documents of earlier runs, doc_id → path, where it is known: rows about them are no slip.
+    ``path_by_earlier_doc_id`` are the documents of earlier runs, doc_id → path, where it is known: rows about them are no slip.
     """
     problems = [
         UsageError(
@@ -289,9 +291,9 @@ def list_unused_label_problems(
         )
         for name in labels.find_ambiguous_names(sources)
     ]
-    doc_ids = [*path_by_earlier_id, *(source.doc_id for source in sources)]
+    doc_ids = [*path_by_earlier_doc_id, *(source.doc_id for source in sources)]
     file_names = [
-        *(Path(path).name for path in path_by_earlier_id.values() if path),
+        *(Path(path).name for path in path_by_earlier_doc_id.values() if path),
         *(source.path.name for source in sources),
     ]
     if unmatched_keys := labels.find_unmatched_keys(doc_ids, file_names):
@@ -311,7 +313,9 @@ def list_unused_label_problems(
     return problems
 
 
-def read_classifications(folder: Path, sources: Iterable[SourceDocument]) -> tuple[dict[str, Any], list[UsageError]]:
+def read_supplied_classifications(
+    folder: Path, sources: Iterable[SourceDocument]
+) -> tuple[dict[str, Any], list[UsageError]]:
     """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
 
     Files are named ``{doc_id}.json``. One that is not JSON, or says something twice, becomes ``Unparseable``, so that its document escalates
@@ -338,7 +342,9 @@ def read_classifications(folder: Path, sources: Iterable[SourceDocument]) -> tup
             continue
         try:
             classification_by_doc_id[path.stem] = make_storable_classification(
-                json.loads(read_regular_file(path).decode("utf-8-sig"), object_pairs_hook=reject_duplicate_keys)
+                json.loads(
+                    read_regular_file(path).decode("utf-8-sig"), object_pairs_hook=build_dict_without_duplicate_keys
+                )
             )
         except (OSError, ValueError, RecursionError) as error:
             classification_by_doc_id[path.stem] = UnparseableClassification(

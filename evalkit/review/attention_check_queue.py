@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalkit.review.attention_checks.records import (
     is_hidden_truth_current,
-    iterate_attention_checks,
+    iterate_check_case_and_doc_ids,
     read_attention_check,
 )
 from evalkit.review.opinions import CaseOpinions
@@ -12,13 +12,15 @@ from evalkit.review.packet import is_packet_frozen, serialise_packet
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name
 
 
-def sync_attention_checks(output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None) -> None:
+def queue_or_withdraw_attention_checks(
+    output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None
+) -> None:
     """Put the attention checks (of one document, or all) into the queue that belong there; the caller holds the lock.
 
     One of which the planted part's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
     Heals a crash after one was written down. StoreError where one cannot be read.
     """
-    for case_id, bundle_doc_id in list(iterate_attention_checks(output_folder)):
+    for case_id, bundle_doc_id in list(iterate_check_case_and_doc_ids(output_folder)):
         if doc_id not in (None, bundle_doc_id):
             continue
         attention_check, name = read_attention_check(output_folder, case_id), packet_file_name(case_id)

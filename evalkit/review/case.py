@@ -31,9 +31,9 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 _IssuePredicate = Callable[[Issue], bool]
 
 
-def is_blind_review(packet: SMEPacket, revision: int) -> bool:
-    """Whether the agent's answer is hidden: ``revision`` is the newest review's number, whose writer was told it."""
-    return not revision and packet.is_first_review_blind
+def is_blind_review(packet: SMEPacket, newest_revision: int) -> bool:
+    """Whether the agent's answer is hidden: ``newest_revision`` is the newest review's number, whose writer was told it."""
+    return not newest_revision and packet.is_first_review_blind
 
 
 def _is_fixable_major(issue: Issue) -> bool:
@@ -117,7 +117,7 @@ class ReviewCase:
         """Whether nothing that the agent said may be shown before the expert has answered."""
         return is_blind_review(self.packet, self.revision)
 
-    def compute_mixture(self, draft: Draft) -> tuple[tuple[DocumentType, float], ...]:
+    def compute_mixture_after_review(self, draft: Draft) -> tuple[tuple[DocumentType, float], ...]:
         """The shares 0..1 that the review would leave: the expert's, else by pages of what they drew, else the agent's.
 
         Pages of no type yet count for none. In a blind case the agent's are never told.
@@ -153,13 +153,13 @@ class ReviewCase:
         issue_ids = (issue.issue_id for issue in self.packet.open_issues if is_counted(issue))
         return ViewingRequirements(page_numbers=tuple(sorted(first_pages)), issue_ids=tuple(issue_ids))
 
-    def _get_requirements(self, draft: Draft) -> ViewingRequirements:
+    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         """What has to be on screen with this draft."""
         return _build_blind_requirements(draft) if self.is_blind else self.viewing_requirements
 
     def find_unseen_requirements(self, draft: Draft) -> ViewingRequirements:
         """Find what of it was not on screen yet."""
-        required = self._get_requirements(draft)
+        required = self._get_viewing_requirements(draft)
         return ViewingRequirements(
             page_numbers=tuple(page for page in required.page_numbers if page not in draft.pages_seen),
             issue_ids=tuple(issue_id for issue_id in required.issue_ids if issue_id not in draft.evidence_seen),
@@ -182,7 +182,7 @@ class ReviewCase:
     def _unvalidatable_reason(self) -> str | None:
         if self.packet.classification is None:
             return "The classifier gave no usable answer, so there is nothing to agree with."
-        violations = self._find_violations(DEFAULT_VOUCHED_PARTS)
+        violations = self._find_violations_after_repair(DEFAULT_VOUCHED_PARTS)
         if not violations:
             return None
         more = f" ({len(violations) - 1} more like this)" if len(violations) > 1 else ""
@@ -197,7 +197,7 @@ class ReviewCase:
             return "Give your own answer: what the agent said is shown after it."
         if reason := self.explain_permanent_validation_block():
             return reason
-        if self.is_changed(draft):
+        if self.has_expert_changes(draft):
             return self._changed_sentence
         return self._describe_unseen(draft)
 
@@ -215,10 +215,10 @@ class ReviewCase:
         """
         if self.is_locked:
             return self._lock_reason
-        obstacle = self._find_submission_obstacle(draft)
+        obstacle = self._find_obstacle_and_remedy(draft)
         return obstacle[0] if obstacle else None
 
-    def is_changed(self, draft: Draft) -> bool:
+    def has_expert_changes(self, draft: Draft) -> bool:
         """Whether ranges, types or shares differ from the agent's; notes, flags and verdicts are no change.
 
         In a blind case: whether the expert has given an answer, a type for every segment.
@@ -233,11 +233,11 @@ class ReviewCase:
         """Whether ranges, types and the overall type are the agent's. Not to be shown before a blind case is closed."""
         return not self._find_changed_parts(draft) - {"mixture"}
 
-    def build_submission(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> Submission:
+    def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        validate = self._is_permitted_validation(draft, validate=validate, undeterminable=undeterminable)
+        validate = self._require_permitted_press(draft, validate=validate, undeterminable_reason=undeterminable_reason)
         corrected_parts: frozenset[ClassificationPart] = frozenset()
-        if not validate and undeterminable is None:
+        if not validate and undeterminable_reason is None:
             corrected_parts = self._choose_corrected_parts(draft)
             validate = not corrected_parts
         return Submission(
@@ -245,9 +245,9 @@ class ReviewCase:
             corrected_dominant_type=draft.dominant_type if "dominant_type" in corrected_parts else None,
             corrected_segments=draft.segments if "segments" in corrected_parts else None,
             corrected_mixture=list((draft.mixture or {}).items()) if "mixture" in corrected_parts else None,
-            correction_notes=collect_notes(draft),
+            correction_notes=join_notes_of_draft(draft),
             issue_verdicts=collect_issue_verdicts(draft),
-            undeterminable=undeterminable,
+            undeterminable=undeterminable_reason,
             vouched=self._choose_vouched_parts(draft) if validate else None,
             seconds_active=draft.seconds_active,
             pages_seen=draft.pages_seen,
@@ -258,9 +258,9 @@ class ReviewCase:
 
     _changed_sentence = "You have changed the classification: submit it as a correction."
 
-    def _is_permitted_validation(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> bool:
+    def _require_permitted_press(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> bool:
         """Whether the press validates. ReviewRefused where what it says cannot be said with this draft."""
-        if validate and undeterminable is not None:
+        if validate and undeterminable_reason is not None:
             raise build_incomplete_review_error(
                 "a case cannot be validated and undeterminable at once", "Choose one of them."
             )
@@ -268,7 +268,7 @@ class ReviewCase:
             raise build_incomplete_review_error(
                 reason.rstrip("."), "Look at what is missing, or submit what you say instead."
             )
-        if not validate and undeterminable is None and (obstacle := self._find_submission_obstacle(draft)):
+        if not validate and undeterminable_reason is None and (obstacle := self._find_obstacle_and_remedy(draft)):
             raise build_incomplete_review_error(*obstacle)
         return validate
 
@@ -282,7 +282,7 @@ class ReviewCase:
         answer = self.packet.classification
         return AutoFixEngine().apply(answer, self.packet.open_issues)[0] if answer else None
 
-    def _find_violations(self, parts: Iterable[ClassificationPart]) -> list[Issue]:
+    def _find_violations_after_repair(self, parts: Iterable[ClassificationPart]) -> list[Issue]:
         """The rules that the agent's answer, repaired, breaks in these parts."""
         answer = self._classification_after_repair
         return find_rule_violations(answer, self.bundle, parts) if answer else []
@@ -291,7 +291,7 @@ class ReviewCase:
         if self.is_blind:
             return DEFAULT_VOUCHED_PARTS  # shares were neither shown nor stated
         # Having looked at shares that break a rule must not stand in the way of what does not depend on them.
-        if draft.mixture_seen and not self._find_violations(CLASSIFICATION_PARTS):
+        if draft.mixture_seen and not self._find_violations_after_repair(CLASSIFICATION_PARTS):
             return CLASSIFICATION_PARTS
         return DEFAULT_VOUCHED_PARTS
 
@@ -307,7 +307,7 @@ class ReviewCase:
         }
         return frozenset(part for part, is_different in is_different_by_part.items() if is_different)
 
-    def _find_submission_obstacle(self, draft: Draft) -> tuple[str, str] | None:
+    def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
         """Why the draft is neither an answer nor a correction, and what to do."""
         parts = frozenset(DEFAULT_VOUCHED_PARTS) if self.is_blind else self._find_changed_parts(draft)
         if not parts and not (self.explain_permanent_validation_block() and draft.notes.strip()):
@@ -410,7 +410,7 @@ def collect_issue_verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
     )
 
 
-def collect_notes(draft: Draft) -> str:
+def join_notes_of_draft(draft: Draft) -> str:
     """The expert's words; those about an issue without a verdict have no other place."""
     judged_ids = {verdict.issue_id for verdict in draft.issue_verdicts}
     issue_lines = (

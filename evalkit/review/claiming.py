@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import CaseTaken, StoreError
 from evalkit.review.packet import ReviewStatus, write_packet_status
 from evalkit.review.queue import read_review_status
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import CaseClaim, OutputFolder, OutputIndex
 
 #: How long a claim lives unless it is renewed.
@@ -33,12 +33,14 @@ class ClaimHolder:
         """Whether the claim is this very tab's."""
         return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.tab_id)
 
-    def take_claim(self, index: OutputIndex, case_id: str, now: datetime, *, take_over: bool = False) -> CaseClaim:
+    def acquire_or_renew_claim(
+        self, index: OutputIndex, case_id: str, now: datetime, *, take_over: bool = False
+    ) -> CaseClaim:
         """Claim the case or renew the claim; the claim. CaseTaken where another's lives, unless it is taken over on purpose."""
         new_claim = CaseClaim(
-            case_id, self.reviewer, self.tab_id, format_timestamp(now), format_timestamp(now + CLAIM_DURATION)
+            case_id, self.reviewer, self.tab_id, format_iso_seconds(now), format_iso_seconds(now + CLAIM_DURATION)
         )
-        claim = index.claims.acquire_claim(new_claim, now=format_timestamp(now), take_over=take_over)
+        claim = index.claims.acquire_or_get_live_claim(new_claim, now=format_iso_seconds(now), take_over=take_over)
         if not self.is_holder_of(claim):
             raise self.build_case_taken_error(claim)
         return claim
@@ -48,10 +50,10 @@ class ClaimHolder:
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 
 
-def recompute_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
+def recompute_and_save_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
     """Write where the case stands at ``now`` (ISO 8601, UTC) into index and packet; the caller holds the lock."""
     status: ReviewStatus = read_review_status(output_folder, case_id)
-    if status == "pending" and index.claims.list_live_claims(now, case_id):
+    if status == "pending" and index.claims.map_live_claims_by_case_id(now, case_id):
         status = "in_review"
     elif status == "pending" and index.deferrals.find_deferral(case_id):
         status = "deferred"
@@ -66,9 +68,9 @@ def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: R
         write_packet_status(output_folder, case_id, status)
 
 
-def reconcile_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
+def reconcile_statuses_with_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
     """Let cases whose claim has run out by ``now`` (ISO 8601, UTC) wait again, and show claims that a rebuild hid."""
-    for case_id in index.case_list.find_status_conflicts(now):
+    for case_id in index.case_list.find_case_ids_contradicting_claims(now):
         # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
-        with suppress(StoreError), hold_write_lock(output_folder, case_id):
-            recompute_case_status(output_folder, index, case_id, now)
+        with suppress(StoreError), hold_case_write_lock(output_folder, case_id):
+            recompute_and_save_case_status(output_folder, index, case_id, now)

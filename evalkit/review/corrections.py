@@ -110,7 +110,7 @@ def repair_validated_classification(
     return repaired, repairs
 
 
-def correct_type_only(
+def correct_overall_type(
     classification: ClassificationOutput | None, dominant_type: DocumentType, bundle: DocumentBundle
 ) -> ClassificationOutput:
     """The classification with another overall type; never refused.
@@ -141,7 +141,7 @@ def correct_classification(
     """
     stated_type = None if dominant_type is None else parse_document_type(dominant_type)
     if stated_type and segments is None and mixture is None:
-        correction = correct_type_only(classification, stated_type, bundle)
+        correction = correct_overall_type(classification, stated_type, bundle)
         _require_valid_parts(correction, bundle, vouched_parts)
         return correction
     stated_segments = None if segments is None else _parse_segments(segments)
@@ -307,7 +307,7 @@ def _parse_mixture(raw_mixture: Sequence[Any], segments: Sequence[Segment]) -> t
 _Input = TypeVar("_Input", bound=_CorrectionInput)
 
 
-def _parse_input(model: type[_Input], raw_input: Any, field_names: Sequence[str], location: str) -> _Input:
+def _parse_input(input_type: type[_Input], raw_input: Any, field_names: Sequence[str], location: str) -> _Input:
     if isinstance(raw_input, BaseModel):
         input_fields: Any = raw_input.model_dump()
     else:
@@ -315,7 +315,7 @@ def _parse_input(model: type[_Input], raw_input: Any, field_names: Sequence[str]
             dict(zip(field_names, raw_input, strict=False)) if isinstance(raw_input, (tuple, list)) else raw_input
         )
     try:
-        return model.model_validate(input_fields)
+        return input_type.model_validate(input_fields)
     except ValidationError as error:
         raise ReviewRefused(
             describe_first_error(error, location),

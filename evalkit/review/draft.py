@@ -211,20 +211,24 @@ class Draft(StrictRecord):
         self._require_page(page)
         return self._replace_fields(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
 
-    def mark_evidence_seen(self, issue_id: str) -> Draft:
+    def mark_issue_seen(self, issue_id: str) -> Draft:
         """That issue is on screen, with its place in the document."""
         return self._replace_fields(
             issue_id=issue_id, evidence_seen=tuple(dict.fromkeys([*self.evidence_seen, issue_id]))
         )
 
-    def set_field_answer(self, key: str, answer: FieldAnswer | None) -> Draft:
+    def set_field_answer(self, field_key: str, answer: FieldAnswer | None) -> Draft:
         """What the expert says about a field, in place of what they said before; None: what the agent said."""
-        other_answers = {other_key: other_answer for other_key, other_answer in self.fields.items() if other_key != key}
-        return self._replace_fields(fields=other_answers if answer is None else other_answers | {key: answer})
+        other_answers = {
+            other_key: other_answer for other_key, other_answer in self.fields.items() if other_key != field_key
+        }
+        return self._replace_fields(fields=other_answers if answer is None else other_answers | {field_key: answer})
 
-    def mark_field_seen(self, key: str) -> Draft:
+    def mark_field_seen(self, field_key: str) -> Draft:
         """That field is open on screen, with its place in the document."""
-        return self._replace_fields(issue_id=key, fields_seen=tuple(dict.fromkeys([*self.fields_seen, key])))
+        return self._replace_fields(
+            issue_id=field_key, fields_seen=tuple(dict.fromkeys([*self.fields_seen, field_key]))
+        )
 
     def set_template(self, template: StatementTemplate | None) -> Draft:
         """The template is that; None: as it was. Why sums are not met was said of another one, and is asked anew."""
@@ -254,7 +258,7 @@ class Draft(StrictRecord):
         segment_flag = SegmentFlag(start_page=self._get_segment(segment_position).start_page, flag=flag)
         return self._replace_fields(flags=_sort_flags({*self.flags} ^ {segment_flag}))
 
-    def separate_pages(self, first_page: int, last_page: int, flag: FlagKind) -> Draft:
+    def split_off_flagged_pages(self, first_page: int, last_page: int, flag: FlagKind) -> Draft:
         """Make these pages documents of their own with that flag; where documents begin among them stays.
 
         ValueError for pages that the document does not have.

@@ -18,8 +18,8 @@ from evalkit.errors import ReviewRefused, UsageError
 from evalkit.extraction.clinical_rules import get_base_field_name
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldTemplate, TemplateField, get_field_template
-from evalkit.extraction.formats import get_format_error, get_format_example
-from evalkit.extraction.value_grounding import FieldClaim, find_written_value, ground_claim
+from evalkit.extraction.formats import get_format_error_phrase, get_format_example
+from evalkit.extraction.value_grounding import FieldClaim, find_value_spans, ground_claim
 from evalkit.grounding import QuoteLocator
 from evalkit.review.packet import SMEPacket
 
@@ -70,7 +70,7 @@ class FieldTextCheck:
     """What is wrong with it, and how such a value is written; empty where nothing is."""
 
 
-def list_forms(packet: SMEPacket) -> tuple[FormFields, ...]:
+def list_agent_forms(packet: SMEPacket) -> tuple[FormFields, ...]:
     """What the agent extracted, by report and form."""
     return tuple(map(FormFields.from_extraction, packet.extractions))
 
@@ -84,17 +84,17 @@ def index_fields_by_key(forms: Sequence[FormFields]) -> dict[str, FieldValue]:
     }
 
 
-def split_field_key(key: str) -> tuple[int, str]:
+def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
     """A key's report or form, from 0, and the name of its field."""
-    form_number, _, field_name = key.partition(".")
+    form_number, _, field_name = field_key.partition(".")
     return int(form_number) - 1, field_name
 
 
-def get_template_field_or_plain_text(form: FormFields | Extraction, name: str) -> TemplateField:
+def get_template_field_or_plain_text(form: FormFields | Extraction, field_name: str) -> TemplateField:
     """What the form's template says about a field; of one that it does not know any more, a plain text."""
     field_template = find_form_template(form)
-    field = field_template.get_field(get_base_field_name(name)) if field_template else None
-    return field or TemplateField(name="text", description=name)
+    field = field_template.get_field(get_base_field_name(field_name)) if field_template else None
+    return field or TemplateField(name="text", description=field_name)
 
 
 def find_form_template(form: FormFields | Extraction | IterationRecord) -> FieldTemplate | None:
@@ -105,10 +105,10 @@ def find_form_template(form: FormFields | Extraction | IterationRecord) -> Field
         return None
 
 
-def format_field_label(form: FormFields | Extraction, name: str) -> str:
+def format_field_label(form: FormFields | Extraction, field_name: str) -> str:
     """What a person calls the field: ``Wages, tips, other compensation``; of one of many its own name behind it."""
-    instance_name = name.partition(".")[2]
-    description = get_template_field_or_plain_text(form, name).description
+    instance_name = field_name.partition(".")[2]
+    description = get_template_field_or_plain_text(form, field_name).description
     return f"{description}: {instance_name}" if instance_name else description
 
 
@@ -119,7 +119,7 @@ def check_field_text(field: TemplateField, text: str) -> FieldTextCheck:
     normal_value = field.normalise(text)
     if normal_value is not None:
         return FieldTextCheck(normal_value)
-    complaint_text = get_format_error(field.format)
+    complaint_text = get_format_error_phrase(field.format)
     example_text = get_format_example(field.format)
     return FieldTextCheck(
         None, f"This {complaint_text}." + (f" It is written as {example_text}." if example_text else "")
@@ -164,33 +164,35 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
     return FieldAnswer(status=parsed_answer.status, value=text_check.value)
 
 
-def resolve_field_key(packet: SMEPacket, name: str) -> str:
+def resolve_field_key(packet: SMEPacket, field_key_or_name: str) -> str:
     """The key of a field that is called by its key, or by its name where only one form has it. ReviewRefused."""
-    keys = list(index_fields_by_key(list_forms(packet)))
-    matching_keys = [key for key in keys if name in (key, split_field_key(key)[1])]
+    keys = list(index_fields_by_key(list_agent_forms(packet)))
+    matching_keys = [key for key in keys if field_key_or_name in (key, split_field_key_to_index_and_name(key)[1])]
     if len(matching_keys) == 1:
         return matching_keys[0]
     if matching_keys:
-        raise _invalid_field_error(f"several forms have a field {name!r}", f"Say which: {' or '.join(matching_keys)}.")
+        raise _invalid_field_error(
+            f"several forms have a field {field_key_or_name!r}", f"Say which: {' or '.join(matching_keys)}."
+        )
     raise _invalid_field_error(
-        f"case {packet.case_id!r} has no field {name!r}", "Its fields are in packet.extractions."
+        f"case {packet.case_id!r} has no field {field_key_or_name!r}", "Its fields are in packet.extractions."
     )
 
 
 def parse_field_answers(packet: SMEPacket, raw_answers: Mapping[str, object]) -> dict[str, FieldAnswer]:
     """What an expert says, by key; fields may be called by their names. ReviewRefused."""
-    agent_forms = list_forms(packet)
+    agent_forms = list_agent_forms(packet)
     answers_by_key: dict[str, FieldAnswer] = {}
     for name, raw_answer in raw_answers.items():
         key = resolve_field_key(packet, name)
-        form_index, field_name = split_field_key(key)
+        form_index, field_name = split_field_key_to_index_and_name(key)
         answers_by_key[key] = parse_field_answer(
             get_template_field_or_plain_text(agent_forms[form_index], field_name), raw_answer
         )
     return answers_by_key
 
 
-def correct_fields(
+def apply_and_locate_field_answers(
     agent_forms: Sequence[FormFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
 ) -> tuple[FormFields, ...]:
     """The fields as the expert corrects them; a value that stands on the form's pages has its place there."""
@@ -198,7 +200,7 @@ def correct_fields(
     corrected_forms = []
     for form_number, form in enumerate(agent_forms, 1):
         corrected_values = {
-            field_name: _locate_answer(answers_by_key[key], agent_value, form, field_name, bundle, locator)
+            field_name: _build_corrected_value(answers_by_key[key], agent_value, form, field_name, bundle, locator)
             if (key := f"{form_number}.{field_name}") in answers_by_key
             else agent_value
             for field_name, agent_value in form.fields.items()
@@ -207,11 +209,11 @@ def correct_fields(
     return tuple(corrected_forms)
 
 
-def _locate_answer(
+def _build_corrected_value(
     answer: FieldAnswer,
     agent_value: FieldValue,
     form: FormFields,
-    name: str,
+    field_name: str,
     bundle: DocumentBundle,
     locator: QuoteLocator,
 ) -> FieldValue:
@@ -222,7 +224,7 @@ def _locate_answer(
     if answer.value == agent_value.value:  # where the agent read it
         return agent_value.model_copy(update={"status": answer.status, "confidence": 1.0})
     field, page_numbers = (
-        get_template_field_or_plain_text(form, name),
+        get_template_field_or_plain_text(form, field_name),
         range(max(form.start_page, 1), min(form.end_page, bundle.total_pages) + 1),
     )
     claim = FieldClaim(answer.value, page=agent_value.page, is_ambiguous=answer.status is FieldStatus.AMBIGUOUS)
@@ -246,7 +248,7 @@ def _has_single_place(value: str, field: TemplateField, bundle: DocumentBundle, 
             {
                 (page_number, end)
                 for page_number, text in page_texts
-                for _, end in find_written_value(value, field, text, 0, len(text))
+                for _, end in find_value_spans(value, field, text, 0, len(text))
             }
         )
         <= 1
@@ -271,7 +273,7 @@ def find_changed_fields(
     }
 
 
-def list_comparable_values(forms: Iterable[FormFields]) -> list[tuple[str, str, str | None]]:
+def list_field_keys_statuses_and_values(forms: Iterable[FormFields]) -> list[tuple[str, str, str | None]]:
     """What two experts must have said alike to agree: status and value of every field."""
     return [
         (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()

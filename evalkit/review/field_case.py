@@ -17,8 +17,8 @@ from evalkit.review.case import (
     ReviewCase,
     ViewingRequirements,
     collect_issue_verdicts,
-    collect_notes,
     format_page_numbers,
+    join_notes_of_draft,
 )
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
@@ -29,11 +29,11 @@ from evalkit.review.field_answers import (
     get_template_field_or_plain_text,
     index_fields_by_key,
     is_same_as_agent,
-    list_forms,
+    list_agent_forms,
     parse_field_answer,
-    split_field_key,
+    split_field_key_to_index_and_name,
 )
-from evalkit.review.packet import ADJUDICATION_SUFFIX, is_review_required
+from evalkit.review.packet import ADJUDICATION_SUFFIX, is_extraction_review_required
 from evalkit.review.submission import Submission
 
 HighlightStyle = Literal["found", "near"]
@@ -74,7 +74,7 @@ class FieldReviewCase(ReviewCase):
     @cached_property
     def agent_forms(self) -> tuple[FormFields, ...]:
         """What the agent extracted."""
-        return list_forms(self.packet)
+        return list_agent_forms(self.packet)
 
     @cached_property
     def targets(self) -> tuple[ReviewTarget, ...]:
@@ -114,7 +114,7 @@ class FieldReviewCase(ReviewCase):
         )
         return HighlightedPlace(self._clamp_page_number(page or form.start_page), (), "near")
 
-    def choose_first_target(self) -> str | None:
+    def choose_first_target_id(self) -> str | None:
         """What to look at first: the worst of what must be seen, else the first field."""
         required_targets = [target for target in self.targets if self._is_required_target(target)]
         first_target = min(
@@ -123,61 +123,65 @@ class FieldReviewCase(ReviewCase):
         first_target = first_target or next(iter(self.targets), None)
         return first_target.target_id if first_target else None
 
-    def get_agent_value(self, key: str) -> FieldValue:
+    def get_agent_value(self, field_key: str) -> FieldValue:
         """What the agent says in a field. NotFound."""
-        target = self.get_target(key)
+        target = self.get_target(field_key)
         if not target.field_name:
-            raise NotFound(f"{key!r} is no field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
+            raise NotFound(f"{field_key!r} is no field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
         return self.packet.extractions[target.form_index].fields[target.field_name]
 
-    def set_field_answer(self, draft: Draft, key: str, raw_answer: object) -> Draft:
+    def set_field_answer(self, draft: Draft, field_key: str, raw_answer: object) -> Draft:
         """The draft in which the expert says that of the field; as the agent says it, it is no change. ReviewRefused."""
-        agent_value = self.get_agent_value(key)
-        form_index, field_name = split_field_key(key)
+        agent_value = self.get_agent_value(field_key)
+        form_index, field_name = split_field_key_to_index_and_name(field_key)
         # What the agent read may not be written as such a value is, and can be agreed with all the same.
         if raw_answer == {"status": agent_value.status, "value": agent_value.value}:
-            return draft.set_field_answer(key, None)
+            return draft.set_field_answer(field_key, None)
         expert_answer = parse_field_answer(
             get_template_field_or_plain_text(self.agent_forms[form_index], field_name), raw_answer
         )
-        return draft.set_field_answer(key, None if is_same_as_agent(expert_answer, agent_value) else expert_answer)
+        return draft.set_field_answer(
+            field_key, None if is_same_as_agent(expert_answer, agent_value) else expert_answer
+        )
 
-    def get_current_value(self, draft: Draft, key: str) -> FieldAnswer | FieldValue:
+    def get_current_value(self, draft: Draft, field_key: str) -> FieldAnswer | FieldValue:
         """What stands in the field now: the expert's word, else the agent's. NotFound."""
-        return draft.fields.get(key) or self.get_agent_value(key)
+        return draft.fields.get(field_key) or self.get_agent_value(field_key)
 
     @cached_property
     def viewing_requirements(self) -> ViewingRequirements:
         """All that has to be on screen before one press may validate: each form that goes to a person, and its issues."""
-        escalated_extractions = [extraction for extraction in self.packet.extractions if is_review_required(extraction)]
+        escalated_extractions = [
+            extraction for extraction in self.packet.extractions if is_extraction_review_required(extraction)
+        ]
         page_numbers = {self._clamp_page_number(extraction.start_page) for extraction in escalated_extractions}
         grave_ids = [
             issue.issue_id
             for target in self.targets
             if self._is_required_target(target)
-            for issue in _list_grave_issues(target)
+            for issue in _list_blocker_and_major_issues(target)
         ]
         ordered_ids = dict.fromkeys(issue.issue_id for issue in self.packet.open_issues if issue.issue_id in grave_ids)
         return ViewingRequirements(page_numbers=tuple(sorted(page_numbers)), issue_ids=tuple(ordered_ids))
 
-    def list_unseen_targets(self, draft: Draft) -> list[str]:
+    def list_unseen_target_ids(self, draft: Draft) -> list[str]:
         """The items that have to be looked at and were not yet, in order."""
         unseen_ids = set(self.find_unseen_requirements(draft).issue_ids)
         return [
             target.target_id for target in self.targets if any(issue.issue_id in unseen_ids for issue in target.issues)
         ]
 
-    def mark_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+    def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """The draft after that item was on screen with that page."""
         draft = draft.mark_page_seen(page)
         target = self.get_target(target_id)
         if self.locate_target(target_id).page != page:
             return draft
         for issue in target.issues:
-            draft = draft.mark_evidence_seen(issue.issue_id)
-        return draft.mark_field_seen(target_id) if target.field_name else draft.mark_evidence_seen(target_id)
+            draft = draft.mark_issue_seen(issue.issue_id)
+        return draft.mark_field_seen(target_id) if target.field_name else draft.mark_issue_seen(target_id)
 
-    def is_changed(self, draft: Draft) -> bool:
+    def has_expert_changes(self, draft: Draft) -> bool:
         """Whether a field differs from the agent's."""
         return bool(draft.fields)
 
@@ -190,19 +194,21 @@ class FieldReviewCase(ReviewCase):
             if target.target_id in draft.fields
         )
 
-    def build_submission(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> Submission:
+    def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        is_validation = self._is_permitted_validation(draft, validate=validate, undeterminable=undeterminable)
+        is_validation = self._require_permitted_press(
+            draft, validate=validate, undeterminable_reason=undeterminable_reason
+        )
         vouched_keys = (
             key for key in index_fields_by_key(self.agent_forms) if key in draft.fields or key in draft.fields_seen
         )
         return Submission(
             agrees=is_validation or None,
-            corrected_fields=draft.fields if not is_validation and undeterminable is None else None,
-            correction_notes=collect_notes(draft),
+            corrected_fields=draft.fields if not is_validation and undeterminable_reason is None else None,
+            correction_notes=join_notes_of_draft(draft),
             issue_verdicts=collect_issue_verdicts(draft),
-            undeterminable=undeterminable,
-            vouched=None if undeterminable is not None else tuple(vouched_keys),
+            undeterminable=undeterminable_reason,
+            vouched=None if undeterminable_reason is not None else tuple(vouched_keys),
             seconds_active=draft.seconds_active,
             pages_seen=draft.pages_seen,
             evidence_seen=draft.evidence_seen,
@@ -216,7 +222,7 @@ class FieldReviewCase(ReviewCase):
             return None
         return "No fields could be extracted, so there is nothing to agree with."
 
-    def _find_submission_obstacle(self, draft: Draft) -> tuple[str, str] | None:
+    def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
         if not draft.fields:
             return "nothing was changed", "Change a field, or validate what is there."
         unseen = self.find_unseen_requirements(draft)
@@ -226,7 +232,9 @@ class FieldReviewCase(ReviewCase):
         return None
 
     def _is_required_target(self, target: ReviewTarget) -> bool:
-        return bool(_list_grave_issues(target)) and is_review_required(self.packet.extractions[target.form_index])
+        return bool(_list_blocker_and_major_issues(target)) and is_extraction_review_required(
+            self.packet.extractions[target.form_index]
+        )
 
     def _filter_displayable_boxes(self, boxes: tuple[PageBox, ...]) -> tuple[PageBox, ...]:
         """Those that can be lit at all: nobody is told that something is which is not."""
@@ -252,5 +260,5 @@ def _iterate_targets(form_index: int, extraction: Extraction) -> Iterator[Review
         yield ReviewTarget(f"{form_index + 1}.{field_name}", form_index, field_name, field_issues)
 
 
-def _list_grave_issues(target: ReviewTarget) -> list[Issue]:
+def _list_blocker_and_major_issues(target: ReviewTarget) -> list[Issue]:
     return [issue for issue in target.issues if issue.severity is not IssueSeverity.MINOR]

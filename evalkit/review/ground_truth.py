@@ -26,17 +26,17 @@ from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.review.corrections import ClassificationPart
 from evalkit.review.field_answers import FieldKey, FormFields, find_form_template
-from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus, SMEPacket, is_review_required
+from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus, SMEPacket, is_extraction_review_required
 from evalkit.review.permissions import ReviewerRole
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.statement_template import StatementTemplate
 from evalkit.store import (
     REVIEWS_FOLDER,
     OutputFolder,
-    ReviewHead,
+    ReviewChainHead,
     ground_truth_file_name,
+    parse_stored_record,
     review_file_name,
-    validate_stored,
 )
 
 SCHEMA_VERSION = 1
@@ -198,7 +198,7 @@ class TemplateGroundTruth(_GroundTruthRecord):
     """The expert stands for all of it."""
 
 
-def is_simulated(reviewer: str | None) -> bool:
+def is_simulated_reviewer(reviewer: str | None) -> bool:
     """Whether a program reviewed, not a person: the name tells."""
     return reviewer is not None and reviewer.startswith(SIMULATED_PREFIX)
 
@@ -217,7 +217,7 @@ def find_newest_revision(output_folder: OutputFolder, case_id: str) -> int:
 def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Review:
     """One review. NotFound; StoreError if it cannot be read."""
     name = review_file_name(case_id, revision)
-    return validate_stored(
+    return parse_stored_record(
         Review, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
     )
 
@@ -232,7 +232,7 @@ def derive_review_status(newest_review: Review | None) -> ReviewStatus:
     return STATUS_BY_OUTCOME[newest_review.outcome] if newest_review else "pending"
 
 
-def append_review(output_folder: OutputFolder, case_id: str, review: Review, *, base_revision: int) -> Review:
+def append_chained_review(output_folder: OutputFolder, case_id: str, review: Review, *, base_revision: int) -> Review:
     """Write the review that follows ``base_revision`` (0: none yet), chained to it by hash; give it as it was written.
 
     ReviewConflict, and nothing written, if that one is not, or at this moment no longer, the newest.
@@ -246,7 +246,7 @@ def append_review(output_folder: OutputFolder, case_id: str, review: Review, *, 
         raise conflict_error
     previous_sha256 = hash_review_file(output_folder, case_id, base_revision) if base_revision else None
     chained_review = review.model_copy(update={"prev_sha256": previous_sha256})
-    if not output_folder.create_json(
+    if not output_folder.create_json_if_absent(
         review_file_name(case_id, base_revision + 1), chained_review.model_dump(mode="json")
     ):
         raise conflict_error
@@ -258,7 +258,7 @@ def hash_review_file(output_folder: OutputFolder, case_id: str, revision: int) -
     return hashlib.sha256(output_folder.read_bytes(review_file_name(case_id, revision))).hexdigest()
 
 
-def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewHead) -> bool:
+def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewChainHead) -> bool:
     """Whether the review that was the newest of its case is there, and is what it was. StoreError where nobody can tell."""
     try:
         return hash_review_file(output_folder, head.case_id, head.revision) == head.sha256
@@ -267,24 +267,27 @@ def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewHead) ->
 
 
 def project_ground_truth(
-    packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld_revisions: Container[int] = ()
+    packet: SMEPacket,
+    numbered_reviews: Sequence[tuple[int, Review]],
+    *,
+    non_ground_truth_revisions: Container[int] = (),
 ) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
-    that are ``withheld_revisions``; failing that the silver record (0) of a document that was accepted. An attention check has none,
+    that are ``non_ground_truth_revisions``; failing that the silver record (0) of a document that was accepted. An attention check has none,
     whatever was said about it.
     """
-    if not chain or packet.is_attention_check or any(review.seeded for _, review in chain):
+    if not numbered_reviews or packet.is_attention_check or any(review.seeded for _, review in numbered_reviews):
         return None
-    revision, newest_review = chain[-1]
+    revision, newest_review = numbered_reviews[-1]
     source = SOURCE_BY_OUTCOME[newest_review.outcome]
     if source is None or newest_review.after is None:
         return None
     earlier_revisions = [
         number
-        for number, review in chain[:-1]
-        if SOURCE_BY_OUTCOME[review.outcome] and number not in withheld_revisions
+        for number, review in numbered_reviews[:-1]
+        if SOURCE_BY_OUTCOME[review.outcome] and number not in non_ground_truth_revisions
     ]
     silver_revision = 0 if packet.v5_decision is Decision.AUTO_ACCEPT else None
     common_fields: dict[str, Any] = {
@@ -342,7 +345,9 @@ def build_silver_ground_truth(
     )
 
 
-def write_silver_fields(output_folder: OutputFolder, document_extractions: Extractions, *, accepted_at: str) -> bool:
+def write_silver_fields_if_unreviewed(
+    output_folder: OutputFolder, document_extractions: Extractions, *, accepted_at: str
+) -> bool:
     """Write fields of which no report or form goes to a person as silver ground truth; as ``write_silver_ground_truth``.
 
     Accepted fields are not drawn for audits: the probability is 0. ReviewRefused where some go to a person, or there
@@ -356,8 +361,10 @@ def write_silver_fields(output_folder: OutputFolder, document_extractions: Extra
 
 
 def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
-    """Accepted fields as silver ground truth; ReviewRefused as of ``write_silver_fields``."""
-    if not document_extractions.extractions or any(map(is_review_required, document_extractions.extractions)):
+    """Accepted fields as silver ground truth; ReviewRefused as of ``write_silver_fields_if_unreviewed``."""
+    if not document_extractions.extractions or any(
+        map(is_extraction_review_required, document_extractions.extractions)
+    ):
         raise ReviewRefused(
             f"the fields of document {document_extractions.doc_id!r} were not accepted",
             code="REVIEW-NOT-ACCEPTED",
@@ -387,17 +394,17 @@ def _build_silver_header(doc_id: str, accepted_at: str, inclusion_probability: f
 
 def _write_silver_record(output_folder: OutputFolder, case_id: str, truth: GroundTruth | FieldsGroundTruth) -> bool:
     name, record = ground_truth_file_name(case_id), truth.model_dump(mode="json")
-    with hold_write_lock(output_folder, case_id):
+    with hold_case_write_lock(output_folder, case_id):
         if list_revisions(output_folder, case_id):
             return False
-        stored = try_read_json(output_folder, name)
+        stored = read_json_unless_missing_or_torn(output_folder, name)
         if stored is not None and {**stored, "reviewed_at": record["reviewed_at"]} == record:
             return False
         output_folder.write_json(name, record)
         return True
 
 
-def read_silver_probability(output_folder: OutputFolder, doc_id: str) -> float | None:
+def read_silver_audit_probability(output_folder: OutputFolder, doc_id: str) -> float | None:
     """With which probability an accepted document could be drawn for an audit; None without a silver record."""
     stored = _read_silver_record(output_folder, ground_truth_file_name(doc_id))
     probability = stored.get("inclusion_probability") if stored else None
@@ -409,17 +416,19 @@ def read_silver_probability(output_folder: OutputFolder, doc_id: str) -> float |
 def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> bool:
     """Remove the silver record of what is no longer accepted; whether there was one. Others stay."""
     name = ground_truth_file_name(case_id)
-    with hold_write_lock(output_folder, case_id):
+    with hold_case_write_lock(output_folder, case_id):
         return _read_silver_record(output_folder, name) is not None and output_folder.remove_file(name)
 
 
 def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
     """A silver record; None where there is none, it is torn, or an expert's is in its place."""
-    stored = try_read_json(output_folder, name)
+    stored = read_json_unless_missing_or_torn(output_folder, name)
     return stored if stored and stored.get("ground_truth_source") == "AUTO_ACCEPTED" else None
 
 
-def has_confirmed_types(output_folder: OutputFolder, doc_id: str, forms: Iterable[FormFields | Extraction]) -> bool:
+def has_types_matching_ground_truth(
+    output_folder: OutputFolder, doc_id: str, forms: Iterable[FormFields | Extraction]
+) -> bool:
     """Whether the reports are of the types that the document's own ground truth has on their pages.
 
     Fields of a type that waits for a person, or that an expert has corrected since, are those of another document. A form
@@ -430,7 +439,7 @@ def has_confirmed_types(output_folder: OutputFolder, doc_id: str, forms: Iterabl
     ]
     if not reports:
         return True
-    stored = try_read_json(output_folder, ground_truth_file_name(doc_id))
+    stored = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(doc_id))
     try:
         segments = GroundTruth.model_validate(stored).ground_truth_classification.segments
     except ValidationError:  # there is none, or it is torn
@@ -446,8 +455,8 @@ def has_confirmed_types(output_folder: OutputFolder, doc_id: str, forms: Iterabl
     )
 
 
-def withdraw_unconfirmed_fields(output_folder: OutputFolder, doc_id: str) -> None:
-    """Remove the silver record of a document's fields that is not ``has_confirmed_types`` any more; the caller holds the lock."""
+def remove_unconfirmed_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:
+    """Remove the silver record of a document's fields that is not ``has_types_matching_ground_truth`` any more; the caller holds the lock."""
     name = ground_truth_file_name(doc_id + EXTRACTION_SUFFIX)
     stored = _read_silver_record(output_folder, name)
     if stored is None:
@@ -456,11 +465,11 @@ def withdraw_unconfirmed_fields(output_folder: OutputFolder, doc_id: str) -> Non
         forms = FieldsGroundTruth.model_validate(stored).ground_truth_fields
     except ValidationError:
         forms = ()
-    if not forms or not has_confirmed_types(output_folder, doc_id, forms):
+    if not forms or not has_types_matching_ground_truth(output_folder, doc_id, forms):
         output_folder.remove_file(name)
 
 
-def try_read_json(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
+def read_json_unless_missing_or_torn(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
     """A file that can be made again; None where there is none, or it is torn."""
     try:
         return output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)

@@ -6,7 +6,7 @@ from pydantic_core import from_json
 
 from evalkit.classification.document_result import SCHEMA_VERSION, DocumentFailure, DocumentResult
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle, pack_page_json
+from evalkit.documents.bundle import DocumentBundle, pack_page_words
 from evalkit.errors import StoreError
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.extraction_schema import Extractions
@@ -14,8 +14,8 @@ from evalkit.store import (
     OutputFolder,
     bundle_file_name,
     extraction_file_name,
+    parse_stored_record,
     result_file_name,
-    validate_stored,
 )
 
 _HEAD_BYTES = 8192
@@ -28,18 +28,18 @@ def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | Do
     name = result_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=SCHEMA_VERSION)
     if "error" in stored:
-        return validate_stored(DocumentFailure, stored, name, _REMEDY)
-    return validate_stored(DocumentResult, stored, name, _REMEDY)
+        return parse_stored_record(DocumentFailure, stored, name, _REMEDY)
+    return parse_stored_record(DocumentResult, stored, name, _REMEDY)
 
 
 def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
     """The fields that were extracted from a document. NotFound; StoreError for a damaged file."""
     name = extraction_file_name(doc_id)
     stored = output_folder.read_json(name, max_schema_version=EXTRACTIONS_VERSION)
-    return validate_stored(Extractions, stored, name, "Extract the document with --fresh.")
+    return parse_stored_record(Extractions, stored, name, "Extract the document with --fresh.")
 
 
-def read_document_path(output_folder: OutputFolder, doc_id: str) -> str:
+def read_source_file_path(output_folder: OutputFolder, doc_id: str) -> str:
     """Where a document was read from. NotFound; StoreError for a damaged file.
 
     It stands at the beginning of the bundle, before the pages: these, which are nearly all of it, are not looked at.
@@ -57,9 +57,9 @@ def read_document_path(output_folder: OutputFolder, doc_id: str) -> str:
 def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
     """What stands in a document. NotFound; StoreError for a damaged file."""
     name = bundle_file_name(doc_id)
-    return validate_stored(
+    return parse_stored_record(
         DocumentBundle,
-        output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=pack_page_json),
+        output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=pack_page_words),
         name,
         _REMEDY,
     )

@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import Any
 
 from evalkit.errors import NotFound, ReviewRefused, UsageError
-from evalkit.review.attention_checks.records import is_attention_check_waiting, map_attention_checks_by_document
+from evalkit.review.attention_checks.records import is_attention_check_unanswered, map_check_case_ids_by_doc_id
 from evalkit.review.draft import Draft, SegmentFlag
-from evalkit.review.field_answers import find_changed_fields, list_comparable_values, list_forms
+from evalkit.review.field_answers import find_changed_fields, list_agent_forms, list_field_keys_statuses_and_values
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
@@ -28,24 +28,24 @@ from evalkit.review.ground_truth import (
     TemplateGroundTruth,
     derive_review_status,
     project_ground_truth,
+    read_json_unless_missing_or_torn,
     read_numbered_reviews,
-    try_read_json,
-    withdraw_unconfirmed_fields,
+    remove_unconfirmed_silver_fields,
 )
 from evalkit.review.packet import (
     ADJUDICATION_SUFFIX,
     SECOND_SUFFIX,
     ReviewStatus,
     SMEPacket,
-    build_case_row,
+    build_case_index_row,
     get_base_case_id,
     is_packet_frozen,
-    read_answer_source,
+    read_answering_model_name,
     read_packet,
     serialise_packet,
     write_packet_status,
 )
-from evalkit.review.template_editing import extract_template_if_edited, is_same_template, read_packet_template
+from evalkit.review.template_editing import extract_template_if_edited, is_nearly_same_template, read_packet_template
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
 from evalkit.store import (
     OutputFolder,
@@ -91,11 +91,11 @@ class CaseOpinions:
         cls,
         output_folder: OutputFolder,
         case_id: str,
-        checks_by_document: Mapping[str, Sequence[str]] | None = None,
+        check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None,
     ) -> CaseOpinions:
         """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there.
 
-        Who reads those about many cases looks once which are ``checks_by_document``: ``map_attention_checks_by_document``.
+        Who reads those about many cases looks once which are ``check_case_ids_by_doc_id``: ``map_check_case_ids_by_doc_id``.
         """
         base_packet = read_packet(output_folder, get_base_case_id(case_id))
         reviews_by_case = {
@@ -109,7 +109,9 @@ class CaseOpinions:
         ):  # what a document is, which an attention check is about, is not asked here
             return cls(base_packet, reviews_by_case)
         check_ids = (
-            map_attention_checks_by_document(output_folder) if checks_by_document is None else checks_by_document
+            map_check_case_ids_by_doc_id(output_folder)
+            if check_case_ids_by_doc_id is None
+            else check_case_ids_by_doc_id
         ).get(base_packet.doc_id, ())
         informed_reviewers = tuple(
             review.reviewer for member_id in check_ids for _, review in read_numbered_reviews(output_folder, member_id)
@@ -119,11 +121,11 @@ class CaseOpinions:
             reviews_by_case,
             informed_reviewers,
             is_attention_check_pending=any(
-                is_attention_check_waiting(output_folder, member_id) for member_id in check_ids
+                is_attention_check_unanswered(output_folder, member_id) for member_id in check_ids
             ),
         )
 
-    def add_review(self, case_id: str, review: Review) -> CaseOpinions:
+    def build_with_added_review(self, case_id: str, review: Review) -> CaseOpinions:
         """The opinions after one more review of a case, which was just written."""
         numbered_review = (self.get_newest_revision(case_id) + 1, review)
         return replace(
@@ -143,7 +145,7 @@ class CaseOpinions:
         """
         if self.base_packet.is_attention_check:
             return None
-        closing_review = self._find_closing_review(self.base_packet.case_id)
+        closing_review = self._get_newest_review_if_closing(self.base_packet.case_id)
         return closing_review if closing_review and closing_review.second_opinion else None
 
     @cached_property
@@ -179,7 +181,7 @@ class CaseOpinions:
             adjudication_chain = self.reviews_by_case[self._build_case_id(ADJUDICATION_SUFFIX)]
             # Counted on, so that a document's records never have the same number twice.
             chain = [*chain, *((chain[-1][0] + number, review) for number, review in adjudication_chain)]
-        return project_ground_truth(self.base_packet, chain, withheld_revisions=withheld_revisions)
+        return project_ground_truth(self.base_packet, chain, non_ground_truth_revisions=withheld_revisions)
 
     def get_status(self, case_id: str) -> ReviewStatus:
         """Where one of the cases stands, by its reviews."""
@@ -259,18 +261,22 @@ class CaseOpinions:
         """The row of the index of one of the cases; what a base case says is left out while an opinion is awaited."""
         packet = self.base_packet if case_id == self.base_packet.case_id else read_packet(output_folder, case_id)
         row = {
-            **build_case_row(packet, self.get_status(case_id), self.list_excluded_reviewers(case_id)),
-            "source": read_answer_source(output_folder, packet),
+            **build_case_index_row(packet, self.get_status(case_id), self.list_excluded_reviewers(case_id)),
+            "source": read_answering_model_name(output_folder, packet),
         }
         if case_id == self.base_packet.case_id and self.is_opinion_awaited:
             row |= {"blocker": 0, "major": 0, "minor": 0, "dominant_type": "", "agents": ""}
             row["decision_reason"] = "a further opinion is awaited"
         return row
 
-    def iterate_index_rows(self, output_folder: OutputFolder, existing_ids: frozenset[str]) -> Iterator[dict[str, Any]]:
-        """The rows of the index of those of the cases that are ``existing_ids``."""
+    def iterate_index_rows(
+        self, output_folder: OutputFolder, existing_case_ids: frozenset[str]
+    ) -> Iterator[dict[str, Any]]:
+        """The rows of the index of those of the cases that are ``existing_case_ids``."""
         return (
-            self.build_index_row(output_folder, case_id) for case_id in self.reviews_by_case if case_id in existing_ids
+            self.build_index_row(output_folder, case_id)
+            for case_id in self.reviews_by_case
+            if case_id in existing_case_ids
         )
 
     def require_no_dependent_opinion(
@@ -320,13 +326,17 @@ class CaseOpinions:
     def _build_case_id(self, ending: str) -> str:
         return self.base_packet.case_id + ending
 
-    def _find_closing_review(self, case_id: str) -> Review | None:
+    def _get_newest_review_if_closing(self, case_id: str) -> Review | None:
         """The newest review of a case, if it closes it."""
         return self.reviews_by_case[case_id][-1][1] if self.get_status(case_id) == "completed" else None
 
     @cached_property
     def _second_review(self) -> Review | None:
-        return self._find_closing_review(self._build_case_id(SECOND_SUFFIX)) if self.second_opinion_request else None
+        return (
+            self._get_newest_review_if_closing(self._build_case_id(SECOND_SUFFIX))
+            if self.second_opinion_request
+            else None
+        )
 
     @property
     def _has_disagreement(self) -> bool:
@@ -358,7 +368,7 @@ class CaseOpinions:
         draft_fields: dict[str, Any] = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
         if isinstance(review.after, tuple) or self.base_packet.kind == "extraction":
             changed_fields = (
-                find_changed_fields(list_forms(self.base_packet), review.after)
+                find_changed_fields(list_agent_forms(self.base_packet), review.after)
                 if isinstance(review.after, tuple)
                 else {}
             )
@@ -380,29 +390,31 @@ class CaseOpinions:
 
 
 def rebuild_case_files(
-    output_folder: OutputFolder, case_id: str, checks_by_document: Mapping[str, Sequence[str]] | None = None
+    output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
     """Make all files that follow from a case's reviews again; the index's rows of the cases about it.
 
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
-    review was written; without reviews nothing changes. The caller holds the lock. ``checks_by_document`` as of ``CaseOpinions.read``.
+    review was written; without reviews nothing changes. The caller holds the lock. ``check_case_ids_by_doc_id`` as of ``CaseOpinions.read``.
     NotFound where the base case has no packet.
     """
-    opinions = CaseOpinions.read(output_folder, case_id, checks_by_document)
-    return list(opinions.iterate_index_rows(output_folder, write_derived_files(output_folder, opinions)))
+    opinions = CaseOpinions.read(output_folder, case_id, check_case_ids_by_doc_id)
+    return list(
+        opinions.iterate_index_rows(output_folder, write_derived_files_and_get_case_ids(output_folder, opinions))
+    )
 
 
-def write_derived_files(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
+def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
     """Make all files again that follow from the reviews, as ``rebuild_case_files``; which of the cases there are now.
 
     The caller holds the lock.
     """
     # First of all, so that nobody takes for true what is in doubt by now.
-    _sync_ground_truth(output_folder, opinions)
+    _write_or_remove_ground_truth(output_folder, opinions)
     existing_ids = {opinions.base_packet.case_id}  # it was read
     for case_id, chain in opinions.reviews_by_case.items():
         is_base, status = case_id == opinions.base_packet.case_id, opinions.get_status(case_id)
-        if not is_base and _sync_further_packet(
+        if not is_base and _write_or_withdraw_further_packet(
             output_folder, case_id, opinions.further_packets.get(case_id), is_begun=bool(chain)
         ):
             existing_ids.add(case_id)
@@ -412,33 +424,33 @@ def write_derived_files(output_folder: OutputFolder, opinions: CaseOpinions) -> 
 
 
 def update_case_index(
-    output_folder: OutputFolder, index: OutputIndex, opinions: CaseOpinions, existing_ids: frozenset[str]
+    output_folder: OutputFolder, index: OutputIndex, opinions: CaseOpinions, existing_case_ids: frozenset[str]
 ) -> None:
     """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock.
 
-    ``existing_ids``: those that have a packet, as ``write_derived_files`` said.
+    ``existing_case_ids``: those that have a packet, as ``write_derived_files_and_get_case_ids`` said.
     """
-    for row in opinions.iterate_index_rows(output_folder, existing_ids):
+    for row in opinions.iterate_index_rows(output_folder, existing_case_ids):
         index.upsert_case(row)
-    index.remove_cases(*(opinions.reviews_by_case.keys() - existing_ids))
+    index.remove_cases(*(opinions.reviews_by_case.keys() - existing_case_ids))
 
 
-def _sync_ground_truth(output_folder: OutputFolder, opinions: CaseOpinions) -> None:
+def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpinions) -> None:
     if not opinions.reviews_by_case[opinions.base_packet.case_id]:
         return  # silver stays
     name = ground_truth_file_name(opinions.base_packet.case_id)
     record = opinions.build_ground_truth()
     if record is None:
         output_folder.remove_file(name)
-    elif try_read_json(output_folder, name) != (record_json := record.model_dump(mode="json")):
+    elif read_json_unless_missing_or_torn(output_folder, name) != (record_json := record.model_dump(mode="json")):
         output_folder.write_json(name, record_json)
     if opinions.base_packet.kind == "classification":
-        withdraw_unconfirmed_fields(output_folder, opinions.base_packet.doc_id)
+        remove_unconfirmed_silver_fields(output_folder, opinions.base_packet.doc_id)
     if opinions.base_packet.kind == "statement_template":
-        _sync_template_file(output_folder, opinions, record)
+        _write_approved_or_draft_template(output_folder, opinions, record)
 
 
-def _sync_template_file(output_folder: OutputFolder, opinions: CaseOpinions, record: object) -> None:
+def _write_approved_or_draft_template(output_folder: OutputFolder, opinions: CaseOpinions, record: object) -> None:
     """The template's file as the reviews leave it: stable as it was approved, else the draft that it was before.
 
     A version that was made since is none of these reviews' business, and a draft that somebody has changed stays.
@@ -466,7 +478,7 @@ def _read_stored_template(output_folder: OutputFolder, name: str) -> StatementTe
         return None
 
 
-def _sync_further_packet(
+def _write_or_withdraw_further_packet(
     output_folder: OutputFolder, case_id: str, wanted_packet: SMEPacket | None, *, is_begun: bool
 ) -> bool:
     """Write or withdraw a further case's packet; whether there is one now.
@@ -479,7 +491,7 @@ def _sync_further_packet(
             return output_folder.has_file(name)
         output_folder.remove_file(name)
         return False
-    stored = try_read_json(output_folder, name)
+    stored = read_json_unless_missing_or_torn(output_folder, name)
     if stored is None or not (is_begun or stored | {"review_status": "pending"} == serialise_packet(wanted_packet)):
         output_folder.write_json(name, serialise_packet(wanted_packet))
     return True
@@ -498,7 +510,7 @@ def _list_past_reviewers(output_folder: OutputFolder, doc_id: str) -> tuple[str,
 def _is_same_answer(first: Review, second: Review) -> bool:
     """Whether two experts agree."""
     if isinstance(first.after, StatementTemplate) and isinstance(second.after, StatementTemplate):
-        return bool(first.unmet_sums) == bool(second.unmet_sums) and is_same_template(first.after, second.after)
+        return bool(first.unmet_sums) == bool(second.unmet_sums) and is_nearly_same_template(first.after, second.after)
     return _get_comparable_answer(first) == _get_comparable_answer(second)
 
 
@@ -507,7 +519,7 @@ def _get_comparable_answer(review: Review) -> tuple[Any, ...]:
     if review.after is None:
         return (review.outcome,)
     if isinstance(review.after, tuple):
-        return tuple(list_comparable_values(review.after))
+        return tuple(list_field_keys_statuses_and_values(review.after))
     if isinstance(review.after, StatementTemplate):
         return (review.after,)
     segments = [(segment.start_page, segment.end_page, segment.dominant_type) for segment in review.after.segments]

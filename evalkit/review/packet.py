@@ -23,7 +23,7 @@ from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERS
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.core.clocks import format_timestamp, utc_now
+from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.core.gc_pause import pause_gc
 from evalkit.core.records import StrictRecord
 from evalkit.core.schema_by_reference import SchemaByReference
@@ -33,7 +33,7 @@ from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_V
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
 from evalkit.review.loaders import read_bundle
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, TemplateCase, ToldIssue
 from evalkit.statements.reviewer_report import TemplateIssueSeverity
@@ -46,8 +46,8 @@ from evalkit.store import (
     hash_canonical_json,
     packet_file_name,
     parse_stored_json,
+    parse_stored_record,
     result_file_name,
-    validate_stored,
 )
 
 SCHEMA_VERSION = 1
@@ -175,19 +175,19 @@ class SMEPacket(StrictRecord):
 class SMEPacketGenerator:
     """Makes packets."""
 
-    def packet(
+    def create_classification_packet(
         self,
         result: DocumentResult,
         bundle: DocumentBundle,
         *,
         review_reason: ReviewReason,
         inclusion_probability: float,
-        production: Mapping[str, Any] | None,
+        production_row: Mapping[str, Any] | None,
         created_at: str,
     ) -> SMEPacket:
         """The case of one result.
 
-        ``inclusion_probability`` is 0..1; ``production`` is the production classifier's row (``dominant_type`` and
+        ``inclusion_probability`` is 0..1; ``production_row`` is the production classifier's row (``dominant_type`` and
         perhaps ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
         """
         return _build_packet(
@@ -199,14 +199,16 @@ class SMEPacketGenerator:
             v5_decision=result.decision,
             decision_rule=result.decision_rule,
             decision_reason=result.decision_reason,
-            production_differs=None if production is None else _is_type_different(result.classification, production),
-            production_classification=None if production is None else dict(production),
+            production_differs=None
+            if production_row is None
+            else _differs_from_production_type(result.classification, production_row),
+            production_classification=None if production_row is None else dict(production_row),
             review_reason=review_reason,
             inclusion_probability=inclusion_probability,
             created_at=created_at,
         )
 
-    def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
+    def create_fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a document's fields, of which some reports or forms go to a person; ``created_at`` as above."""
         return _build_packet(
             bundle,
@@ -219,17 +221,19 @@ class SMEPacketGenerator:
             extractions=extractions.extractions,
         )
 
-    def template_packet(self, case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
+    def create_template_packet(
+        self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str
+    ) -> SMEPacket:
         """The case of a statement template that goes to a person, with the statement that it was tried on."""
         return _build_packet(
             bundle,
-            map(_convert_template_issue, case.issues),
+            map(_convert_template_issue, template_case.issues),
             kind="statement_template",
-            case_id=case.template_id + TEMPLATE_CASE_SUFFIX,
+            case_id=template_case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule=TEMPLATE_RULE,
-            decision_reason=TEMPLATE_ESCALATION_REASONS[case.escalation.escalation_reason],
+            decision_reason=TEMPLATE_ESCALATION_REASONS[template_case.escalation.escalation_reason],
             created_at=created_at,
-            template_case=case,
+            template_case=template_case,
         )
 
 
@@ -298,7 +302,7 @@ def _convert_template_issue(reported_issue: ToldIssue) -> Issue:
     ).model_copy(update={"issue_id": template_issue.issue_id})
 
 
-def is_review_required(extraction: Extraction) -> bool:
+def is_extraction_review_required(extraction: Extraction) -> bool:
     """Whether a person has to look at the report or form."""
     return extraction.decision != Decision.AUTO_ACCEPT
 
@@ -322,7 +326,7 @@ def _has_open_issue(extraction: Extraction, code_ending: str) -> bool:
 
 def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
     """Why a person is asked about a document's fields, by the first report or form that they are asked about."""
-    escalated_extractions = [extraction for extraction in extractions if is_review_required(extraction)]
+    escalated_extractions = [extraction for extraction in extractions if is_extraction_review_required(extraction)]
     first_extraction = escalated_extractions[0]
     page_words = (
         f"page {first_extraction.start_page}"
@@ -338,7 +342,9 @@ def explain_extraction_escalation(extraction: Extraction) -> str:
     return next(reason for is_matching, reason in _EXTRACTION_ESCALATION_REASONS if is_matching(extraction))
 
 
-def _is_type_different(classification: ClassificationOutput | None, production_row: Mapping[str, Any]) -> bool:
+def _differs_from_production_type(
+    classification: ClassificationOutput | None, production_row: Mapping[str, Any]
+) -> bool:
     # No answer, or "cannot tell", is not what production says.
     return classification is None or classification.dominant_type_overall != production_row["dominant_type"]
 
@@ -395,7 +401,9 @@ def get_base_case_id(case_id: str) -> str:
     return case_id.removesuffix(SECOND_SUFFIX).removesuffix(ADJUDICATION_SUFFIX)
 
 
-def build_case_row(packet: SMEPacket, status: ReviewStatus, excluded_reviewers: Iterable[str] = ()) -> dict[str, Any]:
+def build_case_index_row(
+    packet: SMEPacket, status: ReviewStatus, excluded_reviewers: Iterable[str] = ()
+) -> dict[str, Any]:
     """The case's row of the index as far as the packet tells it; counts and agents are of open issues.
 
     ``excluded_reviewers`` are reviewers who must not answer it.
@@ -416,7 +424,7 @@ def build_case_row(packet: SMEPacket, status: ReviewStatus, excluded_reviewers: 
         "review_status": status,
         "barred": ",".join(excluded_reviewers),
         "created_at": packet.created_at,
-        "dominant_type": _get_indexed_type(packet),
+        "dominant_type": _get_document_type_for_index(packet),
         "agents": ",".join(sorted(_list_issue_sources(packet.open_issues))),
         "is_blind": packet.is_first_review_blind,
         "shows": packet.bundle_doc_id if packet.is_attention_check else "",
@@ -430,7 +438,7 @@ def _list_issue_sources(issues: Iterable[Issue]) -> set[str]:
     }
 
 
-def _get_indexed_type(packet: SMEPacket) -> str:
+def _get_document_type_for_index(packet: SMEPacket) -> str:
     """What the agent takes the document for; of fields the report or form, ``several`` where there are more."""
     if packet.kind == "extraction":
         document_types = {extraction.document_type for extraction in packet.extractions}
@@ -440,7 +448,7 @@ def _get_indexed_type(packet: SMEPacket) -> str:
     return packet.classification.dominant_type_overall or "" if packet.classification else ""
 
 
-def read_answer_source(output_folder: OutputFolder, packet: SMEPacket) -> str:
+def read_answering_model_name(output_folder: OutputFolder, packet: SMEPacket) -> str:
     """What gave the answer in a case: the name of a model, ``supplied`` by another system, or empty: not known.
 
     The document's result or extraction says so; a queue is no place to fail in because that file is gone.
@@ -483,7 +491,7 @@ def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
 @lru_cache(maxsize=4)
 def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
     """A packet's file, as a packet. To save a review reads the same bytes several times: to see that they are the same."""
-    return validate_stored(
+    return parse_stored_record(
         SMEPacket,
         parse_stored_json(name, raw_bytes, max_schema_version=SCHEMA_VERSION),
         name,
@@ -503,7 +511,8 @@ def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: s
     That is: a review was submitted, or at ``now`` (ISO 8601, UTC, to the second) somebody has it open.
     """
     return bool(
-        output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}") or index.claims.list_live_claims(now, case_id)
+        output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}")
+        or index.claims.map_live_claims_by_case_id(now, case_id)
     )
 
 
@@ -516,8 +525,8 @@ def publish_packet_unless_frozen(
     the index is written again. A case that somebody has put off stays so.
     """
     name = packet_file_name(packet.case_id)
-    with hold_write_lock(output_folder, packet.case_id):
-        if is_packet_frozen(output_folder, index, packet.case_id, format_timestamp(clock())):
+    with hold_case_write_lock(output_folder, packet.case_id):
+        if is_packet_frozen(output_folder, index, packet.case_id, format_iso_seconds(clock())):
             return False
         status: ReviewStatus = "deferred" if index.deferrals.find_deferral(packet.case_id) else packet.review_status
         new_json = serialise_packet(packet) | {"review_status": status}
@@ -535,7 +544,9 @@ def publish_packet_unless_frozen(
             output_folder.write_json(name, new_json)
         else:
             write_packet_status(output_folder, packet.case_id, status)
-        index.upsert_case({**build_case_row(packet, status), "source": read_answer_source(output_folder, packet)})
+        index.upsert_case(
+            {**build_case_index_row(packet, status), "source": read_answering_model_name(output_folder, packet)}
+        )
         return is_different
 
 
@@ -543,8 +554,8 @@ def withdraw_packet_unless_frozen(
     output_folder: OutputFolder, index: OutputIndex, case_id: str, *, clock: Callable[[], datetime] = utc_now
 ) -> bool:
     """Take a case, which a new run no longer escalates, out of the queue; whether there was one and it could go."""
-    with hold_write_lock(output_folder, case_id):
-        if is_packet_frozen(output_folder, index, case_id, format_timestamp(clock())):
+    with hold_case_write_lock(output_folder, case_id):
+        if is_packet_frozen(output_folder, index, case_id, format_iso_seconds(clock())):
             return False
         if get_base_case_id(case_id).endswith(TEMPLATE_CASE_SUFFIX):
             index.drafts.remove_case_drafts(

@@ -19,7 +19,7 @@ from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 from evalkit.issue import PageBox
-from evalkit.review.shown_documents import read_shown_bundle, read_shown_result
+from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
 from evalkit.store import open_output_folder
 
 HighlightStyle = Literal["found", "near"]
@@ -65,10 +65,10 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
     output_folder = open_output_folder(output or Settings.load().output)
-    result = read_shown_result(output_folder, doc_id)
+    result = read_result_as_shown(output_folder, doc_id)
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
-    bundle = read_shown_bundle(output_folder, doc_id)
+    bundle = read_bundle_as_shown(output_folder, doc_id)
     path = Path(bundle.file_path)
     if hash_source_file(path) != bundle.sha256:
         raise DocumentError(

@@ -36,7 +36,7 @@ class Permissions:
         """The adjudicators to whom they leave adjudications; empty: nobody is named, or they are one of them."""
         return () if self.role == "adjudicator" else self.adjudicators
 
-    def needs_adjudicator(self, case_id: str, excluded_reviewers: Container[str]) -> bool:
+    def is_reserved_for_adjudicator(self, case_id: str, excluded_reviewers: Container[str]) -> bool:
         """Whether an adjudicator is to decide the case, and this reviewer is none.
 
         ``excluded_reviewers`` are the reviewers who must not answer it, because they have.
@@ -45,17 +45,19 @@ class Permissions:
             name not in excluded_reviewers for name in self.responsible_adjudicators
         )
 
-    def require_decision_right(self, case_id: str) -> None:
+    def require_deciding_role(self, refused_case_id: str) -> None:
         """ReviewRefused where this reviewer's role lets them decide no case; this is the one that they meant."""
         if self.is_read_only:
             raise ReviewRefused(
-                f"case {case_id!r} is not an analyst's to decide", code="REVIEW-ROLE", remedy="Leave it to an expert."
+                f"case {refused_case_id!r} is not an analyst's to decide",
+                code="REVIEW-ROLE",
+                remedy="Leave it to an expert.",
             )
 
     def require_case_permission(self, case_id: str, excluded_reviewers: Container[str]) -> None:
         """ReviewRefused where this reviewer's role does not let them decide the case; ``excluded_reviewers`` as above."""
-        self.require_decision_right(case_id)
-        if self.needs_adjudicator(case_id, excluded_reviewers):
+        self.require_deciding_role(case_id)
+        if self.is_reserved_for_adjudicator(case_id, excluded_reviewers):
             raise ReviewRefused(
                 f"in case {case_id!r} an adjudicator decides between two answers",
                 code="REVIEW-ROLE",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.issue import IssueSeverity, ShippedAgent
 from evalkit.review.ground_truth import (
     Review,
@@ -24,10 +24,10 @@ from evalkit.review.permissions import Permissions, ReviewerRole
 from evalkit.store import (
     PACKETS_FOLDER,
     REVIEWS_FOLDER,
+    CaseAgeCutoffs,
     OutputFolder,
     OutputIndex,
-    QueueTimes,
-    ReviewHead,
+    ReviewChainHead,
     packet_file_name,
 )
 
@@ -188,7 +188,7 @@ def list_pending_cases_worst_first(index: OutputIndex) -> list[dict[str, Any]]:
     return index.list_cases_worst_first(*OPEN_STATUSES)
 
 
-def list_case_ids(output_folder: OutputFolder) -> list[str]:
+def list_case_ids_with_packet(output_folder: OutputFolder) -> list[str]:
     """All cases that have a packet, sorted."""
     names = output_folder.list_json_files(PACKETS_FOLDER)
     return sorted(
@@ -216,43 +216,48 @@ def derive_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]
             }
 
 
-def derive_review_heads(output_folder: OutputFolder) -> Iterator[ReviewHead]:
+def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewChainHead]:
     """What vouches for the newest review of each case, by the files alone; sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         if revision := find_newest_revision(output_folder, case_id):
-            yield ReviewHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
+            yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 
 
-def select_queue_rows(
-    index: OutputIndex, query: QueueQuery, now: datetime, reviewer: str
+def select_queue_page_with_counts(
+    index: OutputIndex, queue_query: QueueQuery, now: datetime, reviewer: str
 ) -> tuple[list[dict[str, Any]], int, FacetCounts, int]:
     """The rows of the view's page, how many match on all pages, the facets, and the page that it became.
 
     ``reviewer`` is the reviewer who looks: finished cases that they must not read yet are left out.
     """
-    queue_times = QueueTimes(
-        format_timestamp(now), format_timestamp(now - timedelta(days=1)), format_timestamp(now - timedelta(days=7))
+    queue_times = CaseAgeCutoffs(
+        format_iso_seconds(now),
+        format_iso_seconds(now - timedelta(days=1)),
+        format_iso_seconds(now - timedelta(days=7)),
     )
-    excluded_reader = reviewer if query.show_finished and index.case_list.has_withheld_cases(reviewer) else None
+    excluded_reader = reviewer if queue_query.show_finished and index.case_list.has_withheld_cases(reviewer) else None
     groups = index.case_list.count_cases_by_facets(
-        queue_times, include_finished=query.show_finished, search=query.search, hide_unreadable_for=excluded_reader
+        queue_times,
+        include_finished=queue_query.show_finished,
+        name_search=queue_query.search,
+        hide_withheld_from=excluded_reader,
     )
     column_filters = {
-        _get_filter_column(name): value for name in FILTER_VALUES if (value := getattr(query, name)) is not None
+        _get_filter_column(name): value for name in FILTER_VALUES if (value := getattr(queue_query, name)) is not None
     }
     matching = sum(group["count"] for group in groups if _is_group_matching(group, column_filters))
-    page = min(query.page, max(matching - 1, 0) // query.rows)
+    page = min(queue_query.page, max(matching - 1, 0) // queue_query.rows)
     rows = (
         index.case_list.list_queue_page(
             queue_times,
-            include_finished=query.show_finished,
-            search=query.search,
-            hide_unreadable_for=excluded_reader,
+            include_finished=queue_query.show_finished,
+            name_search=queue_query.search,
+            hide_withheld_from=excluded_reader,
             facet_values=column_filters,
-            order=query.sort,
-            limit=query.rows,
-            offset=page * query.rows,
-            matching_count=matching,
+            order=queue_query.sort,
+            limit=queue_query.rows,
+            offset=page * queue_query.rows,
+            known_matching_count=matching,
         )
         if matching
         else []
@@ -280,7 +285,7 @@ def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissi
             "agents": _split_commas(row["agents"]),
             "is_blind": is_hidden,
             "is_barred": reviewer in excluded_reviewers,
-            "needs_adjudicator": permissions.needs_adjudicator(row["case_id"], excluded_reviewers),
+            "needs_adjudicator": permissions.is_reserved_for_adjudicator(row["case_id"], excluded_reviewers),
         }
     )
 

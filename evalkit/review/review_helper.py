@@ -11,18 +11,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalkit.core.clocks import format_timestamp, utc_now
+from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
-from evalkit.review.claiming import reconcile_claims
+from evalkit.review.claiming import reconcile_statuses_with_claims
 from evalkit.review.ground_truth import IssueVerdict, Review, Shown, find_newest_revision
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
 from evalkit.review.queue import list_pending_cases_worst_first
 from evalkit.review.submission import ReviewSubmitter, Submission
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.statement_template import StatementTemplate
-from evalkit.store import CASE_COLUMNS, CaseView, OutputFolder, OutputIndex, open_output_folder, require_output_folder
+from evalkit.store import (
+    CASE_COLUMNS,
+    CaseView,
+    OutputFolder,
+    OutputIndex,
+    open_output_folder,
+    require_evalkit_output_folder,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +39,7 @@ def require_reviewer_and_folder(output_folder: OutputFolder, reviewer: str) -> s
     """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
-    require_output_folder(output_folder)
+    require_evalkit_output_folder(output_folder)
     return reviewer.strip()
 
 
@@ -62,14 +69,14 @@ class SMEReviewHelper:
         """The cases that wait, strictly worst first: blocker, major, minor (counts of open issues), then case_id."""
         import pandas as pd
 
-        reconcile_claims(self._output_folder, self._index, format_timestamp(self._clock()))
+        reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
         return pd.DataFrame(list_pending_cases_worst_first(self._index), columns=list(CASE_COLUMNS))
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""
-        with hold_write_lock(self._output_folder, case_id):  # nothing may be purged between looking and noting
+        with hold_case_write_lock(self._output_folder, case_id):  # nothing may be purged between looking and noting
             packet = read_packet(self._output_folder, case_id)
-            self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_timestamp(self._clock())))
+            self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_iso_seconds(self._clock())))
         self._loaded_digests[case_id] = compute_packet_digest(packet)
         return packet
 
@@ -154,9 +161,9 @@ class SMEReviewHelper:
             shown=shown,
             segment_flags=segment_flags,
         )
-        require_savable = self._require_not_taken if base_revision is None else self._require_as_loaded
+        require_savable = self._require_not_taken if base_revision is None else self._require_packet_unchanged
         loaded_case = self._submitter.load_case(case_id)
-        return self._submitter.submit(
+        return self._submitter.submit_review(
             loaded_case, submission, base_revision=base_revision, require_savable=partial(require_savable, case_id)
         )
 
@@ -165,16 +172,16 @@ class SMEReviewHelper:
 
         ReviewRefused without a reason or where the case is not closed; NotFound; ReviewConflict as in ``save_review``.
         """
-        return self._submitter.reopen(case_id, reason, base_revision=base_revision)
+        return self._submitter.reopen_case(case_id, reason, base_revision=base_revision)
 
     def _require_not_taken(self, case_id: str, packet_sha256: str, now: str) -> None:
-        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_require_as_loaded``."""
-        self._require_as_loaded(case_id, packet_sha256, now)
-        claim = self._index.claims.list_live_claims(now, case_id).get(case_id)
+        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_require_packet_unchanged``."""
+        self._require_packet_unchanged(case_id, packet_sha256, now)
+        claim = self._index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
         if claim and claim.reviewer != self.reviewer:
             raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
 
-    def _require_as_loaded(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
+    def _require_packet_unchanged(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
         """ReviewConflict where the packet is another than the one that was loaded: nobody has seen it yet."""
         if self._loaded_digests.get(case_id, packet_sha256) != packet_sha256:
             raise ReviewConflict(

@@ -18,8 +18,8 @@ from pydantic import Field
 from evalkit.core.records import StrictRecord
 from evalkit.errors import NotFound, UsageError
 from evalkit.review.permissions import Permissions, ReviewerRole
-from evalkit.review.write_lock import hold_write_lock
-from evalkit.store import ROSTER_FILE, OutputFolder, validate_stored
+from evalkit.review.write_lock import hold_case_write_lock
+from evalkit.store import ROSTER_FILE, OutputFolder, parse_stored_record
 
 SCHEMA_VERSION = 2
 """With roles; without any it is written as 1, so that only an evalkit that would not heed them is kept out."""
@@ -59,69 +59,69 @@ class Roster:
         roster = self._read_roster()
         return {name: roster.roles.get(name, "expert") for name in sorted(roster.reviewers)}
 
-    def get_permissions(self, name: str) -> Permissions:
+    def get_permissions(self, reviewer: str) -> Permissions:
         """What that reviewer may do; one who never was on the roster, as in a notebook, is an expert."""
         roster = self._read_roster()
         adjudicators = (
             other_name for other_name in sorted(roster.reviewers) if roster.roles.get(other_name) == "adjudicator"
         )
-        return Permissions(roster.roles.get(name, "expert"), tuple(adjudicators))
+        return Permissions(roster.roles.get(reviewer, "expert"), tuple(adjudicators))
 
     def set_role(self, name: str, role: ReviewerRole) -> None:
         """Give a reviewer another role, at once; the code stays good. UsageError where there is no such reviewer."""
-        with hold_write_lock(self._output_folder):
-            roster = self._read_with_reviewer(name)
+        with hold_case_write_lock(self._output_folder):
+            roster = self._read_roster_requiring_reviewer(name)
             self._write_roster(roster.reviewers, {**roster.roles, name: role})
 
     def remove_reviewer(self, name: str) -> None:
         """Take a reviewer off the roster: their code and logins end. What they have reviewed stays theirs, and so do the
         name and the role: who is added under it again is taken for them. UsageError where there is no such reviewer.
         """
-        with hold_write_lock(self._output_folder):
-            roster = self._read_with_reviewer(name)
+        with hold_case_write_lock(self._output_folder):
+            roster = self._read_roster_requiring_reviewer(name)
             # An analyst whose page is still open must not become an expert for its last seconds.
             self._write_roster(
                 {other_name: digest for other_name, digest in roster.reviewers.items() if other_name != name},
                 roster.roles,
             )
 
-    def add_reviewer(
-        self, name: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
+    def add_reviewer_or_replace_code(
+        self, reviewer: str, pick_letter: LetterPicker = secrets.choice, *, role: ReviewerRole | None = None
     ) -> str:
         """A new code for a reviewer, who may be new; the code given before is no longer good. ``role``, if it is given,
         is theirs from now on; else they keep what they have, and who is new is an expert. UsageError for a name that is
         not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
-        if not _NAME_PATTERN.fullmatch(name):
+        if not _NAME_PATTERN.fullmatch(reviewer):
             raise UsageError(
-                f"{name[:60]!r} cannot be a reviewer's name",
+                f"{reviewer[:60]!r} cannot be a reviewer's name",
                 code="REVIEWER-NAME",
                 remedy="A name is 1 to 40 letters, digits, '.', '_' or '-'.",
             )
         code = "-".join("".join(pick_letter(_CODE_LETTERS) for _ in range(_GROUP_LENGTH)) for _ in range(_CODE_GROUPS))
-        with hold_write_lock(self._output_folder):
+        with hold_case_write_lock(self._output_folder):
             roster = self._read_roster()
-            roles = roster.roles if role is None else {**roster.roles, name: role}
-            self._write_roster({**roster.reviewers, name: hash_code(code)}, roles)
+            roles = roster.roles if role is None else {**roster.roles, reviewer: role}
+            self._write_roster({**roster.reviewers, reviewer: hash_login_code(code)}, roles)
         return code
 
     def find_reviewer_by_code(self, code: str) -> str | None:
         """Whose code this is. Capitals, blanks and hyphens do not matter. Takes equally long for right and wrong."""
-        typed_digest, reviewer = hash_code(code), None
+        typed_digest, reviewer = hash_login_code(code), None
         for name, digest in self._read_roster().reviewers.items():
             if hmac.compare_digest(typed_digest, digest):
                 reviewer = name
         return reviewer
 
-    def get_code_digest(self, name: str) -> str | None:
+    def get_code_digest(self, reviewer: str) -> str | None:
         """The SHA-256 of the reviewer's present code: it changes when the code is replaced."""
-        return self._read_roster().reviewers.get(name)
+        return self._read_roster().reviewers.get(reviewer)
 
-    def _read_with_reviewer(self, name: str) -> _RosterContent:
+    def _read_roster_requiring_reviewer(self, reviewer: str) -> _RosterContent:
         roster = self._read_roster()
-        if name not in roster.reviewers:
+        if reviewer not in roster.reviewers:
             raise UsageError(
-                f"{name[:60]!r} is not a reviewer here",
+                f"{reviewer[:60]!r} is not a reviewer here",
                 code="REVIEWER-UNKNOWN",
                 remedy="Run `evalkit reviewers list`, or add them: `evalkit reviewers add NAME`.",
             )
@@ -132,7 +132,7 @@ class Roster:
             stored = self._output_folder.read_json(ROSTER_FILE, max_schema_version=SCHEMA_VERSION)
         except NotFound:
             return _RosterContent(reviewers={})
-        return validate_stored(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")
+        return parse_stored_record(_RosterContent, stored, ROSTER_FILE, "Restore it from a backup.")
 
     def _write_roster(self, digests: Mapping[str, str], roles: Mapping[str, ReviewerRole]) -> None:
         other_roles = {name: role for name, role in roles.items() if role != "expert"}
@@ -140,6 +140,6 @@ class Roster:
         self._output_folder.write_json(ROSTER_FILE, {**header, "reviewers": dict(digests)})
 
 
-def hash_code(code: str) -> str:
+def hash_login_code(code: str) -> str:
     """The SHA-256 of a code as it is typed. Capitals, blanks and hyphens do not matter."""
     return hashlib.sha256("".join(filter(str.isalnum, code.lower())).encode()).hexdigest()

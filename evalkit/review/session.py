@@ -17,15 +17,15 @@ from statistics import median
 
 from pydantic import ValidationError
 
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import ReviewConflict, ReviewRefused, UsageError
-from evalkit.review.attention_checks import tell_feedback
+from evalkit.review.attention_checks import read_attention_check_feedback
 from evalkit.review.case import ReviewCase, is_blind_review
 from evalkit.review.claiming import (
     CLAIM_DURATION,
     ClaimHolder,
-    recompute_case_status,
-    reconcile_claims,
+    recompute_and_save_case_status,
+    reconcile_statuses_with_claims,
     try_write_packet_status,
 )
 from evalkit.review.draft import Draft
@@ -48,13 +48,13 @@ from evalkit.review.queue import (
     QueueQuery,
     ReviewProgress,
     build_queue_row,
-    select_queue_rows,
+    select_queue_page_with_counts,
 )
 from evalkit.review.review_helper import require_reviewer_and_folder
 from evalkit.review.roster import Roster
 from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, build_incomplete_review_error
 from evalkit.review.template_case import TemplateReviewCase
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import CaseClaim, CaseView, Deferral, OutputFolder, OutputIndex, StoredDraft, packet_file_name
 
 __all__ = ["ReviewCase", "ReviewSession", "SubmissionReceipt"]
@@ -161,8 +161,8 @@ class ReviewSession:
     def load_queue_page(self, query: QueueQuery = _FIRST_PAGE_QUERY) -> QueuePage:
         """The part of the queue that the view asks for, and how much was done today."""
         now, permissions = self._clock(), self._permissions
-        reconcile_claims(self._output_folder, self._index, format_timestamp(now))
-        rows, matching, facets, page = select_queue_rows(self._index, query, now, self._holder.reviewer)
+        reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
+        rows, matching, facets, page = select_queue_page_with_counts(self._index, query, now, self._holder.reviewer)
         counts = self._index.case_list.count_by_status()
         midnight = self._compute_last_midnight()
         return QueuePage(
@@ -198,22 +198,22 @@ class ReviewSession:
 
         Never one that was put off, or that this reviewer may not do; none for one who may only look.
         """
-        reconcile_claims(self._output_folder, self._index, format_timestamp(self._clock()))
+        reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(self._clock()))
         permissions = self._permissions
         if permissions.is_read_only:
             return None
         find_worst_case_id = partial(
-            self._index.case_list.find_worst_case_id,
+            self._index.case_list.find_worst_pending_case_id,
             reviewer=self._holder.reviewer,
-            reserved_suffix=ADJUDICATION_SUFFIX,
-            reserved_for=permissions.responsible_adjudicators,
+            reserved_case_id_suffix=ADJUDICATION_SUFFIX,
+            reserved_for_reviewers=permissions.responsible_adjudicators,
         )
         is_sample_due = (
             self._index.count_closings(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
         )
         return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
-    def open_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
+    def open_and_claim_case(self, case_id: str, *, take_over: bool = False) -> ReviewCase:
         """The case, claimed for this tab for 15 minutes, with the draft that was saved.
 
         A closed case is opened for reading, without a claim, and so is every case for a reviewer who may only look.
@@ -224,7 +224,7 @@ class ReviewSession:
         packet = read_packet(self._output_folder, case_id)
         bundle = read_packet_bundle(self._output_folder, packet)  # before the claim: it may fail
         now = self._clock()
-        with hold_write_lock(self._output_folder, case_id):
+        with hold_case_write_lock(self._output_folder, case_id):
             packet = read_packet(self._output_folder, case_id)
             opinions = CaseOpinions.read(self._output_folder, case_id)
             opinions.require_not_excluded(case_id, self._holder.reviewer)
@@ -235,22 +235,22 @@ class ReviewSession:
             is_locked = is_completed or permissions.is_read_only
             if not is_locked:
                 permissions.require_case_permission(case_id, opinions.list_excluded_reviewers(case_id))
-            with self._index.share_transaction():
+            with self._index.batch_into_one_transaction():
                 if not is_locked:
-                    claim = self._holder.take_claim(self._index, case_id, now, take_over=take_over)
+                    claim = self._holder.acquire_or_renew_claim(self._index, case_id, now, take_over=take_over)
                     self._index.set_review_status(case_id, "in_review")
-                self._index.view_log.add_view(CaseView(case_id, self._holder.reviewer, format_timestamp(now)))
+                self._index.view_log.add_view(CaseView(case_id, self._holder.reviewer, format_iso_seconds(now)))
             if not is_locked:
                 try_write_packet_status(self._output_folder, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
             opened_case = _OpenedCase(
                 find_newest_revision(self._output_folder, case_id),
                 compute_packet_digest(packet),
-                format_timestamp(now),
+                format_iso_seconds(now),
                 claim,
             )
         self._opened_cases[case_id] = opened_case
-        draft, saved_at = self._load_draft(packet, opened_case)
+        draft, saved_at = self._load_draft_and_saved_at(packet, opened_case)
         return _CASE_CLASSES[packet.kind](
             packet,
             bundle,
@@ -262,7 +262,7 @@ class ReviewSession:
             opinions.list_opinions_shown_to_adjudicator(case_id),
             opinions.get_second_opinion_reason(case_id),
             self._index.deferrals.find_deferral(case_id),
-            tell_feedback(self._output_folder, packet, opinions.reviews_by_case[case_id][-1][1])
+            read_attention_check_feedback(self._output_folder, packet, opinions.reviews_by_case[case_id][-1][1])
             if is_completed
             else "",
             is_read_only=permissions.is_read_only,
@@ -279,24 +279,26 @@ class ReviewSession:
         if opened_case.is_locked:
             return
         now = self._clock()
-        claim = self._find_live_claim(case_id, format_timestamp(now))
+        claim = self._find_live_claim(case_id, format_iso_seconds(now))
         # The heartbeat comes every few seconds, and each write is a sync of the disk.
         if (
             claim
             and self._holder.is_holder_of(claim)
-            and claim.expires_at > format_timestamp(now + CLAIM_DURATION - _MIN_RENEWAL_INTERVAL)
+            and claim.expires_at > format_iso_seconds(now + CLAIM_DURATION - _MIN_RENEWAL_INTERVAL)
         ):
             return  # if a page of this tab wrote it that was loaded later, it is that page's to give back
-        with hold_write_lock(self._output_folder, case_id):  # else a closed case might be claimed
-            self._require_no_conflict(case_id, opened_case, self._compute_stored_digest(case_id), format_timestamp(now))
+        with hold_case_write_lock(self._output_folder, case_id):  # else a closed case might be claimed
+            self._require_case_unchanged_and_untaken(
+                case_id, opened_case, self._compute_stored_packet_digest(case_id), format_iso_seconds(now)
+            )
             self._permissions.require_case_permission(
                 case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
             )
-            claim = self._holder.take_claim(self._index, case_id, now)
+            claim = self._holder.acquire_or_renew_claim(self._index, case_id, now)
             self._opened_cases[case_id] = replace(opened_case, claim=claim)
-            recompute_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
+            recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
 
-    def save_draft(self, case_id: str, draft: Draft) -> str:
+    def save_draft_and_get_time(self, case_id: str, draft: Draft) -> str:
         """Save what was said so far; when (ISO 8601, UTC). It is on disk then. No claim is needed.
 
         NotFound where there is no such case; ReviewRefused where the reviewer may only look; StoreError where it could
@@ -304,22 +306,22 @@ class ReviewSession:
         """
         opened_case = self._opened_cases.get(case_id)
         if opened_case is None or opened_case.is_locked:
-            self._permissions.require_decision_right(case_id)
-        with hold_write_lock(self._output_folder, case_id):
+            self._permissions.require_deciding_role(case_id)
+        with hold_case_write_lock(self._output_folder, case_id):
             return self._save_draft_locked(case_id, draft)
 
     def _save_draft_locked(self, case_id: str, draft: Draft) -> str:
         """As ``save_draft``; the caller holds the lock."""
         opened_case = self._opened_cases.get(case_id)
-        return self._store_draft(
-            case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_digest(case_id)
+        return self._store_draft_and_get_time(
+            case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
         )
 
-    def _store_draft(self, case_id: str, draft: Draft, packet_sha256: str) -> str:
+    def _store_draft_and_get_time(self, case_id: str, draft: Draft, packet_sha256: str) -> str:
         """Under the lock, and only of a case that is there: a tab that is still open must not bring back what was purged."""
         if not self._output_folder.has_file(packet_file_name(case_id)):
             read_packet(self._output_folder, case_id)
-        now = format_timestamp(self._clock())
+        now = format_iso_seconds(self._clock())
         self._index.drafts.save_draft(
             StoredDraft(
                 case_id, self._holder.reviewer, self._holder.tab_id, packet_sha256, draft.model_dump_json(), now
@@ -327,8 +329,8 @@ class ReviewSession:
         )
         return now
 
-    def submit(
-        self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable: str | None = None
+    def submit_review(
+        self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable_reason: str | None = None
     ) -> SubmissionReceipt:
         """Close the case: validate it, say why it is undeterminable, or correct what differs from the agent's answer.
 
@@ -339,10 +341,12 @@ class ReviewSession:
         Afterwards draft and claim are gone.
         """
         return self._submit(
-            case_id, draft, lambda case: case.build_submission(draft, validate=validate, undeterminable=undeterminable)
+            case_id,
+            draft,
+            lambda case: case.build_submission(draft, validate=validate, undeterminable_reason=undeterminable_reason),
         )
 
-    def request_second_opinion(self, case_id: str, draft: Draft, reason: str) -> SubmissionReceipt:
+    def submit_and_request_second_opinion(self, case_id: str, draft: Draft, reason: str) -> SubmissionReceipt:
         """Submit one's own answer and ask a colleague, with the reason, to answer the case too: ``….second``.
 
         A draft that changes nothing validates the case where it may, and else corrects it by its words. The document has no ground truth until
@@ -360,14 +364,14 @@ class ReviewSession:
             )
 
         def build_submission(case: ReviewCase) -> Submission:
-            is_correction = case.is_changed(draft) or bool(draft.notes.strip())
+            is_correction = case.has_expert_changes(draft) or bool(draft.notes.strip())
             validate = case.explain_validation_block(draft) is None or not is_correction
-            submission = case.build_submission(draft, validate=validate, undeterminable=None)
+            submission = case.build_submission(draft, validate=validate, undeterminable_reason=None)
             return replace(submission, second_opinion=reason.strip())
 
         return self._submit(case_id, draft, build_submission)
 
-    def defer_case(self, case_id: str, draft: Draft, reason: str) -> str:
+    def defer_case_and_get_time(self, case_id: str, draft: Draft, reason: str) -> str:
         """Put the case off: keep the draft, give the claim back, and tell the next reader why; when (ISO 8601, UTC).
 
         It waits as ``deferred`` whenever nobody has it open, until its next review. CaseTaken, ReviewConflict as in
@@ -377,19 +381,21 @@ class ReviewSession:
             raise build_incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
         opened_case = self._require_undecided(case_id)
         now = self._clock()
-        with hold_write_lock(self._output_folder, case_id):
-            self._require_no_conflict(case_id, opened_case, self._compute_stored_digest(case_id), format_timestamp(now))
+        with hold_case_write_lock(self._output_folder, case_id):
+            self._require_case_unchanged_and_untaken(
+                case_id, opened_case, self._compute_stored_packet_digest(case_id), format_iso_seconds(now)
+            )
             self._permissions.require_case_permission(
                 case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
             )
             self._save_draft_locked(case_id, draft)  # no claim is given back before the work is on disk
             self._index.deferrals.save_deferral(
-                Deferral(case_id, self._holder.reviewer, reason.strip(), format_timestamp(now))
+                Deferral(case_id, self._holder.reviewer, reason.strip(), format_iso_seconds(now))
             )
             self._index.claims.remove_claim(case_id)
-            recompute_case_status(self._output_folder, self._index, case_id, format_timestamp(now))
+            recompute_and_save_case_status(self._output_folder, self._index, case_id, format_iso_seconds(now))
         del self._opened_cases[case_id]
-        return format_timestamp(now)
+        return format_iso_seconds(now)
 
     def _submit(
         self, case_id: str, draft: Draft, build_submission: Callable[[ReviewCase], Submission]
@@ -398,20 +404,22 @@ class ReviewSession:
         loaded_case = self._submitter.load_case(case_id)
         packet = loaded_case.packet
         # Who has the case is said before what is wrong with the draft.
-        self._require_no_conflict(case_id, opened_case, loaded_case.packet_sha256, format_timestamp(self._clock()))
+        self._require_case_unchanged_and_untaken(
+            case_id, opened_case, loaded_case.packet_sha256, format_iso_seconds(self._clock())
+        )
         case = _CASE_CLASSES[packet.kind](
             packet, loaded_case.bundle, opened_case.revision, draft, None, is_completed=False, reviews=()
         )
-        review = self._submitter.submit(
+        review = self._submitter.submit_review(
             loaded_case,
             build_submission(case),
             base_revision=opened_case.revision,
             # A claim that has run out is not taken again: nobody can take the case before the review stands.
-            require_savable=partial(self._require_no_conflict, case_id, opened_case),
-            tab=BrowserTab(self._holder.tab_id, opened_case.opened_at),
+            require_savable=partial(self._require_case_unchanged_and_untaken, case_id, opened_case),
+            browser_tab=BrowserTab(self._holder.tab_id, opened_case.opened_at),
         )
         undoable_submission = _UndoableSubmission(case_id, opened_case.revision + 1, opened_case.packet_sha256, draft)
-        feedback = tell_feedback(self._output_folder, packet, review)
+        feedback = read_attention_check_feedback(self._output_folder, packet, review)
         self._last_submission = None if feedback else undoable_submission  # who knows more by now undoes nothing
         del self._opened_cases[case_id]
         production_row, agent_answer = packet.production_classification, packet.classification
@@ -431,7 +439,7 @@ class ReviewSession:
         """Whether there is a submission that ``undo_last_submission`` would undo."""
         return self._last_submission is not None
 
-    def undo_last_submission(self) -> str:
+    def undo_and_get_last_submitted_case(self) -> str:
         """Reopen the case that was submitted last here, with the draft that was submitted; its case_id.
 
         ReviewRefused where there is none; ReviewConflict where the case was reviewed since. The next opening shows the
@@ -445,13 +453,13 @@ class ReviewSession:
             )
         submission = self._last_submission
         # Before the case is open again: the words must not be lost between the two.
-        with hold_write_lock(self._output_folder, submission.case_id):
-            now = self._store_draft(submission.case_id, submission.draft, submission.packet_sha256)
+        with hold_case_write_lock(self._output_folder, submission.case_id):
+            now = self._store_draft_and_get_time(submission.case_id, submission.draft, submission.packet_sha256)
         try:
-            self._submitter.reopen(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
+            self._submitter.reopen_case(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
         except ReviewRefused:
-            self._index.drafts.remove_drafts(
-                submission.case_id, self._holder.reviewer, self._holder.tab_id, saved_until=now
+            self._index.drafts.remove_drafts_of_reviewer(
+                submission.case_id, self._holder.reviewer, self._holder.tab_id, other_tabs_saved_until=now
             )
             raise
         self._last_submission = None
@@ -461,9 +469,11 @@ class ReviewSession:
         """Give the case back; its draft stays. Nothing happens where the claim is no longer the one that was taken here."""
         opened_case = self._opened_cases.get(case_id)
         if opened_case is not None and opened_case.claim is not None:
-            with hold_write_lock(self._output_folder, case_id):
-                if self._index.claims.release_claim(opened_case.claim):
-                    recompute_case_status(self._output_folder, self._index, case_id, format_timestamp(self._clock()))
+            with hold_case_write_lock(self._output_folder, case_id):
+                if self._index.claims.release_claim_if_unchanged(opened_case.claim):
+                    recompute_and_save_case_status(
+                        self._output_folder, self._index, case_id, format_iso_seconds(self._clock())
+                    )
         self._opened_cases.pop(case_id, None)
 
     @property
@@ -472,12 +482,12 @@ class ReviewSession:
         return self._roster.get_permissions(self._holder.reviewer)
 
     def _compute_last_midnight(self) -> str:
-        return format_timestamp(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
+        return format_iso_seconds(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
 
     def _find_live_claim(self, case_id: str, now: str) -> CaseClaim | None:
-        return self._index.claims.list_live_claims(now, case_id).get(case_id)
+        return self._index.claims.map_live_claims_by_case_id(now, case_id).get(case_id)
 
-    def _compute_stored_digest(self, case_id: str) -> str:
+    def _compute_stored_packet_digest(self, case_id: str) -> str:
         return compute_packet_digest(read_packet(self._output_folder, case_id))
 
     def _require_open(self, case_id: str) -> _OpenedCase:
@@ -490,13 +500,15 @@ class ReviewSession:
     def _require_undecided(self, case_id: str) -> _OpenedCase:
         opened_case = self._require_open(case_id)
         if opened_case.is_locked:
-            self._permissions.require_decision_right(case_id)
+            self._permissions.require_deciding_role(case_id)
             raise ReviewRefused(
                 f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
             )
         return opened_case
 
-    def _require_no_conflict(self, case_id: str, opened_case: _OpenedCase, packet_sha256: str, now: str) -> None:
+    def _require_case_unchanged_and_untaken(
+        self, case_id: str, opened_case: _OpenedCase, packet_sha256: str, now: str
+    ) -> None:
         """CaseTaken where somebody else has the case; ReviewConflict where it is not the one that was opened."""
         claim = self._find_live_claim(case_id, now)
         if claim and not self._holder.is_holder_of(claim):
@@ -506,7 +518,7 @@ class ReviewSession:
         if packet_sha256 != opened_case.packet_sha256:
             raise _conflict_error(f"case {case_id!r} was run anew since it was opened here")
 
-    def _load_draft(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
+    def _load_draft_and_saved_at(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
         """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the first one.
 
         That is what the agent says, or in a blind case nothing.

@@ -9,27 +9,29 @@ from evalkit.review.packet import read_packet
 from evalkit.store import OutputFolder, packet_file_name, result_file_name
 
 
-def _resolve_shown_document(output_folder: OutputFolder, shown_name: str) -> str:
+def _resolve_shown_doc_id(output_folder: OutputFolder, doc_or_case_id: str) -> str:
     """The document whose pages go by that name: the one that a case of that name shows, else of that very name."""
-    if output_folder.has_file(result_file_name(shown_name)) or not output_folder.has_file(packet_file_name(shown_name)):
-        return shown_name
-    packet = read_packet(output_folder, shown_name)
-    return packet.bundle_doc_id if packet.is_attention_check else shown_name
+    if output_folder.has_file(result_file_name(doc_or_case_id)) or not output_folder.has_file(
+        packet_file_name(doc_or_case_id)
+    ):
+        return doc_or_case_id
+    packet = read_packet(output_folder, doc_or_case_id)
+    return packet.bundle_doc_id if packet.is_attention_check else doc_or_case_id
 
 
-def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentResult | DocumentFailure:
+def read_result_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentResult | DocumentFailure:
     """A document's result; of an attention check what it shows as one, so that looking it up does not tell it apart.
 
     NotFound; StoreError where a file cannot be read.
     """
-    doc_id = _resolve_shown_document(output_folder, shown_name)
+    doc_id = _resolve_shown_doc_id(output_folder, doc_or_case_id)
     result = read_result(output_folder, doc_id)
-    if doc_id == shown_name or isinstance(result, DocumentFailure):
+    if doc_id == doc_or_case_id or isinstance(result, DocumentFailure):
         return result
-    packet = read_packet(output_folder, shown_name)
+    packet = read_packet(output_folder, doc_or_case_id)
     return result.model_copy(
         update={
-            "doc_id": shown_name,
+            "doc_id": doc_or_case_id,
             "classification": packet.classification,
             "issues": packet.issues,
             "decision": packet.v5_decision,
@@ -39,6 +41,6 @@ def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentR
     )
 
 
-def read_shown_bundle(output_folder: OutputFolder, shown_name: str) -> DocumentBundle:
+def read_bundle_as_shown(output_folder: OutputFolder, doc_or_case_id: str) -> DocumentBundle:
     """The pages that go by a document's or a case's name. NotFound; StoreError for a damaged file."""
-    return read_bundle(output_folder, _resolve_shown_document(output_folder, shown_name))
+    return read_bundle(output_folder, _resolve_shown_doc_id(output_folder, doc_or_case_id))

@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput, load_type_definitions
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
-from evalkit.review.attention_check_queue import sync_attention_checks
+from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     ClassificationPart,
@@ -30,22 +30,22 @@ from evalkit.review.draft import FLAG_KINDS, FlagKind, list_segments_if_gapless
 from evalkit.review.field_answers import (
     FormFields,
     index_fields_by_key,
-    list_forms,
+    list_agent_forms,
     parse_field_answers,
     resolve_field_key,
 )
-from evalkit.review.field_answers import correct_fields as corrected_fields
+from evalkit.review.field_answers import apply_and_locate_field_answers as corrected_fields
 from evalkit.review.ground_truth import (
     IssueVerdict,
     Review,
     ReviewedAnswer,
     ReviewOutcome,
     Shown,
-    append_review,
+    append_chained_review,
     hash_review_file,
     is_newest_review_unchanged,
 )
-from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files
+from evalkit.review.opinions import CaseOpinions, update_case_index, write_derived_files_and_get_case_ids
 from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import read_review_status
@@ -56,10 +56,10 @@ from evalkit.review.template_editing import (
     parse_corrected_template,
     read_packet_template,
 )
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.statement_template import StatementTemplate
-from evalkit.store import OutputFolder, OutputIndex, ReviewHead, encode_canonical_json, review_file_name
+from evalkit.store import OutputFolder, OutputIndex, ReviewChainHead, encode_canonical_json, review_file_name
 
 log = logging.getLogger(__name__)
 
@@ -151,18 +151,18 @@ class ReviewSubmitter:
         packet = read_packet(self.output_folder, case_id)
         return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
 
-    def submit(
+    def submit_review(
         self,
         loaded_case: LoadedCase,
         submission: Submission,
         *,
         base_revision: int | None,
         require_savable: Callable[[str, str], None],
-        tab: BrowserTab | None = None,
+        browser_tab: BrowserTab | None = None,
     ) -> Review:
         """Save a review on ``base_revision`` (None: whatever is the newest) and all that follows from it.
 
-        The drafts of the tab ``tab`` go. ``require_savable`` is called while nobody else can write, with the digest of the packet
+        The drafts of the tab ``browser_tab`` go. ``require_savable`` is called while nobody else can write, with the digest of the packet
         as it is by then and the moment (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
         """
         outcome = _derive_outcome(submission)
@@ -177,25 +177,27 @@ class ReviewSubmitter:
         else:
             vouched_parts = _choose_vouched_parts(submission.vouched, outcome, submission.correction_parts)
         # Before anybody has to wait: reading a statement takes a while.
-        approved_template = _decide_template(outcome, submission, loaded_case) if kind == "statement_template" else None
-        with hold_write_lock(self.output_folder, loaded_case.packet.case_id):
+        approved_template = (
+            _build_reviewed_template(outcome, submission, loaded_case) if kind == "statement_template" else None
+        )
+        with hold_case_write_lock(self.output_folder, loaded_case.packet.case_id):
             packet = read_packet(self.output_folder, loaded_case.packet.case_id)
-            packet_sha256, now = self._compute_digest(packet, loaded_case), format_timestamp(self.clock())
+            packet_sha256, now = self._compute_packet_digest(packet, loaded_case), format_iso_seconds(self.clock())
             require_savable(packet_sha256, now)
             answer_after: ReviewedAnswer | None
             repairs: list[Repair] = []
             if kind == "extraction":
-                answer_after = _decide_fields(outcome, submission, packet, loaded_case.bundle)
+                answer_after = _build_reviewed_fields(outcome, submission, packet, loaded_case.bundle)
             elif kind == "statement_template":
                 answer_after = approved_template
             else:
-                answer_after, repairs = _decide_classification(
+                answer_after, repairs = _build_reviewed_classification(
                     outcome, submission, packet, loaded_case.bundle, vouched_parts
                 )
             return self._save_review(
                 packet,
                 base_revision,
-                tab,
+                browser_tab,
                 packet_sha256=packet_sha256,
                 submitted_at=now,
                 seconds_active=submission.seconds_active,
@@ -219,11 +221,11 @@ class ReviewSubmitter:
                 second_opinion=submission.second_opinion,
             )
 
-    def reopen(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
+    def reopen_case(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
         """Undo: the case waits again. ReviewRefused, NotFound, ReviewConflict; in each case nothing was written."""
         if not reason.strip():
             raise build_incomplete_review_error("reopening needs a reason", "Say why the review cannot stand.")
-        with hold_write_lock(self.output_folder, case_id):
+        with hold_case_write_lock(self.output_folder, case_id):
             packet = read_packet(self.output_folder, case_id)
             if read_review_status(self.output_folder, case_id) != "completed":
                 raise build_incomplete_review_error(
@@ -234,14 +236,14 @@ class ReviewSubmitter:
                 base_revision,
                 None,
                 packet_sha256=compute_packet_digest(packet),
-                submitted_at=format_timestamp(self.clock()),
+                submitted_at=format_iso_seconds(self.clock()),
                 seconds_active=None,
                 outcome="reopened",
                 after=None,
                 correction_notes=reason.strip(),
             )
 
-    def _compute_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:
+    def _compute_packet_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:
         """The packet's; that of an equal one is known already. Their status does not count."""
         is_same_packet = (
             packet.model_copy(update={"review_status": loaded_case.packet.review_status}) == loaded_case.packet
@@ -266,7 +268,7 @@ class ReviewSubmitter:
         )
         self._require_newest_unchanged(case_id)
         revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision
-        review = append_review(
+        review = append_chained_review(
             self.output_folder,
             case_id,
             self._build_review(packet, permissions.role, review_fields),
@@ -274,8 +276,8 @@ class ReviewSubmitter:
         )
         # From here on the review stands: an error must not invite anybody to save it a second time.
         try:
-            opinions = opinions_before.add_review(case_id, review)
-            existing_ids = write_derived_files(self.output_folder, opinions)
+            opinions = opinions_before.build_with_added_review(case_id, review)
+            existing_ids = write_derived_files_and_get_case_ids(self.output_folder, opinions)
         except StoreError as error:
             raise StoreError(
                 f"the review was saved, but what follows from it was not: {error.message}",
@@ -283,17 +285,21 @@ class ReviewSubmitter:
                 remedy="Do not save it again: mend the folder, then run `evalkit reindex`.",
             ) from error
         try:
-            with self.index.share_transaction():
-                self._update_index(case_id, review, opinions, existing_ids)
+            with self.index.batch_into_one_transaction():
+                self._update_index_claims_and_heads(case_id, review, opinions, existing_ids)
                 if tab:
-                    self.index.drafts.remove_drafts(case_id, self.reviewer, tab.tab_id, saved_until=tab.opened_at)
+                    self.index.drafts.remove_drafts_of_reviewer(
+                        case_id, self.reviewer, tab.tab_id, other_tabs_saved_until=tab.opened_at
+                    )
         except StoreError:
             log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
         # In no other answer faults are planted; and a template's turn is not that of the statement's cases.
         if packet.kind != "classification":
             return review
         try:
-            sync_attention_checks(self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id)
+            queue_or_withdraw_attention_checks(
+                self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id
+            )
         except StoreError:
             log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
@@ -308,11 +314,13 @@ class ReviewSubmitter:
                 remedy="Nothing was saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
             )
 
-    def _update_index(self, case_id: str, review: Review, opinions: CaseOpinions, existing_ids: frozenset[str]) -> None:
+    def _update_index_claims_and_heads(
+        self, case_id: str, review: Review, opinions: CaseOpinions, existing_ids: frozenset[str]
+    ) -> None:
         """Tell the index, which can be made again, what the files say; and what vouches for the newest of them."""
         revision = opinions.get_newest_revision(case_id)
         self.index.review_heads.save_head(
-            ReviewHead(case_id, revision, hash_review_file(self.output_folder, case_id, revision))
+            ReviewChainHead(case_id, revision, hash_review_file(self.output_folder, case_id, revision))
         )
         self.index.deferrals.remove_deferral(case_id)
         update_case_index(self.output_folder, self.index, opinions, existing_ids)
@@ -350,7 +358,7 @@ def _get_agent_answer(packet: SMEPacket) -> ReviewedAnswer | None:
     """What the agent had said."""
     if packet.kind == "statement_template":
         return read_packet_template(packet)
-    return list_forms(packet) or packet.classification
+    return list_agent_forms(packet) or packet.classification
 
 
 @cache
@@ -358,7 +366,7 @@ def _read_versions() -> Mapping[str, str]:
     return {"evalkit": importlib.metadata.version("evalkit"), "types": str(load_type_definitions()["version"])}
 
 
-def _decide_classification(
+def _build_reviewed_classification(
     outcome: ReviewOutcome,
     submission: Submission,
     packet: SMEPacket,
@@ -381,11 +389,11 @@ def _decide_classification(
     return correction, []
 
 
-def _decide_fields(
+def _build_reviewed_fields(
     outcome: ReviewOutcome, submission: Submission, packet: SMEPacket, bundle: DocumentBundle
 ) -> tuple[FormFields, ...] | None:
     """The fields that the review leaves."""
-    agent_forms = list_forms(packet)
+    agent_forms = list_agent_forms(packet)
     if outcome == "undeterminable":
         return None
     if outcome == "validated" and not any(extraction.history for extraction in packet.extractions):
@@ -397,7 +405,7 @@ def _decide_fields(
     return corrected_fields(agent_forms, parse_field_answers(packet, submission.corrected_fields or {}), bundle)
 
 
-def _decide_template(
+def _build_reviewed_template(
     outcome: ReviewOutcome, submission: Submission, loaded_case: LoadedCase
 ) -> StatementTemplate | None:
     """The template that the review leaves: stable. ReviewRefused where its sums are not met and nobody says why."""
@@ -425,7 +433,7 @@ def _decide_template(
 
 def _choose_vouched_fields(packet: SMEPacket, submission: Submission, outcome: ReviewOutcome) -> tuple[str, ...]:
     """The keys of the fields that the expert stands for, in the packet's order: all, or the corrected ones, if not said."""
-    keys = index_fields_by_key(list_forms(packet))
+    keys = index_fields_by_key(list_agent_forms(packet))
     if outcome == "undeterminable":
         return ()
     if submission.vouched is None and outcome == "validated":

@@ -17,22 +17,22 @@ from evalkit.review.case import (
     ReviewCase,
     ViewingRequirements,
     collect_issue_verdicts,
-    collect_notes,
+    join_notes_of_draft,
 )
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.submission import Submission
 from evalkit.review.template_editing import (
-    add_region,
+    add_region_for_page_kind,
     apply_choice,
     describe_template_changes,
     describe_unmet_sums,
+    move_template_edge,
     read_packet_template,
-    rename_column,
-    set_edge,
+    rename_column_with_dependents,
 )
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.consensus import cap_issues
+from evalkit.statements.consensus import keep_worst_issues_per_category
 from evalkit.statements.review_cycles import TemplateCase, ToldIssue
 from evalkit.statements.reviewer_report import SeverityRank
 from evalkit.statements.statement_template import StatementTemplate
@@ -63,7 +63,9 @@ class TemplateReviewCase(ReviewCase):
         """
         shown_ids = {
             issue.issue_id
-            for issue in cap_issues([reported_issue.issue for reported_issue in self.template_case.issues])
+            for issue in keep_worst_issues_per_category(
+                [reported_issue.issue for reported_issue in self.template_case.issues]
+            )
         }
         within_caps = [
             reported_issue for reported_issue in self.template_case.issues if reported_issue.issue.issue_id in shown_ids
@@ -78,26 +80,29 @@ class TemplateReviewCase(ReviewCase):
         """What the draft's template reads on the statement, and which of its sums that meets."""
         return self._apply_cached(draft.template) if draft.template else self._agent_applied_template
 
-    def list_pages_read(self, draft: Draft) -> tuple[int, ...]:
+    def list_pages_with_region(self, draft: Draft) -> tuple[int, ...]:
         """The pages on which the template has a region."""
         template, total_pages = self.get_template(draft), self.packet.total_pages
         return tuple(page for page in range(1, total_pages + 1) if template.find_region_positions(page, total_pages))
 
     # What an expert changes
 
-    def set_edge(self, draft: Draft, edge_name: str, position: float) -> Draft:
-        """The draft with that edge at ``position``, a fraction of the page. ReviewRefused where there is no such edge."""
+    def move_edge(self, draft: Draft, edge_name: str, page_fraction: float) -> Draft:
+        """The draft with that edge at ``page_fraction``, a fraction of the page. ReviewRefused where there is no such edge."""
         return self._set_template(
-            draft, set_edge(self.get_template(draft), edge_name, position, reference=self.agent_template)
+            draft,
+            move_template_edge(self.get_template(draft), edge_name, page_fraction, opened_template=self.agent_template),
         )
 
-    def add_region(self, draft: Draft, page: int) -> Draft:
+    def add_region_for_page_kind(self, draft: Draft, page: int) -> Draft:
         """The draft with a box on that page, which had none. ReviewRefused where it has one."""
-        return self._set_template(draft, add_region(self.get_template(draft), page, self.packet.total_pages))
+        return self._set_template(
+            draft, add_region_for_page_kind(self.get_template(draft), page, self.packet.total_pages)
+        )
 
-    def rename_column(self, draft: Draft, column_index: int, name: str) -> Draft:
+    def rename_column_with_dependents(self, draft: Draft, column_index: int, name: str) -> Draft:
         """The draft in which that column, from 0, has that name. ReviewRefused where no row could be read then."""
-        return self._set_template(draft, rename_column(self.get_template(draft), column_index, name))
+        return self._set_template(draft, rename_column_with_dependents(self.get_template(draft), column_index, name))
 
     def apply_choice(self, draft: Draft, choice_name: str, value: str) -> Draft:
         """The draft with one of ``TEMPLATE_CHOICES`` made. ReviewRefused for what cannot be chosen."""
@@ -133,11 +138,11 @@ class TemplateReviewCase(ReviewCase):
         unread_line = (statement.left_over if match["what"] == "left" else statement.outside)[index]
         return HighlightedPlace(unread_line.page, _build_page_boxes(unread_line.page, [unread_line.box]), "near")
 
-    def choose_first_target(self) -> str | None:
+    def choose_first_target_id(self) -> str | None:
         """What to look at first: the worst issue."""
         return next((reported_issue.issue.issue_id for reported_issue in self.issues_within_caps), None)
 
-    def is_issue(self, target_id: str) -> bool:
+    def is_issue_id(self, target_id: str) -> bool:
         """Whether that is the id of one of its issues."""
         return target_id in self._issues_by_id
 
@@ -152,19 +157,19 @@ class TemplateReviewCase(ReviewCase):
     @property
     def viewing_requirements(self) -> ViewingRequirements:
         """Each page that the template reads as the case was opened, and each critical or high issue that is shown."""
-        return self._get_requirements(self.draft)
+        return self._get_viewing_requirements(self.draft)
 
-    def mark_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
+    def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """The draft after that page was on screen with that issue, or row, chosen."""
         draft = draft.mark_page_seen(page)
         issue = self._issues_by_id.get(target_id)
         if issue is None or self._locate_issue(issue).page != page:
             return draft
-        return draft.mark_evidence_seen(target_id)
+        return draft.mark_issue_seen(target_id)
 
     # What is decided
 
-    def is_changed(self, draft: Draft) -> bool:
+    def has_expert_changes(self, draft: Draft) -> bool:
         """Whether the template differs from the agent's."""
         return draft.template is not None
 
@@ -190,19 +195,23 @@ class TemplateReviewCase(ReviewCase):
 
     def explain_validation_block(self, draft: Draft) -> str | None:
         """Why one press may not approve the template as it was; None where it may."""
-        return self.explain_approval_block(draft) or (self._changed_sentence if self.is_changed(draft) else None)
+        return self.explain_approval_block(draft) or (
+            self._changed_sentence if self.has_expert_changes(draft) else None
+        )
 
-    def build_submission(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> Submission:
+    def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        is_validation = self._is_permitted_validation(draft, validate=validate, undeterminable=undeterminable)
-        is_approval = undeterminable is None
+        is_validation = self._require_permitted_press(
+            draft, validate=validate, undeterminable_reason=undeterminable_reason
+        )
+        is_approval = undeterminable_reason is None
         return Submission(
             agrees=is_validation or None,
             corrected_template=self.get_template(draft) if is_approval and not is_validation else None,
             unmet_sums=draft.unmet_sums if is_approval and self.describe_unmet_sums(draft) else "",
-            correction_notes=collect_notes(draft),
+            correction_notes=join_notes_of_draft(draft),
             issue_verdicts=collect_issue_verdicts(draft),
-            undeterminable=undeterminable,
+            undeterminable=undeterminable_reason,
             seconds_active=draft.seconds_active,
             pages_seen=draft.pages_seen,
             evidence_seen=draft.evidence_seen,
@@ -214,23 +223,23 @@ class TemplateReviewCase(ReviewCase):
     def _unvalidatable_reason(self) -> str | None:
         return None
 
-    def _find_submission_obstacle(self, draft: Draft) -> tuple[str, str] | None:
-        if not self.is_changed(draft):
+    def _find_obstacle_and_remedy(self, draft: Draft) -> tuple[str, str] | None:
+        if not self.has_expert_changes(draft):
             return "nothing was changed", "Change the template, or approve it as it is."
         block_reason = self.explain_approval_block(draft)
         return (block_reason.rstrip("."), "Look at what is missing first.") if block_reason else None
 
-    def _get_requirements(self, draft: Draft) -> ViewingRequirements:
+    def _get_viewing_requirements(self, draft: Draft) -> ViewingRequirements:
         grave_ids = (
             reported_issue.issue.issue_id
             for reported_issue in self.issues_within_caps
             if SeverityRank[reported_issue.issue.severity] >= SeverityRank.high
         )
-        return ViewingRequirements(page_numbers=self.list_pages_read(draft), issue_ids=tuple(grave_ids))
+        return ViewingRequirements(page_numbers=self.list_pages_with_region(draft), issue_ids=tuple(grave_ids))
 
     def _locate_issue(self, issue: Issue) -> HighlightedPlace:
         """Its page; what stands outside of the regions there is outlined where it is about where they end."""
-        page_numbers = self.list_pages_read(self.draft)
+        page_numbers = self.list_pages_with_region(self.draft)
         page = min(max(issue.page or (page_numbers[0] if page_numbers else 1), 1), self.packet.total_pages)
         is_about_edges = issue.code == "TEMPLATE-BBOX-ACCURACY"
         unread_lines = self._agent_applied_template.statement.outside if is_about_edges else ()

@@ -82,13 +82,13 @@ def _make_amounts_update(**new_amounts: Any) -> Callable[[StatementTemplate], Ma
     return lambda template: {"amounts": {**template.amounts.model_dump(mode="json"), **new_amounts}}
 
 
-def _get_signed_kind(amounts: Amounts) -> str:
+def _get_kind_with_minus(amounts: Amounts) -> str:
     return "deposits" if "minus" in amounts.deposit else "withdrawals"
 
 
-def _update_signs(template: StatementTemplate, value: str) -> Mapping[str, Any]:
+def _build_sign_update(template: StatementTemplate, value: str) -> Mapping[str, Any]:
     amounts = template.amounts
-    if _get_signed_kind(amounts) == value:
+    if _get_kind_with_minus(amounts) == value:
         return {}
     return _make_amounts_update(deposit=amounts.withdrawal, withdrawal=amounts.deposit)(template)
 
@@ -111,9 +111,9 @@ def _format_example_date(date_format: str) -> str:
 TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
     "signs": TemplateChoice(
         "Amounts with a minus, brackets or DR are",
-        lambda template: _get_signed_kind(template.amounts),
+        lambda template: _get_kind_with_minus(template.amounts),
         lambda _: {"withdrawals": "withdrawals", "deposits": "deposits"},
-        _update_signs,
+        _build_sign_update,
     ),
     "unmarked": TemplateChoice(
         "Amounts without a sign are",
@@ -149,19 +149,19 @@ def read_packet_template(packet: SMEPacket) -> StatementTemplate:
     return parse_template_toml(packet.template_case.template, packet.template_case.template_id)
 
 
-def set_edge(
-    template: StatementTemplate, edge_name: str, position: float, *, reference: StatementTemplate
+def move_template_edge(
+    template: StatementTemplate, edge_name: str, page_fraction: float, *, opened_template: StatementTemplate
 ) -> StatementTemplate:
-    """The template with that edge at ``position``, a fraction of the page; as near to it as there is room.
+    """The template with that edge at ``page_fraction``, a fraction of the page; as near to it as there is room.
 
-    Columns that share an edge in ``reference``, the template as it was when the case was opened, go on sharing it; where that
+    Columns that share an edge in ``opened_template``, the template as it was when the case was opened, go on sharing it; where that
     one has other columns, those that share one now. ReviewRefused for an edge that there is not.
     """
     edge = _parse_edge(template, edge_name)
-    moved_edges = [edge, *_find_shared_edges(_choose_reference(reference, template), edge)]
+    moved_edges = [edge, *_find_shared_edges(_choose_edge_sharing_reference(opened_template, template), edge)]
     lowest = max(_get_edge_bounds(template, moved_edge)[0] for moved_edge in moved_edges)
     highest = min(_get_edge_bounds(template, moved_edge)[1] for moved_edge in moved_edges)
-    new_position = round(min(max(position, lowest), highest), _EDGE_DECIMALS)
+    new_position = round(min(max(page_fraction, lowest), highest), _EDGE_DECIMALS)
     template_fields = template.model_dump(mode="json")
     for moved_edge in moved_edges:
         if moved_edge.part == "region":
@@ -176,16 +176,18 @@ def get_edge_position(template: StatementTemplate, edge_name: str) -> float:
     return _get_position(template, _parse_edge(template, edge_name))
 
 
-def list_column_edges(template: StatementTemplate, reference: StatementTemplate) -> list[tuple[str, str]]:
+def list_column_edge_names_and_labels(
+    template: StatementTemplate, opened_template: StatementTemplate
+) -> list[tuple[str, str]]:
     """The edges of the columns, from the left, with what each is called; one that two columns share is one: see ``set_edge``."""
-    reference = _choose_reference(reference, template)
+    opened_template = _choose_edge_sharing_reference(opened_template, template)
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()
     edges = [_Edge("column", position, side) for position in range(len(template.columns)) for side in _HORIZONTAL_SIDES]
     for edge in sorted(edges, key=lambda candidate: _get_position(template, candidate)):
         if edge in seen_edges:
             continue
-        shared_edges = _find_shared_edges(reference, edge)
+        shared_edges = _find_shared_edges(opened_template, edge)
         seen_edges.update(shared_edges)
         column_name = _describe_column(template, edge.position)
         if shared_edges:
@@ -198,7 +200,7 @@ def list_column_edges(template: StatementTemplate, reference: StatementTemplate)
     return named_edges
 
 
-def add_region(template: StatementTemplate, page: int, total_pages: int) -> StatementTemplate:
+def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages: int) -> StatementTemplate:
     """The template with a box on page ``page`` of ``total_pages``, both from 1, and on all that are like it.
 
     It begins where the last one is. ReviewRefused where the page has one.
@@ -220,7 +222,7 @@ def add_region(template: StatementTemplate, page: int, total_pages: int) -> Stat
     return _validate_template(template_fields)
 
 
-def rename_column(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
+def rename_column_with_dependents(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
     """The template with that column (from 0) of that name, and what follows from it for the others.
 
     Who has the name already takes this column's old one. Debit and credit take the place of an amount, and an amount
@@ -290,7 +292,7 @@ def extract_template_if_edited(packet: SMEPacket, reviewed_answer: object) -> St
     return None if expert_template == agent_template else expert_template
 
 
-def is_same_template(first: StatementTemplate, second: StatementTemplate) -> bool:
+def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate) -> bool:
     """Whether two experts left the same template: no two hands drop an edge on the same hundredth of a percent."""
     both_fields = [version.model_dump(mode="json") for version in (first, second)]
     edges = [
@@ -412,9 +414,11 @@ def _get_edge_bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, f
     )
 
 
-def _choose_reference(reference: StatementTemplate, template: StatementTemplate) -> StatementTemplate:
+def _choose_edge_sharing_reference(
+    opened_template: StatementTemplate, template: StatementTemplate
+) -> StatementTemplate:
     """Columns are called by their number, so a template made anew, or given from Python, can only be its own measure."""
-    return reference if len(reference.columns) == len(template.columns) else template
+    return opened_template if len(opened_template.columns) == len(template.columns) else template
 
 
 def _find_shared_edges(template: StatementTemplate, edge: _Edge) -> list[_Edge]:

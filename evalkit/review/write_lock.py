@@ -18,7 +18,7 @@ from evalkit.store import OutputFolder
 _HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 
-def hold_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> AbstractContextManager[None]:
+def hold_case_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> AbstractContextManager[None]:
     """Wait for the turn to change packets, reviews or ground truth; other threads and processes wait meanwhile.
 
     Of the document, or statement template, that the case is about; all that belongs to any case, where none is named.

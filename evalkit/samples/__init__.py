@@ -5,6 +5,6 @@ Everything that is written on them is data in ``content/``: one TOML file per do
 ``production.csv``.
 """
 
-from evalkit.samples.demo_folder import draw_demo_folder
+from evalkit.samples.demo_folder import write_demo_folder
 
-__all__ = ["draw_demo_folder"]
+__all__ = ["write_demo_folder"]

@@ -4,12 +4,12 @@ import json
 import sys
 from pathlib import Path
 
-from evalkit.samples.expected_decisions import find_wrong_decisions
+from evalkit.samples.expected_decisions import describe_wrong_decisions
 
 
 def main(samples_folder: Path, output_path: Path) -> int:
     """Print one line per difference, or that there is none; the number to exit with."""
-    wrong_decisions = find_wrong_decisions(samples_folder, output_path)
+    wrong_decisions = describe_wrong_decisions(samples_folder, output_path)
     total = len(json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"])
     sys.stdout.write("".join(f"{line}\n" for line in wrong_decisions))
     sys.stdout.write(

@@ -19,7 +19,7 @@ TRUTH_FILE = "truth.csv"
 CLASSIFICATIONS_FOLDER = "classifications"
 
 
-def draw_demo_folder(folder: Path) -> list[Path]:
+def write_demo_folder(folder: Path) -> list[Path]:
     """Write the demo into a folder, which is made if need be; returns the PDFs, sorted.
 
     ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected_json.json``, ``production.csv``, and what is
@@ -38,14 +38,14 @@ def draw_demo_folder(folder: Path) -> list[Path]:
         (folder / table_name).write_bytes((content_folder / table_name).read_bytes())
     # TOML has no null: a document whose type nobody can tell has no such key.
     rows = tomllib.loads((content_folder / EXPECTED_FILE).read_text("utf-8")).items()
-    expected_json = {"schema_version": 1, "documents": {doc_id: _add_missing_type(row) for doc_id, row in rows}}
+    expected_json = {"schema_version": 1, "documents": {doc_id: _add_null_dominant_type(row) for doc_id, row in rows}}
     (folder / "expected.json").write_text(json.dumps(expected_json, indent=2, sort_keys=True) + "\n", "utf-8")
     return pdf_paths
 
 
-def _add_missing_type(row: dict[str, Any]) -> dict[str, Any]:
+def _add_null_dominant_type(row: dict[str, Any]) -> dict[str, Any]:
     return {"dominant_type": None} | {
-        key: _add_missing_type(value) if isinstance(value, dict) else value for key, value in row.items()
+        key: _add_null_dominant_type(value) if isinstance(value, dict) else value for key, value in row.items()
     }
 
 
@@ -53,4 +53,4 @@ def read_manuscripts(content_folder: Traversable) -> Iterator[tuple[str, Manuscr
     """Every manuscript with its doc_id, sorted."""
     for file in sorted(content_folder.iterdir(), key=lambda file: file.name):
         if file.name.endswith(".toml") and file.name != EXPECTED_FILE:
-            yield file.name.removesuffix(".toml"), Manuscript.parse(file.read_text("utf-8"))
+            yield file.name.removesuffix(".toml"), Manuscript.parse_toml(file.read_text("utf-8"))

@@ -12,10 +12,12 @@ from evalkit.issue import IssueSeverity
 from evalkit.store import OutputFolder, open_output_folder, result_file_name
 
 
-def find_wrong_decisions(samples_folder: Path, output_path: Path) -> list[str]:
+def describe_wrong_decisions(samples_folder: Path, output_path: Path) -> list[str]:
     """One line per document of ``{folder}/expected.json`` that was decided otherwise in ``output_path``."""
     expected_rows = json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"]
-    result_by_doc_id = {doc_id: _load_result(open_output_folder(output_path), doc_id) for doc_id in expected_rows}
+    result_by_doc_id = {
+        doc_id: _load_result_or_error_code(open_output_folder(output_path), doc_id) for doc_id in expected_rows
+    }
     expected_by_doc_id = {
         doc_id: _select_expected_row(row, result_by_doc_id[doc_id]) for doc_id, row in expected_rows.items()
     }
@@ -38,7 +40,7 @@ def _select_expected_row(row: dict[str, Any], result: DocumentResult | str) -> d
     )
 
 
-def _load_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | str:
+def _load_result_or_error_code(output_folder: OutputFolder, doc_id: str) -> DocumentResult | str:
     """The document's result, or the code of what went wrong."""
     try:
         stored_json = output_folder.read_json(result_file_name(doc_id), max_schema_version=SCHEMA_VERSION)

@@ -138,6 +138,6 @@ class Manuscript(StrictRecord):
         return sum(len(part.pages) for part in self.part)
 
     @classmethod
-    def parse(cls, text: str) -> Manuscript:
+    def parse_toml(cls, toml_text: str) -> Manuscript:
         """From the text of a TOML file."""
-        return cls.model_validate(tomllib.loads(text))
+        return cls.model_validate(tomllib.loads(toml_text))

@@ -127,7 +127,7 @@ class _PagePen:
             for word in run.split()
         ]
 
-    def draw_wrapped_text(
+    def draw_wrapped_text_and_advance(
         self, words: list[StyledWord], x0: float, x1: float, size: float, colour: Colour = BLACK
     ) -> None:
         """Words in lines between two edges; moves down."""
@@ -260,7 +260,7 @@ def _draw_heading(pen: _PagePen, block: ManuscriptBlock) -> None:
 
 def _draw_paragraph(pen: _PagePen, block: ManuscriptBlock) -> None:
     pen.y += 3
-    pen.draw_wrapped_text(pen.split_styled_words(block.lines[0]), LEFT_EDGE, RIGHT_EDGE, pen.part.size)
+    pen.draw_wrapped_text_and_advance(pen.split_styled_words(block.lines[0]), LEFT_EDGE, RIGHT_EDGE, pen.part.size)
     pen.y += 4
 
 
@@ -271,7 +271,7 @@ def _draw_list_items(pen: _PagePen, block: ManuscriptBlock) -> None:
         pen.draw_text(
             LEFT_EDGE + 8, pen.y + pen.part.size, BULLET if marker == "-" else marker, pen.bold_font, pen.part.size
         )
-        pen.draw_wrapped_text(pen.split_styled_words(text), LEFT_EDGE + 24, RIGHT_EDGE, pen.part.size)
+        pen.draw_wrapped_text_and_advance(pen.split_styled_words(text), LEFT_EDGE + 24, RIGHT_EDGE, pen.part.size)
         pen.y += 2
     pen.y += 3
 
@@ -358,7 +358,7 @@ def _draw_callout(pen: _PagePen, block: ManuscriptBlock) -> None:
     pen.y += 5
     pen.draw_box(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y + height, fill=(0.97, 0.97, 0.93), colour=pen.part.colour)
     pen.y += 4
-    pen.draw_wrapped_text(words, LEFT_EDGE + 10, RIGHT_EDGE - 10, size)
+    pen.draw_wrapped_text_and_advance(words, LEFT_EDGE + 10, RIGHT_EDGE - 10, size)
     pen.y += 12
 
 
@@ -375,7 +375,7 @@ def _draw_signatures(pen: _PagePen, block: ManuscriptBlock) -> None:
 
 def _draw_small_print(pen: _PagePen, block: ManuscriptBlock) -> None:
     pen.y += 2
-    pen.draw_wrapped_text(pen.split_styled_words(block.lines[0]), LEFT_EDGE, RIGHT_EDGE, 7.5, GREY)
+    pen.draw_wrapped_text_and_advance(pen.split_styled_words(block.lines[0]), LEFT_EDGE, RIGHT_EDGE, 7.5, GREY)
     pen.y += 3
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
-from evalkit.pipeline.supplied_labels import parse_spans, read_production_labels
+from evalkit.pipeline.supplied_labels import parse_page_spans, read_production_labels
 from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
 from evalkit.review.queue import list_pending_cases_worst_first
@@ -32,13 +32,13 @@ FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
 _TruthRow = Mapping[str, Any]
 
 
-def simulate_reviews(
+def simulate_and_submit_reviews(
     output_folder: OutputFolder,
     truth_path: Path | str,
     *,
     error_rate: float = 0.1,
     second_opinion_rate: float = 0.2,
-    attention_rate: float = 0.7,
+    fault_notice_rate: float = 0.7,
     seed: int = 1,
     on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
@@ -50,7 +50,7 @@ def simulate_reviews(
             type, ``segments``.
         error_rate: the share of answers, 0..1, in which the type is wrong; never the judge's.
         second_opinion_rate: the share of cases, 0..1, in which a colleague is asked too.
-        attention_rate: the share of planted faults, 0..1, that are noticed in attention checks.
+        fault_notice_rate: the share of planted faults, 0..1, that are noticed in attention checks.
         seed: equal seeds answer equally.
         on_unlabelled: is called with the doc_id of each document that waits and has no row, once.
 
@@ -88,7 +88,7 @@ def simulate_reviews(
                     unlabelled_doc_ids.add(packet.bundle_doc_id)
                     continue
                 if packet.is_attention_check:
-                    row = row if generator.random() < attention_rate else _build_row_from_answer(packet) or row
+                    row = row if generator.random() < fault_notice_rate else _build_truth_row_from_answer(packet) or row
                     _submit_review(submitter, packet, row, generator, has_error=False, second_opinion="")
                     review_count += 1
                     continue
@@ -113,7 +113,7 @@ def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
         try:
             is_known = {
                 row["dominant_type"],
-                *(type_name for _, _, type_name in parse_spans(row.get("segments"))),
+                *(type_name for _, _, type_name in parse_page_spans(row.get("segments"))),
             } <= type_names
         except (TypeError, ValueError):
             is_known = False
@@ -144,8 +144,11 @@ def _submit_review(
     )
 
     def save_submission(submission: Submission) -> None:
-        submitter.submit(
-            submitter.load_case(packet.case_id), submission, base_revision=None, require_savable=_allow_without_claim
+        submitter.submit_review(
+            submitter.load_case(packet.case_id),
+            submission,
+            base_revision=None,
+            require_savable=_require_nothing_before_saving,
         )
 
     base_submission = replace(base_submission, second_opinion=second_opinion)
@@ -176,11 +179,11 @@ def _submit_review(
         )
 
 
-def _allow_without_claim(_digest: str, _now: str) -> None:
+def _require_nothing_before_saving(_digest: str, _now: str) -> None:
     """A program waits for nobody's claim."""
 
 
-def _build_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
+def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
     """What is on the screen, as if it were known to be right."""
     classification = packet.classification
     if classification is None:
@@ -194,7 +197,7 @@ def _build_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
 
 def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
     """Those of the row, or the whole document as one."""
-    segment_spans = parse_spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
+    segment_spans = parse_page_spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
     return [
         {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans
     ]
@@ -223,7 +226,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         unlabelled_doc_ids: list[str] = []
         output_folder = open_output_folder(output_path, Settings.load().database)
-        review_count = simulate_reviews(output_folder, truth_path, on_unlabelled=unlabelled_doc_ids.append)
+        review_count = simulate_and_submit_reviews(output_folder, truth_path, on_unlabelled=unlabelled_doc_ids.append)
     except EvalkitError as error:
         sys.stderr.write(f"evalkit: {error}\n")
         return 2

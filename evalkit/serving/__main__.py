@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from evalkit.serving.launch import find_notebook
-from evalkit.settings import ReviewSettings
+from evalkit.serving.launch import find_review_notebook
+from evalkit.settings import ReviewServerSettings
 
 
-def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: ReviewSettings) -> None:
+def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: ReviewServerSettings) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP."""
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup
@@ -72,8 +72,8 @@ def enter_private_home_with_notebook(home: Path) -> Path:
     notebook_folder = home / "page"
     notebook_folder.mkdir()
     (home / "tmp").mkdir()
-    return Path(shutil.copy(find_notebook(), notebook_folder))
+    return Path(shutil.copy(find_review_notebook(), notebook_folder))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], ReviewSettings.model_validate_json(sys.argv[4]))
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], ReviewServerSettings.model_validate_json(sys.argv[4]))

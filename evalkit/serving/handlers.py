@@ -144,9 +144,9 @@ class HtmlHandler(_RequestIdHandler):
             sentence, remedy = _EXPIRED_FORM_SENTENCES
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Content-Security-Policy", _SCRIPTLESS_POLICY)
-        self.show_message(sentence, remedy, error_id="" if status_code in _SENTENCES_BY_STATUS else self.error_id)
+        self.send_message_page(sentence, remedy, error_id="" if status_code in _SENTENCES_BY_STATUS else self.error_id)
 
-    def show_message(self, sentence: str, remedy: str, error_id: str = "") -> None:
+    def send_message_page(self, sentence: str, remedy: str, error_id: str = "") -> None:
         """A page of two sentences, with the way back."""
         self.finish(
             render_plain_page("message.html", what=sentence, remedy=remedy, error_id=error_id, start=self.base_url)
@@ -172,7 +172,7 @@ class LoginFormHandler(HtmlHandler):
             else self.base_url
         )
 
-    def show_login_form(self, notice: str = "", refusal: str = "") -> None:
+    def send_login_form(self, notice: str = "", refusal: str = "") -> None:
         """The form, with a sentence above it: of what has happened, or of why it was not accepted."""
         self.finish(
             render_plain_page(
@@ -199,7 +199,7 @@ class LoginHandler(LoginFormHandler):
         if self.current_user:
             self.redirect(self.next_url)
         else:
-            self.show_login_form(_LOGIN_ENDED_SENTENCE if self.reviewer_identity.has_login_cookie(self) else "")
+            self.send_login_form(_LOGIN_ENDED_SENTENCE if self.reviewer_identity.has_login_cookie(self) else "")
 
     head = get
 
@@ -210,16 +210,16 @@ class LoginHandler(LoginFormHandler):
         if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
             self.set_header("Retry-After", str(seconds_to_wait))
-            self.show_login_form(refusal=f"Too many wrong codes. Try again in {seconds_to_wait} seconds.")
+            self.send_login_form(refusal=f"Too many wrong codes. Try again in {seconds_to_wait} seconds.")
             return
-        session = self.reviewer_identity.sessions.create_for_code(self.get_body_argument("code", ""))
+        session = self.reviewer_identity.sessions.log_in_by_code(self.get_body_argument("code", ""))
         if session is None:
             self.throttle.record_failure(client_address)
             log.warning("a wrong code was typed")
             self.set_status(401)
-            self.show_login_form(refusal="This code is not known. Check it, or ask for a new one.")
+            self.send_login_form(refusal="This code is not known. Check it, or ask for a new one.")
             return
-        self.reviewer_identity.log_in(self, session)
+        self.reviewer_identity.write_session_cookie(self, session)
         self.redirect(self.next_url)
 
 
@@ -232,15 +232,15 @@ class LogoutHandler(LoginFormHandler):
         if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise web.HTTPError(403)
         reviewer = self.current_user
-        self.reviewer_identity.log_out(self)  # first: no page opens on it while the others end
+        self.reviewer_identity.end_session_and_clear_cookie(self)  # first: no page opens on it while the others end
         if reviewer is not None:
             await self.kernel_manager.end_kernels_of_session(reviewer.session_id)
         if reviewer is not None and reviewer.is_external_login:
-            self.show_message(
+            self.send_message_page(
                 "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
             )
         else:
-            self.show_login_form("You are logged out.")
+            self.send_login_form("You are logged out.")
 
 
 class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tornado.web import RequestHandler
 
     from evalkit.serving.login_sessions import LoginSessions
-    from evalkit.settings import ReviewSettings
+    from evalkit.settings import ReviewServerSettings
 
 REVIEWER_HEADER = "X-Reviewer"
 """Voilà hands it to the kernel as ``HTTP_X_REVIEWER``."""
@@ -47,9 +47,9 @@ class ReviewerIdentityProvider(IdentityProvider):
         return sessions
 
     @property
-    def review_settings(self) -> ReviewSettings:
+    def review_settings(self) -> ReviewServerSettings:
         """The proxy that may name reviewers, if there is one."""
-        settings: ReviewSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
+        settings: ReviewServerSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
         return settings
 
     def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
@@ -66,7 +66,7 @@ class ReviewerIdentityProvider(IdentityProvider):
         ]:
             del headers[header_name]
         if proxied_name is not None:
-            session = self.sessions.renew_for_proxy(proxied_name)
+            session = self.sessions.get_or_renew_for_proxy(proxied_name)
             if session is None:
                 raise NotOnRoster(proxied_name)
         else:
@@ -81,7 +81,7 @@ class ReviewerIdentityProvider(IdentityProvider):
         """Whether whoever said who this is would say so still. Of codes and proxies the session knows it."""
         return True
 
-    def log_in(self, handler: RequestHandler, session: LoginSession) -> None:
+    def write_session_cookie(self, handler: RequestHandler, session: LoginSession) -> None:
         """Give the browser its cookie; it forgets it when it is closed."""
         handler.set_signed_cookie(
             self.get_cookie_name(handler),
@@ -93,7 +93,7 @@ class ReviewerIdentityProvider(IdentityProvider):
             path=handler.settings["base_url"],  # other services of the same host must not see it
         )
 
-    def log_out(self, handler: RequestHandler) -> None:
+    def end_session_and_clear_cookie(self, handler: RequestHandler) -> None:
         """End the login of this request, if there is one."""
         self.sessions.end_session(self._read_session_id(handler))
         handler.clear_cookie(self.get_cookie_name(handler), path=handler.settings["base_url"])

@@ -119,8 +119,8 @@ class HubCallbackHandler(_HubLoginFormHandler):
         hub_user = await hub.user_for_token(token, use_cache=False, sync=False)
         if hub_user is None or not self.reviewer_identity.is_admitted(hub_user):
             raise HTTPError(403)
-        session = self.reviewer_identity.sessions.create_for_hub(hub_user["name"], token)
+        session = self.reviewer_identity.sessions.log_in_by_hub(hub_user["name"], token)
         if session is None:
             raise NotOnRoster(hub_user["name"])
-        self.reviewer_identity.log_in(self, session)
+        self.reviewer_identity.write_session_cookie(self, session)
         self.redirect(next_url)

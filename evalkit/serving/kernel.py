@@ -30,14 +30,14 @@ def main() -> None:
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel does without what cannot be imported: 8 MB
     arguments = sys.argv[1:]
     if arguments == [WARM_START_OPTION]:
-        arguments = _wait_for_assignment()
-    limit_memory(os.environ)
+        arguments = _wait_and_apply_assignment()
+    limit_kernel_memory(os.environ)
     from ipykernel import kernelapp
 
     kernelapp.launch_new_instance(argv=arguments)
 
 
-def _wait_for_assignment() -> list[str]:
+def _wait_and_apply_assignment() -> list[str]:
     """The options of the kernel that this process is to be, in the environment and the folder that it is to have."""
     for module_name in _PRELOADED_MODULES:
         import_module(module_name)
@@ -53,7 +53,7 @@ def _wait_for_assignment() -> list[str]:
     return arguments
 
 
-def limit_memory(environ: Mapping[str, str]) -> None:
+def limit_kernel_memory(environ: Mapping[str, str]) -> None:
     """The server looks once a second what a kernel uses, and ends it; what would take far more in between is refused."""
     if budget_mb := int(environ.get(PAGE_MEMORY_VARIABLE, "0")):
         _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)

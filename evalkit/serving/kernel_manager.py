@@ -19,12 +19,12 @@ from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
 
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
-from evalkit.serving.warm_kernel import WarmKernel, register_provisioner
+from evalkit.serving.warm_kernel import WarmKernel, register_warm_kernel_provisioner
 
 if TYPE_CHECKING:
     from evalkit.serving.identity import ReviewerIdentityProvider
     from evalkit.serving.login_sessions import LoginSession, LoginSessions
-    from evalkit.settings import ReviewSettings
+    from evalkit.settings import ReviewServerSettings
 
 log = logging.getLogger("evalkit.serving")
 
@@ -51,7 +51,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         self.session_id_by_kernel_id: dict[str, str] = {}
         """The login that opened a kernel's page; from before the kernel is there until it is to end."""
         self._kernels_ended_for_memory: deque[tuple[str, str]] = deque(maxlen=_MAX_REMEMBERED_KERNELS)
-        register_provisioner()
+        register_warm_kernel_provisioner()
         self.warm_kernel = WarmKernel()
         self._warm_start_timer: object | None = None
         self._log_fd = os.dup(2)
@@ -73,9 +73,9 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         return count
 
     @property
-    def review_settings(self) -> ReviewSettings:
+    def review_settings(self) -> ReviewServerSettings:
         """How many pages there may be, and how large."""
-        settings: ReviewSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
+        settings: ReviewServerSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
         return settings
 
     def is_ended_for_memory(self, kernel_id: str, session_id: str) -> bool:
@@ -117,7 +117,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         kernel_id = str(uuid4())
         self.session_id_by_kernel_id[kernel_id] = session_id  # before it is there: it counts while it starts
         try:
-            await self.make_room_for_page(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
+            await self.end_kernel_to_make_room(session_id, handler.get_cookie(LEFT_PAGE_COOKIE, ""))
             self._schedule_warm_start()
             return await super()._async_start_kernel(kernel_id=kernel_id, **kwargs)
         except BaseException:
@@ -132,7 +132,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         kernel_spec = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
         environ = {**os.environ, **kernel_spec.env}
         try:
-            self.warm_kernel.start(kernel_spec.argv, self._build_kernel_environment(environ))
+            self.warm_kernel.start_unless_running(kernel_spec.argv, self._build_kernel_environment(environ))
         except OSError as error:
             log.warning("no kernel can be kept in reserve (%s)", error.strerror)
 
@@ -175,13 +175,15 @@ class ReviewKernelManager(AsyncMappingKernelManager):
 
     async def end_kernels_of_session(self, session_id: str) -> None:
         """End the kernels of a login."""
-        await asyncio.gather(*map(self._end_kernel, filter(self.__contains__, self._list_kernel_ids(session_id))))
+        await asyncio.gather(
+            *map(self._end_kernel_when_idle, filter(self.__contains__, self._list_kernel_ids(session_id)))
+        )
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
         session = self.sessions.find_valid_session(self.session_id_by_kernel_id.get(kernel_id, ""))
         if session is None or not await self._is_login_confirmed(session):
-            await self._end_kernel(kernel_id)
+            await self._end_kernel_when_idle(kernel_id)
         else:
             await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
 
@@ -197,7 +199,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         self.session_id_by_kernel_id.pop(kernel_id, None)
         return super().remove_kernel(kernel_id)
 
-    async def _end_kernel(self, kernel_id: str) -> None:
+    async def _end_kernel_when_idle(self, kernel_id: str) -> None:
         self.session_id_by_kernel_id.pop(kernel_id, None)  # it makes room once, however many pages are opened meanwhile
         await self.wait_until_idle(kernel_id)
         if kernel_id in self:
@@ -211,8 +213,8 @@ class ReviewKernelManager(AsyncMappingKernelManager):
             if owner_session_id == session_id
         ]
 
-    async def make_room_for_page(self, session_id: str, left_kernel_id: str = "") -> None:
-        """Make room for one more page of this login, which is counted already. ``left_kernel_id`` is the kernel of the page that it replaces,
+    async def end_kernel_to_make_room(self, session_id: str, replaced_kernel_id: str = "") -> None:
+        """Make room for one more page of this login, which is counted already. ``replaced_kernel_id`` is the kernel of the page that it replaces,
         if it does: a page that is loaded again is there until the new one comes.
 
         A page reloaded in haste leaves kernels behind without telling: the oldest goes first. Another login's never does:
@@ -223,8 +225,8 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         if not is_over_login_limit and not 0 < self.review_settings.pages < len(self.session_id_by_kernel_id):
             return
         closed_kernel_ids = [kernel_id for kernel_id in own_kernel_ids if self._kernel_connections.get(kernel_id) == 0]
-        if not closed_kernel_ids and left_kernel_id in own_kernel_ids:
-            closed_kernel_ids = [left_kernel_id]
+        if not closed_kernel_ids and replaced_kernel_id in own_kernel_ids:
+            closed_kernel_ids = [replaced_kernel_id]
         if not closed_kernel_ids:
             raise HTTPError(429 if is_over_login_limit else 503)
-        await self._end_kernel(closed_kernel_ids[0])
+        await self._end_kernel_when_idle(closed_kernel_ids[0])

@@ -25,8 +25,8 @@ from evalkit.core.log_events import LogLineFormat
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FORMAT_VARIABLE
-from evalkit.settings import ReviewSettings
-from evalkit.store import OutputFolder, resolve_database_url
+from evalkit.settings import ReviewServerSettings
+from evalkit.store import OutputFolder, resolve_postgresql_url
 
 NOTEBOOK_NAME = "sme_review.ipynb"
 _LOCAL_ADDRESS = "127.0.0.1"
@@ -42,7 +42,7 @@ def exec_review_server(
     output_folder: OutputFolder,
     port: int,
     public_url: str | None,
-    review_settings: ReviewSettings,
+    review_settings: ReviewServerSettings,
     print_line: Callable[[str], None],
     *,
     log_format: LogLineFormat = "text",
@@ -54,11 +54,11 @@ def exec_review_server(
     ``review_settings`` are those of ``[review]``; ``log_format`` is that of this name;
     ``is_hub_service``: JupyterHub has started it as a service, gives the port, and says who is who.
     """
-    find_notebook()
+    find_review_notebook()
     url_prefix = ""
     if is_hub_service:
-        url_prefix, port = _read_hub_service(os.environ, review_settings)
-    resolve_database_url(output_folder)
+        url_prefix, port = _read_hub_url_prefix_and_port(os.environ, review_settings)
+    resolve_postgresql_url(output_folder)
     if public_url is not None:
         _require_proxy_url(public_url)
     if not Roster(output_folder).list_reviewers():
@@ -67,7 +67,7 @@ def exec_review_server(
         )
     listener = _bind_listener(port)
     print_line(
-        f"The experts' screen is at {(public_url or format_address(listener)).rstrip('/')}{url_prefix or '/'}  (Ctrl-C ends it)"
+        f"The experts' screen is at {(public_url or format_listener_url(listener)).rstrip('/')}{url_prefix or '/'}  (Ctrl-C ends it)"
     )
     if review_settings.user_header:
         print_line(
@@ -85,7 +85,7 @@ def exec_review_server(
     os.execve(command[0], command, environ)  # noqa: S606 - no shell, and our own interpreter
 
 
-def _read_hub_service(environ: Mapping[str, str], review_settings: ReviewSettings) -> tuple[str, int]:
+def _read_hub_url_prefix_and_port(environ: Mapping[str, str], review_settings: ReviewServerSettings) -> tuple[str, int]:
     """The prefix and the port that JupyterHub gives its service. UsageError where it gives none."""
     if find_spec("jupyterhub") is None:
         raise UsageError(
@@ -111,12 +111,12 @@ def _read_hub_service(environ: Mapping[str, str], review_settings: ReviewSetting
     return environ["JUPYTERHUB_SERVICE_PREFIX"], url.port
 
 
-def read_example(example_name: str) -> str:
+def read_example_configuration(example_name: str) -> str:
     """A configuration to begin with: ``nginx`` or ``jupyterhub``."""
     return (files("evalkit.serving") / "examples" / f"{example_name}.txt").read_text()
 
 
-def find_notebook() -> Path:
+def find_review_notebook() -> Path:
     """The notebook that is served: in the wheel, or beside the package in a checkout."""
     packaged_folder = Path(str(files("evalkit"))) / "_notebooks"
     path = (packaged_folder if packaged_folder.is_dir() else Path(__file__).parents[2] / "notebooks") / NOTEBOOK_NAME
@@ -125,7 +125,7 @@ def find_notebook() -> Path:
     return path
 
 
-def format_address(listener: socket.socket) -> str:
+def format_listener_url(listener: socket.socket) -> str:
     """The URL of a bound socket."""
     host, port = listener.getsockname()
     return f"http://{host}:{port}/"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evalkit.review.roster import Roster, hash_code
+from evalkit.review.roster import Roster, hash_login_code
 
 LOGIN_HOURS = 12
 """A login lasts a working day."""
@@ -41,14 +41,14 @@ class LoginSessions:
         self._session_by_id: dict[str, LoginSession] = {}
         self._proxied_session_ids: dict[str, str] = {}
 
-    def create_for_code(self, code: str) -> LoginSession | None:
+    def log_in_by_code(self, code: str) -> LoginSession | None:
         """Log in. None for a code that nobody has."""
         reviewer = self._roster.find_reviewer_by_code(code)
         if reviewer is None:
             return None
-        return self._add_session(secrets.token_hex(32), reviewer, hash_code(code))
+        return self._add_session(secrets.token_hex(32), reviewer, hash_login_code(code))
 
-    def renew_for_proxy(self, reviewer: str) -> LoginSession | None:
+    def get_or_renew_for_proxy(self, reviewer: str) -> LoginSession | None:
         """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
         for. None for a name that is not on the roster.
         """
@@ -62,7 +62,7 @@ class LoginSessions:
         self._proxied_session_ids[reviewer] = session.session_id
         return session
 
-    def create_for_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
+    def log_in_by_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
         """The login of a reviewer whom JupyterHub has named, in one browser. None for a name that is not on the roster."""
         stored_digest = self._roster.get_code_digest(reviewer)
         return (

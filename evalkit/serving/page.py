@@ -23,7 +23,7 @@ def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:
     return "json" if environ.get(LOG_FORMAT_VARIABLE) == "json" else "text"
 
 
-def log_to_server(environ: Mapping[str, str] = os.environ) -> None:
+def send_kernel_log_to_server(environ: Mapping[str, str] = os.environ) -> None:
     """Let ``evalkit.*`` log records of this kernel appear in the log of ``evalkit review``.
 
     A kernel's own standard error is closed there: libraries write tracebacks to it, and those may quote documents.

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from jupyterhub.services.auth import HubOAuth
 
-    from evalkit.settings import ReviewSettings
+    from evalkit.settings import ReviewServerSettings
 
 FRONTEND_EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
 """The front-end extensions that our widgets need; others are neither loaded nor served."""
@@ -63,7 +63,7 @@ def serve_notebook(
     *,
     output: str,
     public_url: str,
-    review_settings: ReviewSettings,
+    review_settings: ReviewServerSettings,
     url_prefix: str,
 ) -> None:
     """Serve the notebook below ``url_prefix`` until SIGINT, SIGTERM or SIGHUP, then end the kernels.
@@ -105,7 +105,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     public_host: str | None
     """The host of the TLS proxy before us, if there is one."""
     sessions: LoginSessions
-    review_settings: ReviewSettings
+    review_settings: ReviewServerSettings
     """How many pages there may be, and which proxy may say who the reviewer is."""
     is_hub_service: bool
     """Whether JupyterHub says who is who."""

@@ -34,7 +34,7 @@ _PROVISIONER_NAME = "evalkit-reserve"
 """Of the provisioner, in ``kernel.json``."""
 
 
-def register_provisioner() -> None:
+def register_warm_kernel_provisioner() -> None:
     """Let this process know the provisioner by its name, however evalkit was installed."""
     factory = KernelProvisionerFactory.instance()
     factory.provisioners[_PROVISIONER_NAME] = EntryPoint(
@@ -48,7 +48,7 @@ class WarmKernel:
     def __init__(self) -> None:
         self._process: Popen[bytes] | None = None
 
-    def start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def start_unless_running(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         """Start one in that environment, unless there is one; ``command`` is a kernel's. OSError."""
         if self._process is not None:
             exit_status = self._process.poll()
@@ -62,7 +62,9 @@ class WarmKernel:
             arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ), pass_fds=(server_log_fd,)
         )
 
-    def assign(self, command: Sequence[str], environ: Mapping[str, str], working_folder: str) -> Popen[bytes] | None:
+    def assign_kernel_command(
+        self, command: Sequence[str], environ: Mapping[str, str], working_folder: str
+    ) -> Popen[bytes] | None:
         """The process, told to be the kernel of that command line; None where none waits that can be told."""
         process = self._process
         if process is None or process.stdin is None:
@@ -100,7 +102,7 @@ class WarmKernelProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Have the kernel that the command describes. OSError."""
         warm_kernel: WarmKernel = self.parent.parent.warm_kernel  # type: ignore[union-attr]  # the ReviewKernelManager', by their manager
-        process = warm_kernel.assign(cmd, kwargs["env"], kwargs["cwd"])
+        process = warm_kernel.assign_kernel_command(cmd, kwargs["env"], kwargs["cwd"])
         if process is None:
             return await super().launch_kernel(cmd, **kwargs)
         self.process = process

@@ -53,12 +53,12 @@ def parse_amount(
     decimal_separator: DecimalSeparator,
     *,
     cents_optional: bool = False,
-    is_recognised: bool = False,
+    is_ocr_text: bool = False,
     is_in_column: bool = False,
 ) -> Amount | None:
     """The amount that is the whole of ``text``; None where it is not one.
 
-    ``cents_optional``: also without cents. ``is_recognised``: letters that engines take digits for are digits, and the last
+    ``cents_optional``: also without cents. ``is_ocr_text``: letters that engines take digits for are digits, and the last
     separator may be misread, and where amounts stand below one another (``is_in_column``) lost; the amount says so.
 
     >>> parse_amount("$1,234.56", ".")
@@ -74,7 +74,7 @@ def parse_amount(
     if amount := _parse_exact_amount(normalised, decimal_separator, cents_optional=cents_optional):
         return amount
     if (
-        not is_recognised
+        not is_ocr_text
         or cents_optional
         or not (corrected := _correct_ocr_misreads(normalised, decimal_separator, is_in_column=is_in_column))
     ):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicate_issues, is_template_passing
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
     TemplateIssue,
@@ -95,7 +95,7 @@ class ArbitratorAnswer(BaseModel, frozen=True):
     recommendation: str = ""
 
 
-def find_disputed_issues(
+def find_issues_of_only_one_reviewer(
     layout_report: ReviewerReport, semantic_report: ReviewerReport
 ) -> list[tuple[TemplateIssue, WinningReviewer]]:
     """The issues that only one of the two found, with who did."""
@@ -107,7 +107,7 @@ def find_disputed_issues(
         (issue, reviewer)
         for own_report, other_report, reviewer in sides
         for issue in own_report.issues
-        if not any(are_duplicates(issue, other_issue) for other_issue in other_report.issues)
+        if not any(are_duplicate_issues(issue, other_issue) for other_issue in other_report.issues)
     ]
 
 
@@ -131,7 +131,7 @@ def arbitrate_reports(
     ``measured_ids``: ids of issues that were computed, and are not opinions. ``model_answer``: the opinion of a model, where one was
     asked.
     """
-    disputed_issues = find_disputed_issues(layout_report, semantic_report)
+    disputed_issues = find_issues_of_only_one_reviewer(layout_report, semantic_report)
     resolutions = tuple(
         _resolve_disputed_issue(issue, reviewer, issue.issue_id in measured_ids, model_answer)
         for issue, reviewer in disputed_issues
@@ -152,7 +152,10 @@ def arbitrate_reports(
         for report in (layout_report, semantic_report)
     )
     is_passed = (
-        all(is_passing([*agreed_issues, *upheld_issues], max_issues) for agreed_issues in agreed_issues_by_report)
+        all(
+            is_template_passing([*agreed_issues, *upheld_issues], max_issues)
+            for agreed_issues in agreed_issues_by_report
+        )
         and not is_rejected_by_model
     )
     model_recommendation = model_answer.recommendation[:_MAX_SENTENCE_LENGTH] if model_answer else ""

@@ -25,7 +25,7 @@ _BACKTRACKING_PROBES = tuple(
 
 
 @lru_cache(maxsize=4096)
-def validate_pattern(pattern: str) -> str:
+def require_safe_pattern(pattern: str) -> str:
     """The pattern itself. ValueError where it is not a regular expression, matches nothing at all, or may run for ever."""
     import regex  # an expert's kernel seldom has a template open
 
@@ -44,7 +44,7 @@ def validate_pattern(pattern: str) -> str:
     return pattern
 
 
-LinePattern = Annotated[str, AfterValidator(validate_pattern)]
+LinePattern = Annotated[str, AfterValidator(require_safe_pattern)]
 """A regular expression, of which small and capital letters are the same."""
 
 
@@ -83,7 +83,7 @@ def load_bank_vocabulary() -> BankVocabulary:
 
 
 @lru_cache(maxsize=16384)  # the builder reads the same lines with one draft after the other
-def match_at_start(pattern: str, text: str) -> regex.Match[str] | None:
+def match_at_line_start(pattern: str, text: str) -> regex.Match[str] | None:
     """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count.
 
     UsageError TEMPLATE-SLOW where that takes a second. Python's own engine could not be stopped, and would stop all else.

@@ -55,7 +55,7 @@ CONSENSUS_TABLE = (
 )
 
 
-def is_passing(
+def is_template_passing(
     issues: Sequence[TemplateIssue], max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY
 ) -> bool:
     """Whether a reviewer with these issues passes the template; all of them count, shown or not."""
@@ -63,12 +63,12 @@ def is_passing(
     return all(counts[severity] <= max_count for severity, max_count in max_issues.items())
 
 
-def decide_consensus(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
+def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
     """The first row of the table that holds."""
     return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
 
 
-def are_duplicates(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
+def are_duplicate_issues(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
     """Whether two issues are the same fault; page and location only tell them apart where both have one."""
     if issue.category != other_issue.category:
         return False
@@ -80,13 +80,16 @@ def are_duplicates(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
     return fuzz.token_set_ratio(issue.message, other_issue.message) / 100 > _MIN_MESSAGE_SIMILARITY
 
 
-def cap_issues(
-    issues: Sequence[TemplateIssue], caps: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
+def keep_worst_issues_per_category(
+    issues: Sequence[TemplateIssue], max_issues_by_category: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
 ) -> list[TemplateIssue]:
     """The issues up to their category's cap, the worst ones, in their order."""
     worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
     capped_issues: list[TemplateIssue] = []
     for issue in worst_first:
-        if sum(capped_issue.category == issue.category for capped_issue in capped_issues) < caps[issue.category]:
+        if (
+            sum(capped_issue.category == issue.category for capped_issue in capped_issues)
+            < max_issues_by_category[issue.category]
+        ):
             capped_issues.append(issue)
     return [issue for issue in issues if any(issue is capped_issue for capped_issue in capped_issues)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from evalkit.statements.consensus import are_duplicates
+from evalkit.statements.consensus import are_duplicate_issues
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue
 
 ConvergenceStatus = Literal["first", "converging", "slow", "stalled", "diverging"]
@@ -70,8 +70,8 @@ def measure_convergence(
     attempt: int, issues: Sequence[TemplateIssue], prior_issues: Sequence[TemplateIssue] = ()
 ) -> ConvergenceState:
     """What an attempt's issues are beside those of the one before; issues are the same as for deduplication."""
-    fixed_count = sum(not any(are_duplicates(old, new) for new in issues) for old in prior_issues)
-    new = sum(not any(are_duplicates(old, issue) for old in prior_issues) for issue in issues)
+    fixed_count = sum(not any(are_duplicate_issues(old, new) for new in issues) for old in prior_issues)
+    new = sum(not any(are_duplicate_issues(old, issue) for old in prior_issues) for issue in issues)
     ranks = [SeverityRank[issue.severity] for issue in issues]
     return ConvergenceState(
         attempt=attempt,
@@ -129,7 +129,7 @@ ESCALATION_TRIGGERS = (
 )
 
 
-def decide_escalation(
+def find_escalation_reason(
     situation: EscalationSituation, max_retries: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
 ) -> EscalationReason | None:
     """Why a person decides instead of the builder trying again; None where it does try again."""

@@ -79,17 +79,17 @@ def validate_date_format(date_format: str) -> str:
     return date_format
 
 
-def parse_partial_date(text: str, date_formats: Iterable[str], *, is_recognised: bool = False) -> PartialDate | None:
+def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: bool = False) -> PartialDate | None:
     """The day that is the whole of ``text``, in the first of the formats that fits.
 
-    ``is_recognised``: dots and lines behind it, which engines see in dirt and rules, do not count.
+    ``is_ocr_text``: dots and lines behind it, which engines see in dirt and rules, do not count.
 
     >>> parse_partial_date("2/6/2020", ["%m/%d/%Y"]), parse_partial_date("31.12.", ["%d.%m."]), parse_partial_date("5 Mär 24", ["%d %b %y"])
     (PartialDate(year=2020, month=2, day=6), PartialDate(year=None, month=12, day=31), PartialDate(year=2024, month=3, day=5))
     >>> parse_partial_date("13/13/2020", ["%m/%d/%Y", "%d/%m/%Y"]), parse_partial_date("30 Feb", ["%d %b"]), parse_partial_date("4 Foo", ["%d %b"])
     (None, None, None)
     """
-    for candidate in (text.strip(), text.strip(_OCR_NOISE_CHARACTERS)) if is_recognised else (text.strip(),):
+    for candidate in (text.strip(), text.strip(_OCR_NOISE_CHARACTERS)) if is_ocr_text else (text.strip(),):
         for date_format in date_formats:
             match = _compile_date_format(date_format).fullmatch(candidate)
             if match and (day := _build_partial_date(match.groupdict())):

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import parse_amount
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import has_year, parse_partial_date
-from evalkit.statements.layout_survey import find_period_labels, survey_layout
+from evalkit.statements.layout_survey import derive_period_patterns_and_formats, survey_layout
 from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import LeftoverReason
 from evalkit.statements.statement_template import ColumnName, StatementTemplate
@@ -81,7 +81,7 @@ def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFind
     """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
     yield from _find_unused_sums(applied_template)
     unmet_checks = [check for check in applied_template.sum_checks if not check.is_met]
-    for finding, other_template in _generate_alternatives(applied_template.template) if unmet_checks else ():
+    for finding, other_template in _generate_alternative_templates(applied_template.template) if unmet_checks else ():
         if applied_template.apply_other_template(other_template).has_all_sums_met:
             yield finding
             return
@@ -121,7 +121,7 @@ def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFin
                 )
 
 
-def _generate_alternatives(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
+def _generate_alternative_templates(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
     """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
     message = "signs are inverted: debits are shown as credits"
     yield (
@@ -204,10 +204,12 @@ def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
         title_cells = [
             cell
             for cell in line.cells
-            if any(match_at_start(pattern, cell.text) for pattern in title_patterns.values())
+            if any(match_at_line_start(pattern, cell.text) for pattern in title_patterns.values())
         ]
         if len(title_cells) >= _MIN_KNOWN_TITLES:
-            yield from (cell.box for cell in title_cells if match_at_start(title_patterns["check_number"], cell.text))
+            yield from (
+                cell.box for cell in title_cells if match_at_line_start(title_patterns["check_number"], cell.text)
+            )
 
 
 def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
@@ -224,7 +226,7 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
             (
                 date_format
                 for date_format in date_formats
-                if parse_partial_date(text, (date_format,), is_recognised=row.line.is_recognised)
+                if parse_partial_date(text, (date_format,), is_ocr_text=row.line.is_recognised)
             ),
             None,
         )
@@ -242,7 +244,7 @@ def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFi
     if (
         not date_rules.period
         and not all(map(has_year, date_rules.formats))
-        and find_period_labels(applied_template.lines_by_page)[0]
+        and derive_period_patterns_and_formats(applied_template.lines_by_page)[0]
     ):
         message = "the year is told by the latest date, although the statement prints its period"
         yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from evalkit.statements.amounts import DecimalSeparator, parse_amount
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, find_written_dates, has_year, parse_partial_date
 from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, find_texts_near_date_labels
 from evalkit.statements.text_lines import PageWord, TextLine
@@ -36,7 +36,7 @@ LinesByPage = Sequence[Sequence[TextLine]]
 
 
 @dataclass(frozen=True)
-class PlacedText:
+class DateOrAmount:
     """A date or an amount in a line."""
 
     line: TextLine
@@ -64,7 +64,7 @@ class AlignedColumn:
 
     x0: float
     x1: float
-    placed_texts: tuple[PlacedText, ...]
+    placed_texts: tuple[DateOrAmount, ...]
 
     def overlaps(self, x0: float, x1: float) -> bool:
         """Whether it reaches into that range."""
@@ -92,11 +92,11 @@ class LayoutSurvey:
         """Whether a row begins in the line."""
         return any(placed_text.line is line for placed_text in self.date_column.placed_texts)
 
-    def is_header(self, line: TextLine) -> bool:
+    def is_header_line(self, line: TextLine) -> bool:
         """Whether the line has titles of columns."""
         return any(header_line is line for header_line in self.header_lines)
 
-    def is_sum(self, line: TextLine) -> bool:
+    def is_sum_line(self, line: TextLine) -> bool:
         """Whether the line has a labelled sum."""
         return any(sum_line is line for sum_line, _ in self.labelled_amounts)
 
@@ -166,12 +166,12 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     )
 
 
-def find_line_dates(line: TextLine) -> Iterator[PlacedText]:
+def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
     """The dates that begin a cell of the line."""
     for cell in line.cells:
         words = cell.words
         while words:
-            candidates = (PlacedText(line, words[:size]) for size in range(min(_MAX_DATE_WORDS, len(words)), 0, -1))
+            candidates = (DateOrAmount(line, words[:size]) for size in range(min(_MAX_DATE_WORDS, len(words)), 0, -1))
             placed_date = next((candidate for candidate in candidates if _is_date(candidate)), None)
             if placed_date is None:
                 break
@@ -179,20 +179,20 @@ def find_line_dates(line: TextLine) -> Iterator[PlacedText]:
             words = words[len(placed_date.words) :]  # two dates may stand close together
 
 
-def _is_date(candidate: PlacedText) -> bool:
-    return bool(parse_partial_date(candidate.text, DATE_FORMATS, is_recognised=candidate.line.is_recognised))
+def _is_date(candidate: DateOrAmount) -> bool:
+    return bool(parse_partial_date(candidate.text, DATE_FORMATS, is_ocr_text=candidate.line.is_recognised))
 
 
 def find_line_amounts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> Iterator[PlacedText]:
+) -> Iterator[DateOrAmount]:
     """The amounts at the ends of the line's cells, and those that are all of a cell, from the left."""
     for cell in line.cells:
-        placed_amounts: list[PlacedText] = []
+        placed_amounts: list[DateOrAmount] = []
         end = len(cell.words)
         while end:
             for start in range(max(end - _MAX_AMOUNT_WORDS, 0), end):
-                placed_text = PlacedText(line, cell.words[start:end])
+                placed_text = DateOrAmount(line, cell.words[start:end])
                 if parse_amount(
                     placed_text.text,
                     decimal_separator,
@@ -209,7 +209,7 @@ def find_line_amounts(
             yield from reversed(placed_amounts)
 
 
-def find_period_labels(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The labels of the statement's period as printed, and the formats of its dates; empty where there are none."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     best_match: tuple[int, str, str] | None = None
@@ -223,7 +223,7 @@ def find_period_labels(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tup
         return (), _detect_date_formats("\n".join(line.text for lines in lines_by_page for line in lines))
     _, label_text, text = best_match
     date_formats = _detect_date_formats(text)
-    return (make_literal_pattern(label_text),), date_formats
+    return (build_pattern_with_any_numbers(label_text),), date_formats
 
 
 def _detect_date_formats(text: str) -> tuple[str, ...]:
@@ -242,10 +242,10 @@ def _detect_date_formats(text: str) -> tuple[str, ...]:
     )
 
 
-def make_literal_pattern(text: str) -> str:
+def build_pattern_with_any_numbers(text: str) -> str:
     r"""A pattern of the text's words; numbers are any number.
 
-    >>> print(make_literal_pattern("Balance on 1 May (total)"))
+    >>> print(build_pattern_with_any_numbers("Balance on 1 May (total)"))
     Balance on \d+ May \(total\)
     """
     words = (re.sub(r"\\?\d+", lambda _: r"\d+", re.escape(word)) for word in text.split())
@@ -275,9 +275,9 @@ def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSepa
     return lines_with_cents < _MIN_CENTS_SHARE * lines_with_amounts
 
 
-def _group_into_columns(placed_texts: Iterable[PlacedText]) -> list[AlignedColumn]:
+def _group_into_columns(placed_texts: Iterable[DateOrAmount]) -> list[AlignedColumn]:
     """Those that overlap from above, from the left."""
-    groups: list[list[PlacedText]] = []
+    groups: list[list[DateOrAmount]] = []
     right_edge = 0.0
     for placed_text in sorted(placed_texts, key=lambda placed_text: placed_text.x0):
         if groups and placed_text.x0 < right_edge:
@@ -305,7 +305,7 @@ def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, 
 
 def _find_dates_before_amounts(
     line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool
-) -> list[PlacedText]:
+) -> list[DateOrAmount]:
     """The dates of a row; none where dates stand behind amounts, as in lists of daily balances."""
     if _has_date_after_amount(line, decimal_separator, cents_optional=cents_optional) or not next(
         find_line_amounts(line, decimal_separator, cents_optional=cents_optional), None
@@ -321,7 +321,7 @@ def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> 
     alone_count = sum(
         any(cell.words == placed_text.words for cell in placed_text.line.cells) for placed_text in column.placed_texts
     )
-    return any(match_at_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
+    return any(match_at_line_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
         column.placed_texts
     )
 
@@ -348,7 +348,7 @@ def _has_row_amount(
     return False
 
 
-def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[PlacedText]) -> Iterator[TextLine]:
+def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmount]) -> Iterator[TextLine]:
     """Lines of titles above the first row, and between rows where a table begins anew."""
     row_line_ids = {id(placed_text.line) for placed_text in row_dates}
     title_patterns = load_bank_vocabulary().columns
@@ -362,7 +362,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[PlacedText
             name
             for cell in line.cells
             for name, pattern in title_patterns.items()
-            if match_at_start(pattern, cell.text)
+            if match_at_line_start(pattern, cell.text)
         }
         if (
             len(named_columns) < 2
@@ -417,7 +417,7 @@ def _find_amount_columns(
 
 def _find_labelled_sums(
     lines_by_page: LinesByPage,
-    row_dates: Sequence[PlacedText],
+    row_dates: Sequence[DateOrAmount],
     header_lines: Sequence[TextLine],
     decimal_separator: DecimalSeparator,
     *,

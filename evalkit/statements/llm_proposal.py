@@ -10,13 +10,13 @@ from evalkit.errors import UsageError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model, Usage
 from evalkit.statements.applied_template import AppliedTemplate
-from evalkit.statements.layout_survey import make_literal_pattern
+from evalkit.statements.layout_survey import build_pattern_with_any_numbers
 from evalkit.statements.reviewer_report import SeverityRank
 from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
 from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml
-from evalkit.statements.template_builder import BuildResult, RetryInput, build_draft_template
-from evalkit.statements.template_questions import BuilderQuestion, PageImage, QuestionContext
-from evalkit.statements.worker_thread import run_in_thread
+from evalkit.statements.template_builder import BuilderRetryInput, TemplateBuildResult, build_draft_template
+from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
+from evalkit.statements.worker_thread import run_in_daemon_thread
 
 #: Characters of a proposal that are read: no template is longer.
 _MAX_PROPOSAL_LENGTH = 100_000
@@ -25,7 +25,7 @@ _MAX_PROPOSAL_LENGTH = 100_000
 class ProposalResult(NamedTuple):
     """A template, and what asking for it cost."""
 
-    build_result: BuildResult
+    build_result: TemplateBuildResult
     usage: Usage
     proposed_by: str = ""
     """The model whose proposal was taken; empty where it is the measured one."""
@@ -36,28 +36,30 @@ async def build_best_template(
     bundle: DocumentBundle,
     *,
     page_images: Sequence[PageImage] = (),
-    retry: RetryInput | None = None,
+    retry: BuilderRetryInput | None = None,
     timeout_seconds: float | None = None,
 ) -> ProposalResult:
     """The measured template of a statement, or a model's better one. Errors as of ``build``; StoreError.
 
     A model that does not answer, or answers with something that is no template or reads less, changes nothing.
     """
-    measured_build = await run_in_thread(lambda: build_draft_template(bundle, retry=retry))
+    measured_build = await run_in_daemon_thread(lambda: build_draft_template(bundle, retry=retry))
     if model.name == EmbeddedModel.name:
         return ProposalResult(measured_build, Usage())
-    applied_template = await run_in_thread(lambda: AppliedTemplate.create(measured_build.template, bundle))
-    context = QuestionContext(bundle.sha256, applied_template, tuple(page_images))
+    applied_template = await run_in_daemon_thread(lambda: AppliedTemplate.create(measured_build.template, bundle))
+    context = TemplateQuestionContext(bundle.sha256, applied_template, tuple(page_images))
     retry_json = None if retry is None else retry.model_dump(mode="json")
     answer = await model.ask(BuilderQuestion(context, retry=retry_json, time_limit_seconds=timeout_seconds))
     proposal_toml = answer.value.template if answer.value else None
-    proposed_template = None if proposal_toml is None else parse_proposal(proposal_toml, measured_build.template)
+    proposed_template = (
+        None if proposal_toml is None else parse_proposed_template(proposal_toml, measured_build.template)
+    )
     if proposed_template is None:
         return ProposalResult(measured_build, answer.usage)
-    applied_proposal = await run_in_thread(lambda: applied_template.apply_other_template(proposed_template))
+    applied_proposal = await run_in_daemon_thread(lambda: applied_template.apply_other_template(proposed_template))
     if not is_at_least_as_good(applied_proposal, applied_template):
         return ProposalResult(measured_build, answer.usage)
-    proposed_build = BuildResult(
+    proposed_build = TemplateBuildResult(
         applied_proposal.template,
         applied_proposal.statement,
         applied_proposal.reconciliation,
@@ -66,7 +68,7 @@ async def build_best_template(
     return ProposalResult(proposed_build, answer.usage, model.name)
 
 
-def parse_proposal(proposal_toml: str, measured_template: StatementTemplate) -> StatementTemplate | None:
+def parse_proposed_template(proposal_toml: str, measured_template: StatementTemplate) -> StatementTemplate | None:
     """The template of a model's TOML; None where it is none.
 
     Identity, number and status are the measured one's. Its patterns are plain words, but for those that the measured
@@ -137,7 +139,7 @@ def _escape_unknown_patterns(value: Any, known_patterns: set[str], key: str = ""
     if isinstance(value, list):
         return [_escape_unknown_patterns(child, known_patterns, key) for child in value]
     return (
-        make_literal_pattern(value)
+        build_pattern_with_any_numbers(value)
         if isinstance(value, str) and key in _PATTERN_FIELDS and value not in known_patterns
         else value
     )

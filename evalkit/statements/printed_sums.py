@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import Amount, DecimalSeparator, parse_amount
-from evalkit.statements.bank_vocabulary import match_at_start
+from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.text_lines import TextLine, compute_bounding_box
 
 #: A value may stand so many lines below its label, where labels are a row of titles.
@@ -74,7 +74,7 @@ def find_texts_near_date_labels(
     """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""
     for position, cell in enumerate(line.cells):
         if label := next(
-            (match.group() for pattern in label_patterns if (match := match_at_start(pattern, cell.text))), None
+            (match.group() for pattern in label_patterns if (match := match_at_line_start(pattern, cell.text))), None
         ):
             yield label, " ".join(other_cell.text for other_cell in line.cells[position:])
             yield (
@@ -90,7 +90,7 @@ def _match_label_kind(text: str, patterns_by_kind: Mapping[str, Sequence[str]]) 
         (
             kind
             for kind, kind_patterns in patterns_by_kind.items()
-            if any(match_at_start(pattern, text) for pattern in kind_patterns)
+            if any(match_at_line_start(pattern, text) for pattern in kind_patterns)
         ),
         None,
     )

@@ -191,7 +191,7 @@ def _check_totals(account: _AccountRows) -> Iterator[SumCheck]:
 
 def _check_repeated_rows(account: _AccountRows) -> Iterator[SumCheck]:
     """Rows that stand on an earlier page already."""
-    if repeated_rows := find_repeated_rows(account.rows):
+    if repeated_rows := find_rows_repeated_across_pages(account.rows):
         amount = sum((row.amount for row in repeated_rows), Decimal(0))
         pages = ", ".join(str(number) for number in sorted({row.page for row in repeated_rows}))
         yield SumCheck(
@@ -201,7 +201,7 @@ def _check_repeated_rows(account: _AccountRows) -> Iterator[SumCheck]:
         )  # fmt: skip
 
 
-def find_repeated_rows(rows: Sequence[Transaction]) -> list[Transaction]:
+def find_rows_repeated_across_pages(rows: Sequence[Transaction]) -> list[Transaction]:
     """The rows that an earlier page has already, word for word.
 
     Equal rows of one day happen: without a balance or a long number to tell them apart, only three on end count.

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.arbitration import ArbitrationReport, Resolution
-from evalkit.statements.consensus import Consensus, are_duplicates
+from evalkit.statements.consensus import Consensus, are_duplicate_issues
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, SeverityRank, TemplateIssue
 
@@ -33,7 +33,7 @@ class ToldIssue(LazyStrictRecord):
     """What the arbitrator said of it, where only one reviewer had found it."""
 
 
-def merge_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ToldIssue]:
+def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ToldIssue]:
     """Merge the issues of all reviewers, each fault once, in the order in which they were first reported.
 
     Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
@@ -53,7 +53,7 @@ def merge_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]
 
 def _is_same_fault(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
     is_other_reviewer = reviewer not in known_issue.reported_by
-    return are_duplicates(known_issue.issue, issue) and (
+    return are_duplicate_issues(known_issue.issue, issue) and (
         is_other_reviewer or known_issue.issue.message == issue.message
     )
 

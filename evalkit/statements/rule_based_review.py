@@ -12,7 +12,7 @@ from typing import Literal
 
 from evalkit.statements import financial_checks, layout_checks
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_passing
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_template_passing
 from evalkit.statements.reviewer_report import IssueEvidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
 
 TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
@@ -56,7 +56,7 @@ def review_by_rules(
         reviewer_model=RULE_REVIEWER_VERSION,
         template_id=applied_template.template.template_id,
         template_version=str(applied_template.template.version),
-        is_passed=is_passing(issues, max_issues),
+        is_passed=is_template_passing(issues, max_issues),
         issues=issues,
         summary={
             "strengths": [f"{row_count} transactions are read"] if row_count else [],

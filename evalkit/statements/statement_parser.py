@@ -15,7 +15,7 @@ from typing import Literal
 
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle
-from evalkit.statements.bank_vocabulary import match_at_start
+from evalkit.statements.bank_vocabulary import match_at_line_start
 from evalkit.statements.dates import PartialDate, StatementPeriod, find_written_dates, resolve_date
 from evalkit.statements.printed_sums import (
     LabelledAmount,
@@ -129,7 +129,7 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
         boxes = template.find_region_boxes(page_number, len(lines_by_page))
         for position, line in enumerate(lines):
             region_part = next((clipped_line for box in boxes if (clipped_line := line.clip_to_box(box))), None)
-            parser.process_line(line, region_part, lines[position + 1 :])
+            parser.consume_line(line, region_part, lines[position + 1 :])
     return parser.build_statement()
 
 
@@ -143,7 +143,7 @@ def find_statement_period(
     for lines in lines_by_page:
         for line, line_below in zip_longest(lines, lines[1:]):
             for _, text in find_texts_near_date_labels(line, line_below, dates.period):
-                if period := build_period(list(find_written_dates(text, date_formats))):
+                if period := build_statement_period(list(find_written_dates(text, date_formats))):
                     return period
     return None
 
@@ -154,14 +154,14 @@ def _find_unlabelled_period(
     """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     for line in first_page_lines:
-        period = build_period(list(find_written_dates(line.text, date_formats)))
+        period = build_statement_period(list(find_written_dates(line.text, date_formats)))
         if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
             return period
     closing_balance_lines = (
         line
         for lines in lines_by_page
         for line in lines
-        if any(match_at_start(pattern, cell.text) for pattern in closing_labels for cell in line.cells)
+        if any(match_at_line_start(pattern, cell.text) for pattern in closing_labels for cell in line.cells)
     )
     for candidate_lines in (closing_balance_lines, first_page_lines):
         known_dates = [
@@ -175,7 +175,7 @@ def _find_unlabelled_period(
     return None
 
 
-def build_period(days: Sequence[PartialDate]) -> StatementPeriod | None:
+def build_statement_period(days: Sequence[PartialDate]) -> StatementPeriod | None:
     """From the first to the last of the days; a first day without a year is of the year before the last, or its own."""
     known_dates = [resolved_date for day in days if (resolved_date := resolve_date(day, None))]
     if not known_dates:
@@ -252,7 +252,7 @@ class _StatementParser:
             self._consume_continuation,
         )
 
-    def process_line(self, line: TextLine, region_part: TextLine | None, lines_below: Sequence[TextLine]) -> None:
+    def consume_line(self, line: TextLine, region_part: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """One line, the words of it that stand in a region, and the lines below it."""
         if line.page != self._page_number:
             self._page_number, self._has_table_ended = line.page, False
@@ -264,7 +264,7 @@ class _StatementParser:
             self._has_table_ended = False
             return
         self._has_table_ended = self._has_table_ended or any(
-            match_at_start(pattern, line.text) for pattern in self._template.rows.ends
+            match_at_line_start(pattern, line.text) for pattern in self._template.rows.ends
         )
         self._is_inside_region = region_part is not None and not self._has_table_ended
         if self._is_inside_region:
@@ -279,7 +279,7 @@ class _StatementParser:
 
     def build_statement(self) -> ParsedStatement:
         """All that was read."""
-        self._close_transaction()
+        self._finish_open_transaction()
         period = self._period
         return ParsedStatement(
             template_id=self._template.template_id,
@@ -304,10 +304,10 @@ class _StatementParser:
     def _consume_account_heading(self, row: TableRow) -> bool:
         text = row.line.text
         if not any(
-            match_at_start(pattern, text) for pattern in self._template.rows.accounts
+            match_at_line_start(pattern, text) for pattern in self._template.rows.accounts
         ) or self._has_trailing_amount(row.line):
             return False
-        self._close_transaction()
+        self._finish_open_transaction()
         account = _strip_continued_suffix(text)
         if account != self._account:
             self._account, self._section, self._direction, self._last_day = account, "", None, None
@@ -317,8 +317,8 @@ class _StatementParser:
         if row.day or self._has_trailing_amount(row.line):
             return False
         for section in self._template.rows.section:
-            if match_at_start(section.heading, row.line.text):
-                self._close_transaction()
+            if match_at_line_start(section.heading, row.line.text):
+                self._finish_open_transaction()
                 self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
                 return True
         return False
@@ -339,7 +339,7 @@ class _StatementParser:
     def _consume_column_totals(self, row: TableRow) -> bool:
         """Whether the totals of the debits and of the credits stand below them."""
         labels = (total.label for total in self._template.reconciliation.total if total.of == "columns")
-        if not any(match_at_start(label, row.line.text) for label in labels):
+        if not any(match_at_line_start(label, row.line.text) for label in labels):
             return False
         column_kinds: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
         label = " ".join(word.text for word in row.description_words)
@@ -356,7 +356,7 @@ class _StatementParser:
         kinds = (
             kind
             for kind in ("opening", "closing")
-            if any(match_at_start(pattern, text) for pattern in self._sum_patterns[kind])
+            if any(match_at_line_start(pattern, text) for pattern in self._sum_patterns[kind])
         )
         kind, amount = (
             next(kinds, None),
@@ -370,7 +370,7 @@ class _StatementParser:
         # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
         text = " ".join(word.text for word in row.description_words) if row.day else row.line.text
         if (row.day and row.has_money_movement) or not any(
-            match_at_start(pattern, text) for pattern in self._template.rows.furniture
+            match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
         ):
             return False
         if balance := row.amounts_by_column.get("balance"):
@@ -392,7 +392,7 @@ class _StatementParser:
         else:
             if row.day is None and not (self._template.rows.date_once and self._last_day):
                 return self._add_leftover(row.line, "it has an amount and no date")
-            self._close_transaction()
+            self._finish_open_transaction()
             self._last_day = row.day or self._last_day
             assert self._last_day is not None  # noqa: S101 - one of the two is
             open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
@@ -430,7 +430,7 @@ class _StatementParser:
 
     # What becomes of it
 
-    def _close_transaction(self) -> None:
+    def _finish_open_transaction(self) -> None:
         open_transaction, self._open_transaction = self._open_transaction, None
         if open_transaction is None:
             return
@@ -469,7 +469,7 @@ class _StatementParser:
         return bool(labelled_amounts)
 
     def _add_printed_sum(self, labelled_amount: LabelledAmount, line: TextLine) -> None:
-        self._close_transaction()
+        self._finish_open_transaction()
         is_part = False
         is_debt_balance = self._template.amounts.balance == "owed"
         if labelled_amount.kind.startswith("total "):
@@ -479,7 +479,7 @@ class _StatementParser:
             kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
             # Where both are called "Balance on …", the first is the opening one.
             matches_both_labels = kind == "opening" and any(
-                match_at_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
+                match_at_line_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
             )
             if matches_both_labels and any(
                 candidate.kind == "opening" and candidate.account == self._account for candidate in self._printed_sums

@@ -40,7 +40,7 @@ class TableRow:
         words = self.words_by_column.get("date", ())
         for end in range(len(words), 0, -1):
             text = " ".join(word.text for word in words[:end])
-            if day := parse_partial_date(text, self.template.dates.formats, is_recognised=self.line.is_recognised):
+            if day := parse_partial_date(text, self.template.dates.formats, is_ocr_text=self.line.is_recognised):
                 return day, words[end:]
         return None, ()
 

@@ -19,14 +19,14 @@ from pydantic import Field
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.errors import DocumentError
-from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_start
+from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, parse_partial_date, resolve_date
 from evalkit.statements.layout_survey import (
     AlignedColumn,
     LayoutSurvey,
+    build_pattern_with_any_numbers,
+    derive_period_patterns_and_formats,
     find_line_amounts,
-    find_period_labels,
-    make_literal_pattern,
     survey_layout,
 )
 from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
@@ -61,7 +61,7 @@ class ConsolidatedIssue(LazyStrictRecord):
     reported_by: tuple[str, ...] = ()
 
 
-class RetryInput(LazyStrictRecord):
+class BuilderRetryInput(LazyStrictRecord):
     """What a builder is told when its template was rejected: specification 004, "Retry Input"."""
 
     retry_attempt: int = Field(ge=2)
@@ -72,7 +72,7 @@ class RetryInput(LazyStrictRecord):
     convergence_status: str = ""
     max_attempts_remaining: int = Field(0, ge=0)
 
-    def find_worst_complaint_weights(self) -> dict[TemplateIssueCategory, float]:
+    def weigh_complaints_by_category(self) -> dict[TemplateIssueCategory, float]:
         """What is complained about, 0..1 by its worst issue; also beyond the consolidated issues, which are capped.
 
         A reviewer who passed the template does not ask for another one.
@@ -91,7 +91,7 @@ class RetryInput(LazyStrictRecord):
 
 
 @dataclass(frozen=True)
-class BuildResult:
+class TemplateBuildResult:
     """A template, and what it reads in the statement that it was built from."""
 
     template: StatementTemplate
@@ -102,7 +102,7 @@ class BuildResult:
 
 
 @dataclass(frozen=True)
-class _Hypothesis:
+class _TemplateHypothesis:
     """What the surveyed things are taken for."""
 
     column_names: tuple[ColumnName, ...]
@@ -159,8 +159,8 @@ _SIGN_CONVENTIONS: tuple[tuple[Amounts, float], ...] = (
 
 
 def build_draft_template(
-    bundle: DocumentBundle, *, template_id: str | None = None, retry: RetryInput | None = None
-) -> BuildResult:
+    bundle: DocumentBundle, *, template_id: str | None = None, retry: BuilderRetryInput | None = None
+) -> TemplateBuildResult:
     """The template that reads the statement best; a draft, also where its sums do not meet.
 
     ``template_id``: else made of the bank's name. DocumentError STATEMENT-NO-TABLE where no dates and amounts stand
@@ -174,25 +174,25 @@ def build_draft_template(
             code="STATEMENT-NO-TABLE",
             remedy="Name a bank statement, with pages that can be read.",
         )
-    writer = _TemplateWriter(layout, template_id, retry)
-    best_scored: tuple[float, BuildResult] | None = None
+    writer = _TemplateAssembler(layout, template_id, retry)
+    best_scored: tuple[float, TemplateBuildResult] | None = None
     hypotheses = list(_generate_hypotheses(layout, retry))
     for hypothesis in hypotheses:
         template = writer.build_template(hypothesis)
         statement = parse_statement_lines(template, lines_by_page)
         reconciliation = reconcile_statement(template, statement)
         score = (
-            _score_statement(statement, reconciliation)
+            _score_by_met_sums(statement, reconciliation)
             + hypothesis.prior_score
             + writer.score_answered_complaints(template)
         )
         if best_scored is None or score > best_scored[0]:
-            best_scored = score, BuildResult(template, statement, reconciliation, len(hypotheses))
+            best_scored = score, TemplateBuildResult(template, statement, reconciliation, len(hypotheses))
     assert best_scored is not None  # noqa: S101 - there is at least one meaning
     return best_scored[1]
 
 
-def _score_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:
+def _score_by_met_sums(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:
     """How much the sums speak for a reading."""
     running_checks = [check for check in reconciliation.checks if check.name == "running_balance"]
     compared_count = max(sum(row.balance is not None for row in statement.transactions), 1)
@@ -209,11 +209,11 @@ def _score_statement(statement: ParsedStatement, reconciliation: ReconciliationR
 # What is tried
 
 
-def _generate_hypotheses(layout: LayoutSurvey, retry: RetryInput | None) -> Iterator[_Hypothesis]:
-    complaints = retry.find_worst_complaint_weights() if retry else {}
+def _generate_hypotheses(layout: LayoutSurvey, retry: BuilderRetryInput | None) -> Iterator[_TemplateHypothesis]:
+    complaints = retry.weigh_complaints_by_category() if retry else {}
     gaps = _CONTINUATION_GAPS if "multiline_handling" in complaints else _CONTINUATION_GAPS[:1]
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
-    has_headings = bool(_find_sections(layout))
+    has_headings = bool(_find_direction_headings(layout))
     date_hypotheses = list(_generate_date_hypotheses(layout))
     date_once_options = (False, True) if _has_undated_rows(layout) else (False,)
     for column_names, title_prior in _generate_column_names(layout):
@@ -228,7 +228,7 @@ def _generate_hypotheses(layout: LayoutSurvey, retry: RetryInput | None) -> Iter
             wide_region_options,
         ):
             prior_score = title_prior + date_prior + sign_prior
-            yield _Hypothesis(
+            yield _TemplateHypothesis(
                 column_names, amount_rules, date_formats, date_once, gap, row_order, has_wide_regions, prior_score
             )
 
@@ -237,7 +237,7 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
     """Names for the stacks of amounts, and how much their titles speak for them."""
     amount_columns = layout.amount_columns[-_MAX_AMOUNT_COLUMNS:]
     skipped_names: tuple[ColumnName, ...] = tuple("other" for _ in layout.amount_columns[:-_MAX_AMOUNT_COLUMNS])
-    title_names = [_read_title_names(layout, amount_column) for amount_column in amount_columns]
+    title_names = [_match_titles_to_column_names(layout, amount_column) for amount_column in amount_columns]
     usual_combinations: tuple[tuple[ColumnName, ...], ...] = (
         ("amount",),
         ("amount", "balance"),
@@ -263,7 +263,7 @@ def _generate_column_names(layout: LayoutSurvey) -> Iterator[tuple[tuple[ColumnN
         )
 
 
-def _read_title_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str]:
+def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set[str]:
     """What the title above the stack says that it is."""
     title_names: set[str] = set()
     for line in layout.header_lines:
@@ -272,7 +272,7 @@ def _read_title_names(layout: LayoutSurvey, amount_column: AlignedColumn) -> set
                 matching_names = (
                     name
                     for name, pattern in load_bank_vocabulary().columns.items()
-                    if match_at_start(pattern, cell.text)
+                    if match_at_line_start(pattern, cell.text)
                 )
                 title_names.update(islice(matching_names, 1))
     return title_names & {"amount", "debit", "credit", "balance"}
@@ -307,11 +307,9 @@ def _generate_date_hypotheses(
     Days and months that could be taken for one another are told apart by the order of the rows and by the period.
     """
     date_texts = [placed_text.text for placed_text in layout.date_column.placed_texts]
-    labels, period_formats = find_period_labels(layout.lines_by_page)
+    labels, period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
     match_counts = {
-        date_format: sum(
-            parse_partial_date(text, (date_format,), is_recognised=True) is not None for text in date_texts
-        )
+        date_format: sum(parse_partial_date(text, (date_format,), is_ocr_text=True) is not None for text in date_texts)
         for date_format in DATE_FORMATS
     }
     highest_count = max(match_counts.values())
@@ -330,7 +328,7 @@ def _generate_date_hypotheses(
         row_dates = [
             resolved_date
             for text in date_texts
-            if (day := parse_partial_date(text, (date_format,), is_recognised=True))
+            if (day := parse_partial_date(text, (date_format,), is_ocr_text=True))
             and (resolved_date := resolve_date(day, period))
         ]
         unresolved_count = float(highest_count - len(row_dates))
@@ -368,7 +366,7 @@ def _has_undated_rows(layout: LayoutSurvey) -> bool:
                 amount_column.x0 <= right_edge <= amount_column.x1 + _NARROW_MARGIN
                 for amount_column in layout.amount_columns
             )
-            if ends_below_amounts and not layout.is_row_start(line) and not layout.is_sum(line):
+            if ends_below_amounts and not layout.is_row_start(line) and not layout.is_sum_line(line):
                 return True
     return False
 
@@ -376,29 +374,29 @@ def _has_undated_rows(layout: LayoutSurvey) -> bool:
 # What is written down
 
 
-class _TemplateWriter:
+class _TemplateAssembler:
     """Writes templates for one statement."""
 
-    def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: RetryInput | None) -> None:
+    def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: BuilderRetryInput | None) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
-        self._complaints = retry.find_worst_complaint_weights() if retry else {}
+        self._complaints = retry.weigh_complaints_by_category() if retry else {}
         bank = _find_bank_name(layout)
         self._template_id = template_id or (
             self._prior_template.template_id if self._prior_template else f"{_slugify(bank)}_draft_v1"
         )
         self._identity = Identity(bank=bank, signs=(bank,))
-        self._period_labels, self._period_formats = find_period_labels(layout.lines_by_page)
+        self._period_labels, self._period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
         self._sum_labels = derive_sum_labels(layout)
-        self._sections = _find_sections(layout)
+        self._sections = _find_direction_headings(layout)
         self._account_headings = _find_account_headings(layout)
         self._boxes_by_width = {
-            is_wide: _find_page_boxes(layout, has_wide_regions=is_wide) for is_wide in (False, True)
+            is_wide: _find_table_box_by_page(layout, has_wide_regions=is_wide) for is_wide in (False, True)
         }
-        self._table_ends = _find_table_ends(layout)
+        self._table_ends = _find_table_end_patterns(layout)
         self._furniture_patterns = (*load_bank_vocabulary().furniture, *_find_repeated_lines(layout))
 
-    def build_template(self, hypothesis: _Hypothesis) -> StatementTemplate:
+    def build_template(self, hypothesis: _TemplateHypothesis) -> StatementTemplate:
         """The template of a meaning."""
         layout = self._layout
         columns = _build_columns(layout, hypothesis.column_names)
@@ -456,7 +454,7 @@ def _build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> 
     spans.sort(key=lambda span: span[1])
     edges = [
         max(spans[0][1] - _COLUMN_MARGIN, 0.0),
-        *(_place_column_edge(a, b) for a, b in pairwise(spans)),
+        *(_compute_column_edge(a, b) for a, b in pairwise(spans)),
         min(spans[-1][2] + _COLUMN_MARGIN, 1.0),
     ]
     return tuple(
@@ -465,7 +463,7 @@ def _build_columns(layout: LayoutSurvey, column_names: Sequence[ColumnName]) -> 
     )
 
 
-def _place_column_edge(
+def _compute_column_edge(
     left_span: tuple[ColumnName, float, float], right_span: tuple[ColumnName, float, float]
 ) -> float:
     """Between two columns: amounts may be longer to the left, texts to the right."""
@@ -503,7 +501,7 @@ def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
     pattern = load_bank_vocabulary().columns["check_number"]
     for line in layout.header_lines:
         for cell in line.cells:
-            if not match_at_start(pattern, cell.text):
+            if not match_at_line_start(pattern, cell.text):
                 continue
             x0, _, x1, _ = cell.box
             words_below = [
@@ -538,7 +536,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         if (
             labelled_amount.kind in ("deposits", "withdrawals")
             and is_inside_table
-            and not match_at_start(load_bank_vocabulary().subtotal, labelled_amount.label)
+            and not match_at_line_start(load_bank_vocabulary().subtotal, labelled_amount.label)
         ):
             continue  # a row that begins so, not a sum
         labels_by_kind.setdefault(labelled_amount.kind, {})[
@@ -554,18 +552,18 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         if (
             count > 1
             and not labels_by_kind.get("closing")
-            and match_at_start(load_bank_vocabulary().closing, label.replace("\\", ""))
+            and match_at_line_start(load_bank_vocabulary().closing, label.replace("\\", ""))
         ):
             labels_by_kind.setdefault("closing", {})[label] = False
     totals = [Total(label=label, of="columns") for label in _find_column_total_labels(layout)]
     kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
     for kind in kinds:
         labels = labels_by_kind.get(kind, {})
-        grand_total_labels = [label for label in labels if match_at_start(load_bank_vocabulary().whole, label)]
+        grand_total_labels = [label for label in labels if match_at_line_start(load_bank_vocabulary().whole, label)]
         part_labels = [
             label
             for label, is_in_table in labels.items()
-            if not is_in_table and not match_at_start(load_bank_vocabulary().subtotal, label)
+            if not is_in_table and not match_at_line_start(load_bank_vocabulary().subtotal, label)
         ]
         table_total_labels = [
             label for label, is_in_table in labels.items() if is_in_table and label not in grand_total_labels
@@ -588,9 +586,9 @@ def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
     for lines in layout.lines_by_page:
         for line in lines:
             if (
-                layout.is_sum(line)
+                layout.is_sum_line(line)
                 or layout.is_row_start(line)
-                or not match_at_start(load_bank_vocabulary().subtotal, line.text)
+                or not match_at_line_start(load_bank_vocabulary().subtotal, line.text)
             ):
                 continue
             line_amounts = list(find_line_amounts(line, layout.decimal_separator, cents_optional=layout.cents_optional))
@@ -601,7 +599,7 @@ def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
                 )
                 for placed_amount in line_amounts
             ):
-                yield make_literal_pattern(
+                yield build_pattern_with_any_numbers(
                     " ".join(word.text for word in line.words if word.box[2] <= line_amounts[0].x0)
                 )
 
@@ -609,9 +607,9 @@ def _find_column_total_labels(layout: LayoutSurvey) -> Iterator[str]:
 def _make_label_pattern(kind: str, text: str) -> str:
     """Of balances only what names them, of sums all words before a number: dates and counts change each month."""
     balance_pattern = {"opening": load_bank_vocabulary().opening, "closing": load_bank_vocabulary().closing}.get(kind)
-    match = match_at_start(balance_pattern, text) if balance_pattern else None
+    match = match_at_line_start(balance_pattern, text) if balance_pattern else None
     label_words = match.group() if match else re.split(r"\s*\(?\d", text, maxsplit=1)[0]
-    return make_literal_pattern(label_words or text)
+    return build_pattern_with_any_numbers(label_words or text)
 
 
 def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequence[TextLine]:
@@ -620,7 +618,7 @@ def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequ
     return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 
 
-def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
+def _find_direction_headings(layout: LayoutSurvey) -> tuple[Section, ...]:
     """Headings above or between rows that say which way the money went."""
     section_by_heading: dict[str, Section] = {}
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
@@ -629,16 +627,21 @@ def _find_sections(layout: LayoutSurvey) -> tuple[Section, ...]:
     for lines in layout.lines_by_page:
         row_positions = layout.find_row_start_positions(lines)
         for line in lines[max(row_positions[0] - 4, 0) : row_positions[-1]] if row_positions else ():
-            if layout.is_header(line) or layout.is_sum(line) or layout.is_row_start(line) or len(line.cells) > 1:
+            if (
+                layout.is_header_line(line)
+                or layout.is_sum_line(line)
+                or layout.is_row_start(line)
+                or len(line.cells) > 1
+            ):
                 continue
             for pattern, direction in heading_patterns:
                 if (
-                    match_at_start(pattern, line.text)
+                    match_at_line_start(pattern, line.text)
                     and not line.text[-1:].isdigit()
                     and line.box[0] < layout.date_column.x1  # begins where the dates do: no description's second line
                 ):
                     section_by_heading.setdefault(
-                        line.text, Section(heading=make_literal_pattern(line.text), direction=direction)
+                        line.text, Section(heading=build_pattern_with_any_numbers(line.text), direction=direction)
                     )
                     break
     return tuple(section_by_heading.values())
@@ -651,22 +654,26 @@ def _find_account_headings(layout: LayoutSurvey) -> tuple[str, ...]:
         for line in lines:
             if layout.is_row_start(line):
                 row_counts[current_heading] = row_counts.get(current_heading, 0) + 1
-            elif not layout.is_header(line) and _is_account_heading(line):
+            elif not layout.is_header_line(line) and _is_account_heading(line):
                 current_heading = re.sub(r"\W*\(?continued\)?$", "", line.text, flags=re.IGNORECASE)
     headings = [heading for heading in row_counts if heading]
-    return tuple(dict.fromkeys(make_literal_pattern(heading) for heading in headings)) if len(headings) > 1 else ()
+    return (
+        tuple(dict.fromkeys(build_pattern_with_any_numbers(heading) for heading in headings))
+        if len(headings) > 1
+        else ()
+    )
 
 
 def _is_account_heading(line: TextLine) -> bool:
     """Whether the line is a heading: short, with a number and no amount."""
     return (
         len(line.words) <= _MAX_HEADING_WORDS
-        and bool(match_at_start(load_bank_vocabulary().account, line.text))
+        and bool(match_at_line_start(load_bank_vocabulary().account, line.text))
         and not re.search(r"\d[.,]\d\d\b", line.text)
     )
 
 
-def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[int, Box]:
+def _find_table_box_by_page(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[int, Box]:
     """For each page with rows from the first of them to the foot of the page, over the whole width.
 
     The next month's statement has more rows or fewer: what ends the table is its ``ends``, not the region.
@@ -677,7 +684,7 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
         if not row_positions:
             continue
         first_row_position = row_positions[0]
-        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header(line)), None)
+        header_line = next((line for line in reversed(lines[:first_row_position]) if layout.is_header_line(line)), None)
         top = (
             (header_line.box[3] + lines[first_row_position].box[1]) / 2
             if header_line
@@ -702,25 +709,25 @@ def _find_page_boxes(layout: LayoutSurvey, *, has_wide_regions: bool) -> dict[in
     return box_by_page
 
 
-def _find_table_ends(layout: LayoutSurvey) -> tuple[str, ...]:
+def _find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """The lines that follow a table: behind the last row of a page, before a further header, and on pages without rows."""
     end_patterns: dict[str, None] = {}
     has_begun = False
     for lines in layout.lines_by_page:
         row_positions = layout.find_row_start_positions(lines)
         if not row_positions and has_begun and lines:
-            end_patterns[make_literal_pattern(lines[0].text)] = None
+            end_patterns[build_pattern_with_any_numbers(lines[0].text)] = None
         has_begun = has_begun or bool(row_positions)
         for row_position, next_position in pairwise((*row_positions, len(lines))):
             lines_between = lines[row_position + 1 : next_position]
-            if next_position < len(lines) and not any(layout.is_header(line) for line in lines_between):
+            if next_position < len(lines) and not any(layout.is_header_line(line) for line in lines_between):
                 continue
             lines_after_table = lines[
                 _find_last_table_line(layout, lines[:next_position], row_position) + 1 : next_position
             ]
-            foreign_line = next((line for line in lines_after_table if not layout.is_header(line)), None)
+            foreign_line = next((line for line in lines_after_table if not layout.is_header_line(line)), None)
             if foreign_line and foreign_line.box[1] <= _FOOTER_TOP and not _has_own_rule(layout, foreign_line):
-                end_patterns[make_literal_pattern(foreign_line.text)] = None
+                end_patterns[build_pattern_with_any_numbers(foreign_line.text)] = None
     return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
 
 
@@ -729,8 +736,8 @@ def _has_own_rule(layout: LayoutSurvey, line: TextLine) -> bool:
     vocabulary = load_bank_vocabulary()
     patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
     return (
-        layout.is_sum(line)
-        or any(match_at_start(pattern, line.text) for pattern in patterns)
+        layout.is_sum_line(line)
+        or any(match_at_line_start(pattern, line.text) for pattern in patterns)
         or _is_account_heading(line)
     )
 
@@ -740,8 +747,8 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
     for position in range(last_row_position + 1, len(lines)):
         line, previous_line = lines[position], lines[position - 1]
-        is_known_line = layout.is_sum(line) or any(
-            match_at_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
+        is_known_line = layout.is_sum_line(line) or any(
+            match_at_line_start(pattern, line.text) for pattern in load_bank_vocabulary().furniture
         )
         ends_in_amounts = line.words[-1].box[2] > first_amount_x and not layout.is_row_start(line)
         is_continuation = layout.date_column.x1 < line.box[0] and line.box[2] < first_amount_x
@@ -768,9 +775,9 @@ def _find_repeated_lines(layout: LayoutSurvey) -> Iterator[str]:
         if table_line_ids:
             pattern_counts.update(
                 {
-                    make_literal_pattern(line.text)
+                    build_pattern_with_any_numbers(line.text)
                     for line in lines
-                    if not (id(line) in table_line_ids or layout.is_header(line) or layout.is_sum(line))
+                    if not (id(line) in table_line_ids or layout.is_header_line(line) or layout.is_sum_line(line))
                 }
             )
     return (pattern for pattern, count in pattern_counts.items() if count > 1 and re.search(r"[^\W\d_]{2}", pattern))

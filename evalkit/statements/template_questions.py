@@ -16,7 +16,7 @@ from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicate_issues, is_template_passing
 from evalkit.statements.reviewer_report import (
     IssueEvidence,
     ReviewerReport,
@@ -80,7 +80,7 @@ class BuilderAnswer(BaseModel, frozen=True):
 
 
 @dataclass(frozen=True)
-class QuestionContext:
+class TemplateQuestionContext:
     """The statement that all questions of an attempt are about: the same for both reviewers."""
 
     document_sha256: str
@@ -136,7 +136,7 @@ class QuestionContext:
 class _TemplateQuestion(Question[AnswerT]):
     """What is asked about a template, with the statement's pages."""
 
-    context: QuestionContext
+    context: TemplateQuestionContext
     temperature: float = field(default=0.0, kw_only=True)
     time_limit_seconds: float | None = field(default=None, kw_only=True)
     images: tuple[bytes, ...] = field(init=False, default=())
@@ -249,7 +249,7 @@ class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
         return BuilderAnswer(template=None)
 
 
-def add_model_opinion(
+def merge_model_answer_into_report(
     report: ReviewerReport,
     answer: ReviewerAnswer,
     *,
@@ -272,7 +272,8 @@ def add_model_opinion(
     ):
         # Told again in other words, it is no further issue; told to be worse, it is.
         if not any(
-            are_duplicates(issue, known_issue) and SeverityRank[issue.severity] <= SeverityRank[known_issue.severity]
+            are_duplicate_issues(issue, known_issue)
+            and SeverityRank[issue.severity] <= SeverityRank[known_issue.severity]
             for known_issue in issues
         ):
             number = len(issues) - len(report.issues) + 1
@@ -281,7 +282,7 @@ def add_model_opinion(
     return report.model_copy(
         update={
             "reviewer_model": f"{report.reviewer_model}, {model_name}",
-            "is_passed": is_passing(issues, max_issues),
+            "is_passed": is_template_passing(issues, max_issues),
             "issues": tuple(issues),
             "summary": {
                 "strengths": [*report.summary["strengths"], *map(_truncate_sentence, answer.strengths)],

@@ -21,15 +21,15 @@ from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import (
     ArbitrationReport,
     arbitrate_reports,
-    find_disputed_issues,
+    find_issues_of_only_one_reviewer,
     has_critical_disagreement,
 )
 from evalkit.statements.consensus import (
     MAX_ISSUES_BY_SEVERITY,
     SHOWN_ISSUE_CAPS,
-    are_duplicates,
-    cap_issues,
-    decide_consensus,
+    are_duplicate_issues,
+    find_consensus_rule,
+    keep_worst_issues_per_category,
 )
 from evalkit.statements.convergence import (
     DIVERGING_BELOW,
@@ -37,7 +37,7 @@ from evalkit.statements.convergence import (
     EscalationReason,
     EscalationSituation,
     RetryScenario,
-    decide_escalation,
+    find_escalation_reason,
     measure_convergence,
     select_convergence_status,
 )
@@ -50,7 +50,7 @@ from evalkit.statements.review_cycles import (
     PersistentIssue,
     TemplateCase,
     ToldIssue,
-    merge_issues,
+    merge_reviewer_issues,
 )
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
@@ -63,17 +63,17 @@ from evalkit.statements.reviewer_report import (
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
 from evalkit.statements.statement_template import StatementTemplate, render_template_toml
 from evalkit.statements.statement_template import Status as TemplateStatus
-from evalkit.statements.template_builder import ConsolidatedIssue, RetryInput
+from evalkit.statements.template_builder import BuilderRetryInput, ConsolidatedIssue
 from evalkit.statements.template_questions import (
     ArbitratorQuestion,
     PageImage,
-    QuestionContext,
     ReviewerQuestion,
-    add_model_opinion,
+    TemplateQuestionContext,
     collect_measured_issue_ids,
+    merge_model_answer_into_report,
     select_model_issues,
 )
-from evalkit.statements.worker_thread import run_in_thread
+from evalkit.statements.worker_thread import run_in_daemon_thread
 from evalkit.store import hash_canonical_json
 
 _BOTH_REVIEWERS: tuple[TemplateReviewer, ...] = ("layout_geometry", "semantic_financial")
@@ -181,44 +181,46 @@ class TemplateReviewLoop:
         roles = _BOTH_REVIEWERS if self._config.is_dual_review_enabled else _SINGLE_REVIEWER
         try:
             async with asyncio.timeout(self._config.cycle_seconds):
-                context = await self._run_reviewers(attempt, roles, bundle, page_images, history)
+                context = await self._run_reviewers_and_get_context(attempt, roles, bundle, page_images, history)
                 if context is not None and not attempt.failure_by_role and len(roles) > 1:
                     await self._run_arbitration(attempt, context, history)
         except TimeoutError:
             has_all_reports = attempt.report_by_role.keys() >= set(roles)
-            attempt.record_timeout((*roles, "arbitrator") if has_all_reports else roles, self._config.cycle_seconds)
+            attempt.record_timeout_of_silent_roles(
+                (*roles, "arbitrator") if has_all_reports else roles, self._config.cycle_seconds
+            )
         attempt.times["ended_at"] = self._clock()
-        return self._decide_outcome(attempt, history)
+        return self._build_decided_cycle(attempt, history)
 
     # Looking
 
-    async def _run_reviewers(
+    async def _run_reviewers_and_get_context(
         self,
         attempt: _ReviewAttempt,
         roles: Sequence[TemplateReviewer],
         bundle: DocumentBundle,
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
-    ) -> QuestionContext | None:
+    ) -> TemplateQuestionContext | None:
         """What the reviewers were asked about; None where there was no time to read it."""
         try:
             async with asyncio.timeout(self._config.both_reviewers_seconds):
-                applied_template = await run_in_thread(lambda: AppliedTemplate.create(attempt.template, bundle))
+                applied_template = await run_in_daemon_thread(lambda: AppliedTemplate.create(attempt.template, bundle))
                 prior_issues = tuple(
-                    cap_issues(
+                    keep_worst_issues_per_category(
                         [reported_issue.issue for reported_issue in history.previous_issues],
                         self._config.shown_issue_caps,
                     )
                 )
-                context = QuestionContext(bundle.sha256, applied_template, page_images, prior_issues)
-                carried_issues = history.find_earlier_model_issues(attempt.template)
+                context = TemplateQuestionContext(bundle.sha256, applied_template, page_images, prior_issues)
+                carried_issues = history.find_model_issues_of_same_template(attempt.template)
                 reviewer_tasks = (
                     self._run_reviewer(role, attempt, context, carried_issues.get(role, ()), history) for role in roles
                 )
                 await asyncio.gather(*reviewer_tasks)
                 return context
         except TimeoutError:
-            attempt.record_timeout(roles, self._config.both_reviewers_seconds)
+            attempt.record_timeout_of_silent_roles(roles, self._config.both_reviewers_seconds)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a defect here must escalate the template, not end the command
@@ -231,7 +233,7 @@ class TemplateReviewLoop:
         self,
         role: TemplateReviewer,
         attempt: _ReviewAttempt,
-        context: QuestionContext,
+        context: TemplateQuestionContext,
         carried_issues: Sequence[TemplateIssue],
         history: _ReviewHistory,
     ) -> None:
@@ -254,9 +256,9 @@ class TemplateReviewLoop:
 
         try:
             async with asyncio.timeout(config.reviewer_seconds):
-                report, answer = await asyncio.gather(run_in_thread(build_measured_report), model.ask(question))
+                report, answer = await asyncio.gather(run_in_daemon_thread(build_measured_report), model.ask(question))
         except TimeoutError:
-            attempt.record_timeout([role], config.reviewer_seconds)
+            attempt.record_timeout_of_silent_roles([role], config.reviewer_seconds)
             return
         except StoreError:
             raise
@@ -270,7 +272,7 @@ class TemplateReviewLoop:
             attempt.failure_by_role[role] = answer.failure or "it gave no answer"
             return
         if model.name != EmbeddedModel.name:
-            report = add_model_opinion(
+            report = merge_model_answer_into_report(
                 report,
                 answer.value,
                 model_name=model.name,
@@ -285,13 +287,13 @@ class TemplateReviewLoop:
         )
 
     async def _run_arbitration(
-        self, attempt: _ReviewAttempt, context: QuestionContext, history: _ReviewHistory
+        self, attempt: _ReviewAttempt, context: TemplateQuestionContext, history: _ReviewHistory
     ) -> None:
         """Settle what the reviewers disagree on, unless a person has to."""
         config = self._config
         layout_report, semantic_report = attempt.both_reports
-        disputed_issues = tuple(find_disputed_issues(layout_report, semantic_report))
-        if decide_consensus(
+        disputed_issues = tuple(find_issues_of_only_one_reviewer(layout_report, semantic_report))
+        if find_consensus_rule(
             layout_report.is_passed, semantic_report.is_passed
         ).outcome != "arbitration" or has_critical_disagreement(disputed_issues):
             return
@@ -321,7 +323,7 @@ class TemplateReviewLoop:
             async with asyncio.timeout(config.arbitration_seconds):
                 answer = await model.ask(question)
         except TimeoutError:
-            attempt.record_timeout(["arbitrator"], config.arbitration_seconds)
+            attempt.record_timeout_of_silent_roles(["arbitrator"], config.arbitration_seconds)
             return
         except StoreError:
             raise
@@ -347,7 +349,7 @@ class TemplateReviewLoop:
 
     # Deciding
 
-    def _decide_outcome(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> Cycle:
+    def _build_decided_cycle(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> Cycle:
         """What follows, by the tables."""
         config, arbitration = self._config, attempt.arbitration
         reported_issues = _merge_reported_issues(attempt)
@@ -358,7 +360,7 @@ class TemplateReviewLoop:
         )
         status = select_convergence_status(convergence, config.diverging_below)
         consensus_rule = (
-            decide_consensus(*(candidate.is_passed for candidate in attempt.both_reports))
+            find_consensus_rule(*(candidate.is_passed for candidate in attempt.both_reports))
             if len(attempt.report_by_role) > 1
             else None
         )
@@ -374,12 +376,12 @@ class TemplateReviewLoop:
             status=status,
             has_failed_reviewer=bool(attempt.failure_by_role),
             has_critical_disagreement=is_disputed
-            and has_critical_disagreement(find_disputed_issues(*attempt.both_reports)),
+            and has_critical_disagreement(find_issues_of_only_one_reviewer(*attempt.both_reports)),
             uncertain_share=arbitration.uncertain_share if arbitration else 0.0,
             is_review_enabled=config.is_dual_review_enabled,
         )
         attempt.scenario = situation.scenario
-        reason = decide_escalation(situation, config.max_retries)
+        reason = find_escalation_reason(situation, config.max_retries)
         # Of a template that passes, only what was uncertain about it speaks against that.
         if is_approved and reason != "arbitration_uncertain":
             reason = None
@@ -438,7 +440,7 @@ def build_retry_input(
     reports: Sequence[ReviewerReport],
     config: ReviewLoopConfig,
     scenario: RetryScenario,
-) -> RetryInput:
+) -> BuilderRetryInput:
     """What the builder is told: specification 004, "Retry Input to Template Builder Agent"."""
     upheld_issues = [
         reported_issue
@@ -447,11 +449,11 @@ def build_retry_input(
     ]
     shown_issue_ids = {
         id(reported_issue)
-        for reported_issue in cap_issues(
+        for reported_issue in keep_worst_issues_per_category(
             [reported_issue.issue for reported_issue in upheld_issues], config.shown_issue_caps
         )
     }
-    return RetryInput(
+    return BuilderRetryInput(
         retry_attempt=attempt_number + 1,
         prior_template=cycle.template,
         reviewer_feedback={
@@ -496,7 +498,7 @@ class _ReviewAttempt:
         """Both reports. KeyError where one is missing."""
         return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
 
-    def record_timeout(self, roles: Sequence[str], seconds: float) -> None:
+    def record_timeout_of_silent_roles(self, roles: Sequence[str], seconds: float) -> None:
         """Their time is over, unless they have said something."""
         for role in roles:
             if role not in self.report_by_role and role not in self.failure_by_role:
@@ -519,7 +521,9 @@ class _ReviewHistory:
         """The issues of the attempt before."""
         return self.cycles[-1].issues if self.cycles else ()
 
-    def find_earlier_model_issues(self, template: StatementTemplate) -> dict[TemplateReviewer, list[TemplateIssue]]:
+    def find_model_issues_of_same_template(
+        self, template: StatementTemplate
+    ) -> dict[TemplateReviewer, list[TemplateIssue]]:
         """What models said of the very same template before, however it is numbered."""
         matching_issues = (
             model_issues
@@ -570,7 +574,7 @@ def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
     ]
     return tuple(
         reported.model_copy(update={"resolution": resolution_by_issue_id.get(reported.issue.issue_id)})
-        for reported in merge_issues(issues_by_reviewer)
+        for reported in merge_reviewer_issues(issues_by_reviewer)
     )
 
 
@@ -613,7 +617,7 @@ def _find_persistent_issues(cycles: Sequence[Cycle]) -> tuple[PersistentIssue, .
             (cycle.attempt, occurrence.issue)
             for cycle in cycles
             for occurrence in cycle.issues
-            if are_duplicates(last_issue.issue, occurrence.issue)
+            if are_duplicate_issues(last_issue.issue, occurrence.issue)
         ]
         attempt_numbers = tuple(dict.fromkeys(attempt for attempt, _ in occurrences))
         if len(attempt_numbers) > 1:

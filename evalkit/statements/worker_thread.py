@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def run_in_thread(work: Callable[[], T]) -> T:
+async def run_in_daemon_thread(work: Callable[[], T]) -> T:
     """What ``work`` gives, in a thread of its own: one that does not end holds up nobody, not even the process's end."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

@@ -3,20 +3,20 @@
 An :class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables of documents, cases
 and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild leaves alone:
 :class:`CaseClaims`, who has which case open, :class:`StoredDrafts`, what somebody has not submitted yet, :class:`Deferrals`, what
-somebody has put off and why, :class:`CallJournal`, what language models answered, :class:`ViewLog`, who opened which case, and :class:`ReviewHeads`, the digest of each newest
+somebody has put off and why, :class:`CallJournal`, what language models answered, :class:`ViewLog`, who opened which case, and :class:`ReviewChainHeads`, the digest of each newest
 review.
 """
 
 from evalkit.store.call_journal import ModelCall
 from evalkit.store.canonical_json import (
+    build_dict_without_duplicate_keys,
     encode_canonical_json,
     hash_canonical_json,
-    reject_duplicate_keys,
-    validate_stored,
+    parse_stored_record,
 )
 from evalkit.store.case_claims import CaseClaim
-from evalkit.store.case_list import QueueTimes
-from evalkit.store.database import check_and_describe_database, has_database, resolve_database_url
+from evalkit.store.case_list import CaseAgeCutoffs
+from evalkit.store.database import check_and_describe_database, has_database, resolve_postgresql_url
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.file_names import (
@@ -51,13 +51,13 @@ from evalkit.store.index import CASE_COLUMNS, OutputIndex
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import (
     OutputFolder,
-    list_foreign_names,
-    list_sequence_files,
+    list_numbered_files_without_gaps,
+    list_unrecognised_names,
     parse_stored_json,
-    require_output_folder,
+    require_evalkit_output_folder,
 )
 from evalkit.store.output_location import parse_output_location
-from evalkit.store.review_heads import ReviewHead
+from evalkit.store.review_heads import ReviewChainHead
 from evalkit.store.sqlite_to_postgresql import migrate_sqlite_to_postgresql
 from evalkit.store.view_log import CaseView
 
@@ -78,6 +78,7 @@ __all__ = [
     "SAMPLE_DRAWS_FOLDER",
     "TEMPLATES_FOLDER",
     "TEMPLATE_REVIEWS_FOLDER",
+    "CaseAgeCutoffs",
     "CaseClaim",
     "CaseView",
     "Deferral",
@@ -85,9 +86,9 @@ __all__ = [
     "ModelCall",
     "OutputFolder",
     "OutputIndex",
-    "QueueTimes",
-    "ReviewHead",
+    "ReviewChainHead",
     "StoredDraft",
+    "build_dict_without_duplicate_keys",
     "bundle_file_name",
     "check_and_describe_database",
     "encode_canonical_json",
@@ -95,21 +96,20 @@ __all__ = [
     "ground_truth_file_name",
     "has_database",
     "hash_canonical_json",
-    "list_foreign_names",
-    "list_sequence_files",
+    "list_numbered_files_without_gaps",
+    "list_unrecognised_names",
     "migrate_sqlite_to_postgresql",
     "open_output_folder",
     "packet_file_name",
     "parse_output_location",
     "parse_stored_json",
+    "parse_stored_record",
     "purge_record_file_name",
-    "reject_duplicate_keys",
-    "require_output_folder",
-    "resolve_database_url",
+    "require_evalkit_output_folder",
+    "resolve_postgresql_url",
     "result_file_name",
     "review_file_name",
     "sample_draw_file_name",
     "template_file_name",
     "template_review_file_name",
-    "validate_stored",
 ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
-from evalkit.store.output_folder import JsonFiles, OutputFolder, add_trailing_newline, split_file_name
+from evalkit.store.output_folder import JsonFiles, OutputFolder, add_trailing_newline, split_and_validate_file_name
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
@@ -74,26 +74,26 @@ class BucketOutputFolder(JsonFiles):
 
     def has_folder(self, subfolder: str | None = None) -> bool:
         """Tell whether anything is in the output folder, or a folder of that name in it."""
-        child_kinds = self._list_children(None)
+        child_kinds = self._map_child_names_to_kinds(None)
         return bool(child_kinds) if subfolder is None else child_kinds.get(subfolder) == "directory"
 
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
         """List the bare names of all that lies in the output folder, or in a folder of it."""
         # Who makes a "folder" at a bucket's console makes an object of its name at the root, and of no name in a folder.
         console_name = self.root.rpartition("/")[2] if subfolder is None else ""
-        return {name for name in self._list_children(subfolder) if name != console_name}
+        return {name for name in self._map_child_names_to_kinds(subfolder) if name != console_name}
 
     def has_file(self, name: str) -> bool:
         """Tell whether there is such an object."""
         try:
-            self._request_file(name, self._provider.exists_method)
+            self._call_store_about_file(name, self._provider.exists_method)
         except FileNotFoundError:
             return False
         return True
 
     def list_json_files(self, subfolder: str) -> list[str]:
         """List the JSON files of a folder, sorted, as names for ``read_json``."""
-        children = self._list_children(subfolder).items()
+        children = self._map_child_names_to_kinds(subfolder).items()
         json_names = (
             name
             for name, kind in children
@@ -103,13 +103,13 @@ class BucketOutputFolder(JsonFiles):
 
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         """List the folders in a folder by their bare names, sorted."""
-        children = self._list_children(subfolder).items()
+        children = self._map_child_names_to_kinds(subfolder).items()
         return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
 
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
         """Read an object, or its first ``max_bytes``. NotFound if there is none."""
         try:
-            return bytes(self._request_file(name, "_cat_file", end=max_bytes))
+            return bytes(self._call_store_about_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
             raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from None
         except StoreError:
@@ -122,26 +122,26 @@ class BucketOutputFolder(JsonFiles):
         if not self.has_file(name):
             return False
         with suppress(FileNotFoundError):
-            self._request_file(name, "_rm_file")
+            self._call_store_about_file(name, "_rm_file")
         return True
 
     def remove_folder(self, name: str) -> list[str]:
         """Remove all objects in and below a folder and list their names."""
-        object_names = self._list_objects(name)
+        object_names = self._list_object_names_recursively(name)
         for object_name in object_names:
             with suppress(FileNotFoundError):
-                self._request_object(object_name, "_rm_file")
+                self._call_store_about_object(object_name, "_rm_file")
         return object_names
 
-    def iterate_file_bytes(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Iterate over the objects in and below a folder: any name, and its bytes."""
-        for object_name in self._list_objects(subfolder):
-            yield object_name, bytes(self._request_object(object_name, "_cat_file"))
+        for object_name in self._list_object_names_recursively(subfolder):
+            yield object_name, bytes(self._call_store_about_object(object_name, "_cat_file"))
 
     def get_modification_time(self, name: str) -> float | None:
         """Return when an object was written, by the store's clock; None if there is none."""
         try:
-            modified_at: datetime = self._request_file(name, "_info")[self._provider.modified_key]
+            modified_at: datetime = self._call_store_about_file(name, "_info")[self._provider.modified_key]
         except FileNotFoundError:
             return None
         return modified_at.timestamp()
@@ -153,7 +153,7 @@ class BucketOutputFolder(JsonFiles):
         UsageError if another run holds it, or if the store lets two create one object.
         """
         with self._locks.hold_run_lock(self):
-            self._require_exclusive_create()
+            self._probe_exclusive_create_support()
             yield
 
     def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
@@ -162,20 +162,22 @@ class BucketOutputFolder(JsonFiles):
 
     def _write_atomically(self, name: str, content: bytes) -> None:
         try:
-            self._request_file(name, "_pipe_file", add_trailing_newline(content))
+            self._call_store_about_file(name, "_pipe_file", add_trailing_newline(content))
         except FileNotFoundError as error:
-            raise _build_store_error(self.root, name, error, is_new_object=True) from None
+            raise _build_store_error(self.root, name, error, is_object_creation=True) from None
 
-    def _create_atomically(self, name: str, content: bytes) -> bool:
+    def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         writer_id = secrets.token_hex(16)
         metadata_option = {self._provider.metadata_keyword: {_WRITER_KEY: writer_id}}
         for _ in range(_MAX_ATTEMPTS):
             try:
-                self._request_file(name, "_pipe_file", add_trailing_newline(content), mode="create", **metadata_option)
+                self._call_store_about_file(
+                    name, "_pipe_file", add_trailing_newline(content), mode="create", **metadata_option
+                )
             except FileExistsError:
                 return self._read_writer_id(name) == writer_id
             except FileNotFoundError as error:
-                raise _build_store_error(self.root, name, error, is_new_object=True) from None
+                raise _build_store_error(self.root, name, error, is_object_creation=True) from None
             except _WriteConflict:
                 continue
             return True
@@ -183,58 +185,65 @@ class BucketOutputFolder(JsonFiles):
 
     def _read_writer_id(self, name: str) -> str | None:
         try:
-            writer_id = self._request_file(name, "_getxattr", _WRITER_KEY)
+            writer_id = self._call_store_about_file(name, "_getxattr", _WRITER_KEY)
         except (FileNotFoundError, KeyError):
             return None
         return None if writer_id is None else str(writer_id)
 
-    def _require_exclusive_create(self) -> None:
+    def _probe_exclusive_create_support(self) -> None:
         """There are stores that speak S3's protocol and do not know the condition: two reviews could be one there."""
         content = b'{"schema_version": 1}'
-        if self._create_atomically(EXCLUSIVE_CREATE_PROBE_FILE, content) and self._create_atomically(
+        if self._create_atomically_if_absent(
             EXCLUSIVE_CREATE_PROBE_FILE, content
-        ):
+        ) and self._create_atomically_if_absent(EXCLUSIVE_CREATE_PROBE_FILE, content):
             raise UsageError(
                 f"the store of {self.root} lets two create one object",
                 code="OUTPUT-STORE",
                 remedy="Use one that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
             )
 
-    def _list_children(self, subfolder: str | None) -> dict[str, str]:
+    def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
         """What is in a folder, or in the output folder itself: ``file`` or ``directory`` by its bare name."""
         try:
-            children = self._request_file(
+            children = self._call_store_about_file(
                 subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
             )
         except FileNotFoundError:
             return {}
         return {child["name"].rstrip("/").rpartition("/")[2]: child["type"] for child in children}
 
-    def _list_objects(self, subfolder: str) -> list[str]:
+    def _list_object_names_recursively(self, subfolder: str) -> list[str]:
         """The names of all objects in a folder and in those inside, sorted; others may have put some there."""
         try:
-            object_paths = self._request_file(subfolder, "_find")
+            object_paths = self._call_store_about_file(subfolder, "_find")
         except FileNotFoundError:
             return []
-        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_request_object`
+        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_call_store_about_object`
         return sorted(object_path.removeprefix(root_prefix) for object_path in object_paths)
 
-    def _request_file(self, name: str | None, method: str, *arguments: Any, **options: Any) -> Any:
+    def _call_store_about_file(
+        self, file_name: str | None, client_method_name: str, *arguments: Any, **options: Any
+    ) -> Any:
         """What the store answers about a file; the output folder itself, where no name is given.
 
         FileNotFoundError, FileExistsError, _Contended, KeyError: the caller knows what it means; StoreError.
         """
-        return self._request_object(
-            "/".join(split_file_name(name)) if name is not None else "", method, *arguments, **options
+        return self._call_store_about_object(
+            "/".join(split_and_validate_file_name(file_name)) if file_name is not None else "",
+            client_method_name,
+            *arguments,
+            **options,
         )
 
-    def _request_object(self, object_name: str, method: str, *arguments: Any, **options: Any) -> Any:
+    def _call_store_about_object(
+        self, object_name: str, client_method_name: str, *arguments: Any, **options: Any
+    ) -> Any:
         """As ``_request_file``, of an object that others may have named."""
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")
         filesystem = self._filesystem
-        client_method = getattr(filesystem, method)
+        client_method = getattr(filesystem, client_method_name)
         try:
             return sync(
                 filesystem.loop,
@@ -347,11 +356,13 @@ _FAILURE_RULES = (
 )  # fmt: skip
 
 
-def _build_store_error(root: str, name: str | None, error: Exception, *, is_new_object: bool = False) -> StoreError:
-    """What is said of a request that failed; ``is_new_object``: where a new object could not be put, there is no bucket."""
-    error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_new_object else set())
+def _build_store_error(
+    root: str, file_name: str | None, error: Exception, *, is_object_creation: bool = False
+) -> StoreError:
+    """What is said of a request that failed; ``is_object_creation``: where a new object could not be put, there is no bucket."""
+    error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_object_creation else set())
     rule = next(rule for rule in _FAILURE_RULES if rule.error_names & error_names)
-    placeholders: Mapping[str, str] = {"root": root, "name": name or root, "type": type(error).__name__}
+    placeholders: Mapping[str, str] = {"root": root, "name": file_name or root, "type": type(error).__name__}
     return StoreError(rule.message.format_map(placeholders), code=rule.code, remedy=rule.remedy)
 
 

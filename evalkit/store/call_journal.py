@@ -45,12 +45,12 @@ class CallJournal:
         with self._database.single_statement() as connection:
             connection.execute(sa.insert(database_tables.model_calls).values(**vars(call)))
 
-    def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[ModelCall]:
-        """The calls of that question, oldest first; only those behind number ``after_number``."""
+    def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
+        """The calls of that question, oldest first; only those behind number ``after_call_number``."""
         row = database_tables.model_calls.c
         query = (
             sa.select(database_tables.model_calls)
-            .where(row.question == question_sha256, row.number > after_number)
+            .where(row.question == question_sha256, row.number > after_call_number)
             .order_by(row.number)
         )
         with self._database.single_statement() as connection:
@@ -59,7 +59,7 @@ class CallJournal:
             ModelCall(**{name: value for name, value in call_row.items() if name != "number"}) for call_row in call_rows
         ]
 
-    def get_or_mark_fresh_run_start(self) -> int:
+    def get_or_mark_last_call_before_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
         with self._database.transaction() as connection:
             start_number = connection.execute(sa.select(database_tables.fresh_runs.c.after)).scalar()
@@ -70,7 +70,7 @@ class CallJournal:
                 connection.execute(sa.insert(database_tables.fresh_runs).values(after=start_number))
             return int(start_number)
 
-    def forget_fresh_run_start(self) -> None:
+    def forget_last_call_before_run(self) -> None:
         """No fresh run is under way any more."""
         with self._database.single_statement() as connection:
             connection.execute(sa.delete(database_tables.fresh_runs))

@@ -26,7 +26,7 @@ class DuplicateKeyError(ValueError):
     """A JSON object has a field twice."""
 
 
-def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def build_dict_without_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object's fields, for ``json.loads``. DuplicateKeyError where one is there twice: nobody knows which one is meant."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -37,10 +37,12 @@ def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 StoredModel = TypeVar("StoredModel", bound=BaseModel)
 
 
-def validate_stored(model: type[StoredModel], stored: Mapping[str, Any], file_name: str, remedy: str) -> StoredModel:
+def parse_stored_record(
+    record_type: type[StoredModel], stored_json: Mapping[str, Any], file_name: str, remedy: str
+) -> StoredModel:
     """What a file holds, as its model. StoreError that names the file, with this remedy, where it has another shape."""
     try:
-        return model.model_validate(stored)
+        return record_type.model_validate(stored_json)
     except ValidationError:
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(f"{file_name} does not have the shape of its kind", code="STORE-TORN", remedy=remedy) from None

@@ -29,7 +29,7 @@ class CaseClaims:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def acquire_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
+    def acquire_or_get_live_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
         """The claim on the case that stands afterwards: the wanted one, unless another's lives.
 
         One statement compares and takes, so of several threads or processes exactly one gets a free case. Its own tab
@@ -56,7 +56,7 @@ class CaseClaims:
             )
             return CaseClaim(**claim_row)
 
-    def list_live_claims(self, now: str, case_id: str | None = None) -> dict[str, CaseClaim]:
+    def map_live_claims_by_case_id(self, now: str, case_id: str | None = None) -> dict[str, CaseClaim]:
         """The claims that live, by case_id; of one case, if it is named."""
         query = sa.select(database_tables.claims).where(database_tables.claims.c.expires_at > now)
         if case_id is not None:
@@ -69,7 +69,7 @@ class CaseClaims:
         with self._database.single_statement() as connection:
             connection.execute(sa.delete(database_tables.claims).where(database_tables.claims.c.case_id == case_id))
 
-    def release_claim(self, claim: CaseClaim) -> bool:
+    def release_claim_if_unchanged(self, claim: CaseClaim) -> bool:
         """End this very claim; whether it still stood: one that was renewed or taken in a later second is another."""
         query = sa.delete(database_tables.claims).where(
             *(column == getattr(claim, column.name) for column in database_tables.claims.columns)

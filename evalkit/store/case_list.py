@@ -62,7 +62,7 @@ def _compile_text_position(element: _TextPosition, compiler: Any, **options: Any
 
 
 @dataclass(frozen=True)
-class QueueTimes:
+class CaseAgeCutoffs:
     """The present, as a queue sees it (ISO 8601, UTC)."""
 
     now: str
@@ -93,27 +93,27 @@ class CaseList:
 
     def count_cases_by_facets(
         self,
-        queue_times: QueueTimes,
+        age_cutoffs: CaseAgeCutoffs,
         *,
         include_finished: bool,
-        search: str = "",
-        hide_unreadable_for: str | None = None,
+        name_search: str = "",
+        hide_withheld_from: str | None = None,
     ) -> list[dict[str, Any]]:
         """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
         ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
         and ``age`` (day, week, older). What a blind case must not tell yet is empty. A combination comes more than once
         where some of its cases wait and others do not.
 
-        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
-        the reviewer ``hide_unreadable_for``, if one is named, must not read yet is left out: see ``has_withheld_cases``.
+        ``name_search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
+        the reviewer ``hide_withheld_from``, if one is named, must not read yet is left out: see ``has_withheld_cases``.
         """
-        age_conditions = _build_age_conditions(queue_times)
+        age_conditions = _build_age_conditions(age_cutoffs)
         query = (
             sa.select(database_tables.cases.c.told, *(sa.func.count().filter(age) for age in age_conditions.values()))
-            .where(*_build_list_conditions(include_finished, search, hide_unreadable_for))
+            .where(*_build_list_conditions(include_finished, name_search, hide_withheld_from))
             .group_by(database_tables.cases.c.standing, database_tables.cases.c.told)
         )
-        with self._database.index_only_read() as connection:
+        with self._database.open_index_scan_connection() as connection:
             return [
                 {
                     **dict(
@@ -133,37 +133,37 @@ class CaseList:
 
     def list_queue_page(
         self,
-        queue_times: QueueTimes,
+        age_cutoffs: CaseAgeCutoffs,
         *,
         include_finished: bool,
-        search: str = "",
-        hide_unreadable_for: str | None = None,
+        name_search: str = "",
+        hide_withheld_from: str | None = None,
         facet_values: Mapping[str, str],
         order: str,
         limit: int,
         offset: int,
-        matching_count: int | None = None,
+        known_matching_count: int | None = None,
     ) -> list[dict[str, Any]]:
         """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
         and with who put it off (``deferred_by``) and why (``deferred_because``).
 
         ``facet_values`` are values by the names of ``count_cases_by_facets``; of ``agents`` it names one. ``order`` is ``worst``,
         ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
-        and completed ones last. Where it is told how many are ``matching_count``, pages of the second half are counted off
+        and completed ones last. Where it is told how many are ``known_matching_count``, pages of the second half are counted off
         from the end, which takes half as long at most.
         """
         claim = database_tables.claims.c
         # Whose they are is looked up for those of the page alone.
         page_ids = sa.select(database_tables.cases.c.case_id).where(
-            *_build_list_conditions(include_finished, search, hide_unreadable_for),
-            *(_build_facet_condition(*facet, queue_times) for facet in facet_values.items()),
+            *_build_list_conditions(include_finished, name_search, hide_withheld_from),
+            *(_build_facet_condition(*facet, age_cutoffs) for facet in facet_values.items()),
         )
         forward_order, backward_order = _SORT_ORDERS[order]
         sort_columns = (database_tables.cases.c.standing, *forward_order)
-        if order == "worst" and not (search or facet_values or include_finished):
+        if order == "worst" and not (name_search or facet_values or include_finished):
             page_ids = page_ids.where(database_tables.UNFINISHED_CONDITION)
-        if matching_count is not None and offset > matching_count // 2:
-            remaining = max(matching_count - offset, 0)
+        if known_matching_count is not None and offset > known_matching_count // 2:
+            remaining = max(known_matching_count - offset, 0)
             limit = min(limit, remaining)
             page_ids = page_ids.order_by(database_tables.cases.c.standing.desc(), *backward_order).offset(
                 remaining - limit
@@ -181,7 +181,7 @@ class CaseList:
             )
             .outerjoin(
                 database_tables.claims,
-                sa.and_(claim.case_id == database_tables.cases.c.case_id, claim.expires_at > queue_times.now),
+                sa.and_(claim.case_id == database_tables.cases.c.case_id, claim.expires_at > age_cutoffs.now),
             )
             .outerjoin(
                 database_tables.deferrals, database_tables.deferrals.c.case_id == database_tables.cases.c.case_id
@@ -191,40 +191,44 @@ class CaseList:
         )
         is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS
         with (
-            self._database.index_only_read()
+            self._database.open_index_scan_connection()
             if is_sorted_from_index
             else self._database.single_statement() as connection
         ):
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def find_worst_case_id(
+    def find_worst_pending_case_id(
         self,
         *,
         reviewer: str,
         review_reasons: Sequence[str] | None = None,
-        reserved_suffix: str = "",
-        reserved_for: Sequence[str] = (),
+        reserved_case_id_suffix: str = "",
+        reserved_for_reviewers: Sequence[str] = (),
     ) -> str | None:
         """The worst case, of these reasons if any are named, that waits and that ``reviewer`` may do.
 
-        Cases whose id has that ``reserved_suffix`` are left to the reviewers ``reserved_for``, if one of them may do it.
+        Cases whose id has that ``reserved_case_id_suffix`` are left to the reviewers ``reserved_for_reviewers``, if one of them may do it.
         """
         row = database_tables.cases.c
         query = (
             sa.select(row.case_id)
-            .where(row.review_status == "pending", sa.not_(_contains_name(row.barred, reviewer)))
+            .where(row.review_status == "pending", sa.not_(_build_contains_name_condition(row.barred, reviewer)))
             .order_by(*WORST_FIRST)
             .limit(1)
         )
         if review_reasons is not None:
             query = query.where(row.review_reason.in_(review_reasons))
-        if reserved_for:
-            none_eligible = sa.and_(*(_contains_name(row.barred, colleague) for colleague in reserved_for))
-            query = query.where(sa.or_(sa.not_(row.case_id.endswith(reserved_suffix, autoescape=True)), none_eligible))
+        if reserved_for_reviewers:
+            none_eligible = sa.and_(
+                *(_build_contains_name_condition(row.barred, colleague) for colleague in reserved_for_reviewers)
+            )
+            query = query.where(
+                sa.or_(sa.not_(row.case_id.endswith(reserved_case_id_suffix, autoescape=True)), none_eligible)
+            )
         with self._database.single_statement() as connection:
             return connection.execute(query).scalar()
 
-    def find_status_conflicts(self, now: str) -> list[str]:
+    def find_case_ids_contradicting_claims(self, now: str) -> list[str]:
         """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
         status = database_tables.cases.c.review_status
         live_claims = sa.select(database_tables.claims.c.case_id).where(database_tables.claims.c.expires_at > now)
@@ -240,16 +244,16 @@ class CaseList:
 
 
 def _build_list_conditions(
-    include_finished: bool, search: str, hide_unreadable_for: str | None
+    include_finished: bool, name_search: str, hide_withheld_from: str | None
 ) -> Iterator[sa.ColumnElement[bool]]:
     yield database_tables.cases.c.standing <= (_FINISHED_STANDING if include_finished else _FINISHED_STANDING - 1)
-    if hide_unreadable_for is not None and include_finished:
+    if hide_withheld_from is not None and include_finished:
         yield sa.or_(
             database_tables.cases.c.standing != _FINISHED_STANDING,
-            database_tables.cases.c.doc_id.not_in(_select_withheld_documents(hide_unreadable_for)),
+            database_tables.cases.c.doc_id.not_in(_select_withheld_documents(hide_withheld_from)),
         )
-    if search:
-        folded_search = fold_for_search(search)
+    if name_search:
+        folded_search = fold_for_search(name_search)
         yield sa.or_(
             *(
                 _TextPosition(column, folded_search) > 0
@@ -264,28 +268,28 @@ def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
     return sa.select(showing_case.shows).where(
         showing_case.shows > "",
         showing_case.review_status != "completed",
-        sa.not_(_contains_name(showing_case.barred, reviewer)),
+        sa.not_(_build_contains_name_condition(showing_case.barred, reviewer)),
     )
 
 
-def _build_age_conditions(queue_times: QueueTimes) -> dict[str, sa.ColumnElement[bool]]:
+def _build_age_conditions(age_cutoffs: CaseAgeCutoffs) -> dict[str, sa.ColumnElement[bool]]:
     """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
     created_at = database_tables.cases.c.created_at
     return {
         "": created_at.is_(None),
-        "day": created_at >= queue_times.day_ago,
-        "week": sa.and_(created_at >= queue_times.week_ago, created_at < queue_times.day_ago),
-        "older": created_at < queue_times.week_ago,
+        "day": created_at >= age_cutoffs.day_ago,
+        "week": sa.and_(created_at >= age_cutoffs.week_ago, created_at < age_cutoffs.day_ago),
+        "older": created_at < age_cutoffs.week_ago,
     }
 
 
-def _build_facet_condition(facet: str, value: str, queue_times: QueueTimes) -> sa.ColumnElement[bool]:
+def _build_facet_condition(facet: str, value: str, age_cutoffs: CaseAgeCutoffs) -> sa.ColumnElement[bool]:
     if facet == "age":
-        return _build_age_conditions(queue_times)[value]
+        return _build_age_conditions(age_cutoffs)[value]
     column = database_tables.cases.c[database_tables.FACET_COLUMNS[facet]]
-    return _contains_name(column, value) if facet == "agents" else column == value
+    return _build_contains_name_condition(column, value) if facet == "agents" else column == value
 
 
-def _contains_name(joined_names: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
+def _build_contains_name_condition(comma_joined_names: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
     """Whether the name is one of those that are joined by commas."""
-    return _TextPosition("," + joined_names + ",", f",{name},") > 0
+    return _TextPosition("," + comma_joined_names + ",", f",{name},") > 0

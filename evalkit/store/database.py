@@ -35,10 +35,12 @@ class Database:
 
         UsageError if the folder belongs to another database than the one that is set; StoreError if it cannot be opened.
         """
-        resolved_url, root = resolve_database_url(output_folder), output_folder.root
+        resolved_url, root = resolve_postgresql_url(output_folder), output_folder.root
         try:
             self._engine = (
-                postgresql.open_engine(output_folder, resolved_url) if resolved_url else sqlite.open_engine(Path(root))
+                postgresql.open_or_create_schema_engine(output_folder, resolved_url)
+                if resolved_url
+                else sqlite.open_or_create_sqlite_engine(Path(root))
             )
         except (OSError, sa.exc.SQLAlchemyError) as error:
             raise (
@@ -57,7 +59,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
-        with self._acquire_connection(self._engine) as connection:
+        with self._begin_or_join_transaction(self._engine) as connection:
             yield connection
 
     @contextmanager
@@ -66,15 +68,15 @@ class Database:
 
         Each document is worked on under its lock, and each question to a server is a way there and back.
         """
-        with self._acquire_connection(self._autocommit_engine) as connection:
+        with self._begin_or_join_transaction(self._autocommit_engine) as connection:
             yield connection
 
     @contextmanager
-    def index_only_read(self) -> Iterator[sa.Connection]:
+    def open_index_scan_connection(self) -> Iterator[sa.Connection]:
         """As ``single_statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
 
         A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
-        would read the table. Inside ``share_transaction`` that is set until the transaction ends.
+        would read the table. Inside ``batch_into_one_transaction`` that is set until the transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
             with self.single_statement() as connection:
@@ -85,7 +87,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def _acquire_connection(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+    def _begin_or_join_transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         shared_connection = _current_connection.get()
         if shared_connection is not None and shared_connection.engine is self._engine:
             yield shared_connection
@@ -97,7 +99,7 @@ class Database:
             is_file = self._engine.dialect.name == "sqlite"
             # Without the cause: PostgreSQL quotes the row, which may be a patient's.
             raise StoreError(
-                f"the database of the output folder could not be read or written ({name_driver_error(error)})",
+                f"the database of the output folder could not be read or written ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
                 remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again."
                 if is_file
@@ -119,14 +121,14 @@ class Database:
                 is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         except sa.exc.SQLAlchemyError as error:
             raise StoreError(
-                f"the database of the output folder could not be written anew ({name_driver_error(error)})",
+                f"the database of the output folder could not be written anew ({get_driver_error_type_name(error)})",
                 code="STORE-INDEX",
                 remedy="Free as much space as it takes, end what else uses the folder, and try again.",
             ) from None
         return not is_busy
 
     @contextmanager
-    def share_transaction(self) -> Iterator[None]:
+    def batch_into_one_transaction(self) -> Iterator[None]:
         """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
         with self.transaction() as connection:
             context_token = _current_connection.set(connection)
@@ -136,7 +138,9 @@ class Database:
                 _current_connection.reset(context_token)
 
     @contextmanager
-    def replace_rows(self, rows_by_table: Mapping[sa.Table, Iterable[Mapping[str, Any]]]) -> Iterator[sa.Connection]:
+    def replace_all_rows(
+        self, rows_by_table: Mapping[sa.Table, Iterable[Mapping[str, Any]]]
+    ) -> Iterator[sa.Connection]:
         """A transaction in which these rows, and no others, are in their tables; of one table all have the same columns.
 
         They are taken as they come, which may take minutes, and put aside: others write meanwhile, and wait only while
@@ -145,7 +149,8 @@ class Database:
         table_names = ", ".join(table.name for table in rows_by_table)
         with self.transaction() as connection:
             staged_tables = {
-                table: _stage_rows(connection, table, table_rows) for table, table_rows in rows_by_table.items()
+                table: _copy_rows_to_temp_table(connection, table, table_rows)
+                for table, table_rows in rows_by_table.items()
             }
             if connection.dialect.name == "postgresql":
                 connection.exec_driver_sql(f"LOCK TABLE {table_names} IN SHARE ROW EXCLUSIVE MODE")
@@ -163,7 +168,9 @@ class Database:
                 connection.exec_driver_sql(f"VACUUM (ANALYZE) {table_names}")
 
 
-def _stage_rows(connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> sa.Table | None:
+def _copy_rows_to_temp_table(
+    connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]
+) -> sa.Table | None:
     """The rows in a table that only this connection has; None where there are none."""
     row_iterator = iter(rows)
     first_batch = list(islice(row_iterator, _ROWS_PER_BATCH))
@@ -178,7 +185,7 @@ def _stage_rows(connection: sa.Connection, table: sa.Table, rows: Iterable[Mappi
     return staged_table
 
 
-def resolve_database_url(output_folder: OutputFolder) -> str | None:
+def resolve_postgresql_url(output_folder: OutputFolder) -> str | None:
     """Return the PostgreSQL database of a folder; None for ``evalkit.sqlite``. UsageError.
 
     A folder stays with the database that it has: people who looked for claims in two places would do a case twice.
@@ -209,7 +216,7 @@ def resolve_database_url(output_folder: OutputFolder) -> str | None:
 
 def check_and_describe_database(output_folder: OutputFolder) -> str:
     """Check that a folder's database can be used, and describe it; nothing is made. UsageError, StoreError."""
-    database_url, root = resolve_database_url(output_folder), output_folder.root
+    database_url, root = resolve_postgresql_url(output_folder), output_folder.root
     if database_url is None:
         if not (Path(root) / SQLITE_FILE).exists():
             return f"{SQLITE_FILE} in the output folder, once there is a run"
@@ -243,7 +250,7 @@ def build_insert(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | P
     return dialect.insert(table)
 
 
-def replace_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+def upsert_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Put a row in the place of the one with its key."""
     upsert = build_insert(connection, table).values(**row)
     key_names = [column.name for column in table.primary_key.columns]
@@ -261,7 +268,7 @@ def fold_for_search(text: str | None) -> str:
 
 def _build_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
-        f"the index {path} cannot be opened ({name_driver_error(error)})",
+        f"the index {path} cannot be opened ({get_driver_error_type_name(error)})",
         code="STORE-INDEX",
         remedy="Mend the folder's rights; if the file is damaged, put back its backup and run `evalkit reindex`. Without "
         "one, delete it: drafts, what was put off, the paid answers of language models and who opened what go with it.",
@@ -278,7 +285,7 @@ def build_connection_error(url: str, error: Exception) -> StoreError:
         else next((refusal for refusal in _KNOWN_REFUSALS if refusal.message_part in str(driver_error)), None)
     )
     return StoreError(
-        f"the database {postgresql.redact_url(url)} cannot be opened ({refusal.reason if refusal else name_driver_error(error)})",
+        f"the database {postgresql.redact_url(url)} cannot be opened ({refusal.reason if refusal else get_driver_error_type_name(error)})",
         code="STORE-INDEX",
         remedy=refusal.remedy
         if refusal
@@ -286,7 +293,7 @@ def build_connection_error(url: str, error: Exception) -> StoreError:
     )
 
 
-class _Refusal(NamedTuple):
+class _ConnectionRefusal(NamedTuple):
     message_part: str
     """What the driver or the server says; a server that speaks another language has the general remedy."""
     reason: str
@@ -296,26 +303,26 @@ class _Refusal(NamedTuple):
 _NO_ANSWER = "the server does not answer"
 _CHECK_SERVER_REMEDY = "See that it runs, and listens where the address says."
 _KNOWN_REFUSALS = (
-    _Refusal(
+    _ConnectionRefusal(
         "no password supplied",
         "no password was given",
         "Put it into ~/.pgpass as HOST:PORT:NAME:USER:PASSWORD, a file that only you can read (chmod 600).",
     ),
-    _Refusal(
+    _ConnectionRefusal(
         "password authentication failed",
         "there is no such user, or the password is wrong",
         "Mend it in ~/.pgpass (a `:` or `\\` in it wants a `\\` before it), or make the user: createuser --pwprompt USER.",
     ),
-    _Refusal("does not exist", "there is no such database or user", "Make it: createdb --owner USER NAME."),
-    _Refusal(
+    _ConnectionRefusal("does not exist", "there is no such database or user", "Make it: createdb --owner USER NAME."),
+    _ConnectionRefusal(
         "no pg_hba.conf entry", "the server lets nobody in like this", "Let this user in from here, in its pg_hba.conf."
     ),
-    _Refusal("Connection refused", _NO_ANSWER, _CHECK_SERVER_REMEDY),
-    _Refusal("failed to resolve host", _NO_ANSWER, _CHECK_SERVER_REMEDY),
-    _Refusal("timeout expired", _NO_ANSWER, _CHECK_SERVER_REMEDY),
+    _ConnectionRefusal("Connection refused", _NO_ANSWER, _CHECK_SERVER_REMEDY),
+    _ConnectionRefusal("failed to resolve host", _NO_ANSWER, _CHECK_SERVER_REMEDY),
+    _ConnectionRefusal("timeout expired", _NO_ANSWER, _CHECK_SERVER_REMEDY),
 )
 
 
-def name_driver_error(error: Exception) -> str:
+def get_driver_error_type_name(error: Exception) -> str:
     """Name what went wrong as the driver does."""
     return type(getattr(error, "orig", None) or error).__name__

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from evalkit.store import database_tables
-from evalkit.store.database import Database, replace_row
+from evalkit.store.database import Database, upsert_row
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Deferrals:
     def save_deferral(self, deferral: Deferral) -> None:
         """Insert or replace a case's deferral."""
         with self._database.single_statement() as connection:
-            replace_row(connection, database_tables.deferrals, asdict(deferral))
+            upsert_row(connection, database_tables.deferrals, asdict(deferral))
 
     def find_deferral(self, case_id: str) -> Deferral | None:
         """The deferral of a case, if it was put off."""

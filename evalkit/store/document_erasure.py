@@ -20,38 +20,38 @@ _CASE_TABLES = (
 )
 
 
-class DocumentErasure:
+class DocumentRowEraser:
     """Removes a document's rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def list_showing_cases(self, doc_id: str) -> list[str]:
+    def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
         """The cases of other names that show the document's pages, as far as the index knows them."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
         with self._database.single_statement() as connection:
             return list(connection.execute(query).scalars())
 
-    def erase_document(
-        self, doc_id: str, case_ids: Iterable[str], sha256: str | None, case_pseudonyms: Mapping[str, str]
+    def delete_document_rows(
+        self, doc_id: str, case_ids: Iterable[str], document_sha256: str | None, pseudonym_by_case_id: Mapping[str, str]
     ) -> dict[str, int]:
         """Remove the rows of a document and its cases; how many, by table.
 
-        ``case_pseudonyms`` has for each case what stands for it in the view log from now on.
+        ``pseudonym_by_case_id`` has for each case what stands for it in the view log from now on.
         """
-        all_case_ids = sorted({*case_ids, *case_pseudonyms})
+        all_case_ids = sorted({*case_ids, *pseudonym_by_case_id})
         conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
             (table, table.c.case_id.in_(all_case_ids)) for table in _CASE_TABLES
         ]
         conditions.append((database_tables.documents, database_tables.documents.c.doc_id == doc_id))
-        if sha256 is not None:
-            conditions.append((database_tables.model_calls, database_tables.model_calls.c.document == sha256))
+        if document_sha256 is not None:
+            conditions.append((database_tables.model_calls, database_tables.model_calls.c.document == document_sha256))
         with self._database.transaction() as connection:
             removed_counts = {
                 table.name: connection.execute(sa.delete(table).where(condition)).rowcount
                 for table, condition in conditions
             }
-            for case_id, name in case_pseudonyms.items():
+            for case_id, name in pseudonym_by_case_id.items():
                 connection.execute(
                     sa.update(database_tables.case_views)
                     .where(database_tables.case_views.c.case_id == case_id)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from evalkit.store import database_tables
-from evalkit.store.database import Database, replace_row
+from evalkit.store.database import Database, upsert_row
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,29 @@ class StoredDrafts:
     def save_draft(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
         with self._database.single_statement() as connection:
-            replace_row(connection, database_tables.drafts, asdict(draft))
+            upsert_row(connection, database_tables.drafts, asdict(draft))
 
-    def find_newest_draft(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
-        """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""
+    def find_newest_draft(self, case_id: str, reviewer: str, preferred_tab: str) -> StoredDraft | None:
+        """The reviewer's newest draft of the case from any tab; of equally new ones that of ``preferred_tab``."""
         row = database_tables.drafts.c
         query = (
             sa.select(database_tables.drafts)
             .where(row.case_id == case_id, row.reviewer == reviewer)
-            .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
+            .order_by(row.saved_at.desc(), sa.desc(row.session == preferred_tab), row.session)
         )
         with self._database.single_statement() as connection:
             draft_row = connection.execute(query).mappings().first()
         return None if draft_row is None else StoredDraft(**draft_row)
 
-    def remove_drafts(self, case_id: str, reviewer: str, session: str, *, saved_until: str) -> None:
-        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``saved_until``."""
+    def remove_drafts_of_reviewer(
+        self, case_id: str, reviewer: str, session: str, *, other_tabs_saved_until: str
+    ) -> None:
+        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``other_tabs_saved_until``."""
         row = database_tables.drafts.c
         query = sa.delete(database_tables.drafts).where(
             row.case_id == case_id,
             row.reviewer == reviewer,
-            sa.or_(row.session == session, row.saved_at <= saved_until),
+            sa.or_(row.session == session, row.saved_at <= other_tabs_saved_until),
         )
         with self._database.single_statement() as connection:
             connection.execute(query)

@@ -12,12 +12,12 @@ from evalkit.store import database_tables
 from evalkit.store.call_journal import CallJournal
 from evalkit.store.case_claims import CaseClaims
 from evalkit.store.case_list import WORST_FIRST, CaseList
-from evalkit.store.database import Database, build_insert, fold_for_search, replace_row
+from evalkit.store.database import Database, build_insert, fold_for_search, upsert_row
 from evalkit.store.deferrals import Deferrals
-from evalkit.store.document_erasure import DocumentErasure
+from evalkit.store.document_erasure import DocumentRowEraser
 from evalkit.store.drafts import StoredDrafts
 from evalkit.store.output_folder import OutputFolder
-from evalkit.store.review_heads import ReviewHeads
+from evalkit.store.review_heads import ReviewChainHeads
 from evalkit.store.view_log import ViewLog
 
 #: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
@@ -47,8 +47,8 @@ class OutputIndex:
         self.deferrals = Deferrals(self._database)
         self.call_journal = CallJournal(self._database)
         self.view_log = ViewLog(self._database)
-        self.review_heads = ReviewHeads(self._database)
-        self.document_erasure = DocumentErasure(self._database)
+        self.review_heads = ReviewChainHeads(self._database)
+        self.document_erasure = DocumentRowEraser(self._database)
 
     def __enter__(self) -> Self:
         return self
@@ -60,9 +60,9 @@ class OutputIndex:
         """Give the database back; so does the end of a ``with``."""
         self._database.close()
 
-    def share_transaction(self) -> AbstractContextManager[None]:
+    def batch_into_one_transaction(self) -> AbstractContextManager[None]:
         """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
-        return self._database.share_transaction()
+        return self._database.batch_into_one_transaction()
 
     def list_documents(self) -> list[dict[str, Any]]:
         """All documents, sorted by doc_id."""
@@ -84,7 +84,7 @@ class OutputIndex:
                 )
                 .values(replaced=True)
             )
-            replace_row(connection, database_tables.documents, row)
+            upsert_row(connection, database_tables.documents, row)
 
     def upsert_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
@@ -112,7 +112,7 @@ class OutputIndex:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
         with self._database.single_statement() as connection:
-            replace_row(connection, database_tables.closings, row)
+            upsert_row(connection, database_tables.closings, row)
 
     def remove_closing(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
@@ -156,7 +156,7 @@ class OutputIndex:
             database_tables.cases: map(_add_search_columns, cases),
             database_tables.closings: closings,
         }
-        with self._database.replace_rows(rows_by_table) as connection:
+        with self._database.replace_all_rows(rows_by_table) as connection:
             newer = database_tables.documents.alias("newer")
             newest_time = sa.select(sa.func.max(newer.c.processed_at)).where(
                 newer.c.file_path == database_tables.documents.c.file_path

@@ -22,10 +22,10 @@ from evalkit.store.output_folder import (
     JsonFiles,
     OutputFolder,
     add_trailing_newline,
-    build_busy_error,
-    split_file_name,
+    build_run_lock_held_error,
+    split_and_validate_file_name,
 )
-from evalkit.store.temp_files import generate_process_temp_name, is_orphaned
+from evalkit.store.temp_files import generate_process_temp_name, is_orphaned_temp_file
 
 _MAX_FILE_BYTES = 2 * 1024**3
 """Bytes of a file; a bundle of 20,000 pages has fewer."""
@@ -47,7 +47,7 @@ class LocalOutputFolder(JsonFiles):
 
     def _local_path_text(self, name: str) -> str:
         """Return ``local_path`` as text: a Path takes longer to build than a file to find."""
-        return f"{self.root}/{'/'.join(split_file_name(name))}"
+        return f"{self.root}/{'/'.join(split_and_validate_file_name(name))}"
 
     def has_folder(self, subfolder: str | None = None) -> bool:
         """Tell whether the output folder exists, or a folder of that name in it."""
@@ -111,7 +111,7 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(name, error) from error
 
-    def iterate_file_bytes(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Iterate over the files in and below a folder: any name, and its bytes."""
         try:
             for path in sorted(self.local_path(subfolder).rglob("*")):
@@ -129,16 +129,16 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(name, error) from error
 
-    def list_links(self) -> list[str]:
+    def list_symlinks(self) -> list[str]:
         """List what in the output folder is a link, and so lies elsewhere, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
     def remove_file(self, name: str) -> bool:
         """Remove a file and return whether there was one. Of a link, the link alone."""
-        *parent_names, file_name = split_file_name(name)
+        *parent_names, file_name = split_and_validate_file_name(name)
         try:
             os.lstat(self._local_path_text(name))  # mostly there is none, and to open folders takes longer
-            with _open_folder(self.root, parent_names) as parent_fd:
+            with _open_nested_folder(self.root, parent_names) as parent_fd:
                 os.unlink(file_name, dir_fd=parent_fd)
                 os.fsync(parent_fd)
         except FileNotFoundError:
@@ -150,9 +150,9 @@ class LocalOutputFolder(JsonFiles):
     def remove_folder(self, name: str) -> list[str]:
         """Remove a folder with all that is in it and list the files that were there."""
         path = self.local_path(name)
-        *parent_names, folder_name = split_file_name(name)
+        *parent_names, folder_name = split_and_validate_file_name(name)
         try:
-            with _open_folder(self.root, parent_names) as parent_fd:
+            with _open_nested_folder(self.root, parent_names) as parent_fd:
                 if path.is_symlink():
                     removed_names = [name]
                     os.unlink(folder_name, dir_fd=parent_fd)
@@ -191,8 +191,8 @@ class LocalOutputFolder(JsonFiles):
             try:
                 fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise build_busy_error(self.root) from error
-            self._remove_orphans()
+                raise build_run_lock_held_error(self.root) from error
+            self._remove_orphaned_temp_files()
             yield
         finally:
             os.close(lock_fd)
@@ -211,7 +211,7 @@ class LocalOutputFolder(JsonFiles):
                 for slot in (
                     range(_LOCK_SLOTS) if document_key is None else [zlib.crc32(document_key.encode()) % _LOCK_SLOTS]
                 ):
-                    _lock_byte(lock_fd, slot)
+                    _wait_and_lock_byte(lock_fd, slot)
             except OSError as error:
                 raise StoreError(
                     f"the output folder {self.root} cannot be written ({error.strerror})",
@@ -227,16 +227,16 @@ class LocalOutputFolder(JsonFiles):
 
     def _write_atomically(self, name: str, content: bytes) -> None:
         with self._stage_file(name, content) as staged_file:
-            staged_file.publish()
+            staged_file.move_into_place()
 
-    def _create_atomically(self, name: str, content: bytes) -> bool:
+    def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         with self._stage_file(name, content) as staged_file:
-            return staged_file.publish_if_absent()
+            return staged_file.link_into_place_if_absent()
 
-    def _remove_orphans(self) -> None:
+    def _remove_orphaned_temp_files(self) -> None:
         for temp_file in (self.root / TEMP_FOLDER).glob("*-*"):
             with suppress(OSError):
-                if is_orphaned(temp_file):
+                if is_orphaned_temp_file(temp_file):
                     temp_file.unlink()
 
     @contextmanager
@@ -246,12 +246,12 @@ class LocalOutputFolder(JsonFiles):
         Folders are opened one below the other and never through a link, so that nothing is written outside of the root,
         whoever exchanges a folder meanwhile.
         """
-        *parent_names, file_name = split_file_name(name)
+        *parent_names, file_name = split_and_validate_file_name(name)
         temp_name = generate_process_temp_name()
         try:
             with (
-                _open_folder(self.root, [TEMP_FOLDER], create_missing=True) as temp_folder_fd,
-                _open_folder(self.root, parent_names, create_missing=True) as parent_fd,
+                _open_nested_folder(self.root, [TEMP_FOLDER], create_missing=True) as temp_folder_fd,
+                _open_nested_folder(self.root, parent_names, create_missing=True) as parent_fd,
             ):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
                 temp_fd = os.open(temp_name, flags, 0o600, dir_fd=temp_folder_fd)
@@ -288,11 +288,11 @@ class _StagedFile(NamedTuple):
     file_name: str
     parent_fd: int
 
-    def publish(self) -> None:
+    def move_into_place(self) -> None:
         """Take the name, from whatever has it."""
         os.replace(self.temp_name, self.file_name, src_dir_fd=self.temp_folder_fd, dst_dir_fd=self.parent_fd)
 
-    def publish_if_absent(self) -> bool:
+    def link_into_place_if_absent(self) -> bool:
         """Take the name, if nothing has it; whether it was free."""
         try:
             os.link(
@@ -308,14 +308,14 @@ class _StagedFile(NamedTuple):
 
 
 @contextmanager
-def _open_folder(root: Path, folder_names: Sequence[str], *, create_missing: bool = False) -> Iterator[int]:
+def _open_nested_folder(root: Path, path_parts: Sequence[str], *, create_missing: bool = False) -> Iterator[int]:
     """A folder below the root, for calls that name a file in it; none of the folders is a link. Made (0700) if wanted."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     if create_missing:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder_fd = os.open(root, flags)
     try:
-        for folder_name in folder_names:
+        for folder_name in path_parts:
             if create_missing and _make_folder(folder_name, folder_fd):
                 os.fsync(folder_fd)  # else what is written into it on disk might stand nowhere
             child_fd = os.open(folder_name, flags | os.O_NOFOLLOW, dir_fd=folder_fd)
@@ -335,14 +335,14 @@ def _make_folder(folder_name: str, parent_fd: int) -> bool:
     return True
 
 
-def make_private_folder(folder: Path, root: Path) -> None:
+def make_private_folder_and_parents(folder: Path, topmost_folder: Path) -> None:
     """Make a folder at or below the root, and those between them: 0700."""
-    if folder != root and not folder.is_dir():
-        make_private_folder(folder.parent, root)
-    folder.mkdir(mode=0o700, parents=folder == root, exist_ok=True)
+    if folder != topmost_folder and not folder.is_dir():
+        make_private_folder_and_parents(folder.parent, topmost_folder)
+    folder.mkdir(mode=0o700, parents=folder == topmost_folder, exist_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
+def fsync_folder(folder: Path) -> None:
     """What was renamed in the folder outlives a power cut."""
     folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -351,7 +351,7 @@ def sync_folder(folder: Path) -> None:
         os.close(folder_fd)
 
 
-def _lock_byte(lock_fd: int, slot: int) -> None:
+def _wait_and_lock_byte(lock_fd: int, byte_offset: int) -> None:
     """Wait until nobody else has that byte of the file. OSError where its file system has no locks.
 
     The lock belongs to the open file, not to the process as ``fcntl.lockf``'s does, so that threads wait for each
@@ -360,7 +360,7 @@ def _lock_byte(lock_fd: int, slot: int) -> None:
     if sys.platform != "linux":
         fcntl.flock(lock_fd, fcntl.LOCK_EX)
         return
-    fcntl.fcntl(lock_fd, fcntl.F_OFD_SETLKW, _pack_flock(fcntl.F_WRLCK, slot, 1))
+    fcntl.fcntl(lock_fd, fcntl.F_OFD_SETLKW, _pack_flock(fcntl.F_WRLCK, byte_offset, 1))
 
 
 def _unlock_file(lock_fd: int) -> None:

@@ -66,7 +66,7 @@ class OutputFolder(Protocol):
         as soon as it is read, and gives what takes its place.
         """
 
-    def iterate_file_bytes(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Iterate over the files in and below a folder: any name, and its bytes."""
 
     def get_modification_time(self, name: str) -> float | None:
@@ -78,7 +78,7 @@ class OutputFolder(Protocol):
     def write_text(self, name: str, text: str) -> None:
         """Write a file that is no JSON, whole or not at all, replacing what was there."""
 
-    def create_json(self, name: str, value: Any) -> bool:
+    def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if the name is taken."""
 
     def remove_file(self, name: str) -> bool:
@@ -109,7 +109,7 @@ class JsonFiles(ABC):
         """Write a file whole or not at all, replacing what was there."""
 
     @abstractmethod
-    def _create_atomically(self, name: str, content: bytes) -> bool:
+    def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         """Write a new file whole or not at all; False if the name is taken."""
 
     def read_json(
@@ -132,12 +132,12 @@ class JsonFiles(ABC):
         """Write a file that is no JSON, whole or not at all, replacing what was there."""
         self._write_atomically(name, text.encode())
 
-    def create_json(self, name: str, value: Any) -> bool:
+    def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if the name is taken."""
-        return self._create_atomically(name, _encode_indented_json(value))
+        return self._create_atomically_if_absent(name, _encode_indented_json(value))
 
 
-def require_output_folder(output_folder: OutputFolder) -> None:
+def require_evalkit_output_folder(output_folder: OutputFolder) -> None:
     """Raise UsageError if there is no output folder, or if it is somebody else's.
 
     An empty folder is nobody's. A slip of the pen would put a database among their files.
@@ -153,15 +153,15 @@ def require_output_folder(output_folder: OutputFolder) -> None:
         raise UsageError(f"{output_folder.root} is no output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy)
 
 
-def list_foreign_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
+def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list[str]:
     """List what lies in a folder under names that evalkit passes over, sorted."""
     return sorted(
         name for name in output_folder.list_file_and_folder_names(subfolder) if not NAME_PART_PATTERN.fullmatch(name)
     )
 
 
-def list_sequence_files(
-    output_folder: OutputFolder, subfolder: str, name_for_number: Callable[[int], str]
+def list_numbered_files_without_gaps(
+    output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str]
 ) -> list[str]:
     """List the files of a folder in which each JSON file bears the next number, from 1.
 
@@ -171,16 +171,16 @@ def list_sequence_files(
         output_folder.list_json_files(subfolder), key=lambda name: (len(name), name)
     )  # the ten-thousandth has a digit more
     for number, name in enumerate(names, 1):
-        if name != name_for_number(number):
+        if name != build_file_name(number):
             raise StoreError(
-                f"{name_for_number(number)} is not there, and {name} is",
+                f"{build_file_name(number)} is not there, and {name} is",
                 code="STORE-TORN",
                 remedy=f"Restore {subfolder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
             )
     return names
 
 
-def split_file_name(name: str) -> list[str]:
+def split_and_validate_file_name(name: str) -> list[str]:
     """The parts of a file's name. StoreError for one that could leave the folder."""
     if not _FILE_NAME_PATTERN.fullmatch(name):
         raise StoreError(
@@ -192,7 +192,7 @@ def split_file_name(name: str) -> list[str]:
 
 
 def parse_stored_json(
-    name: str,
+    file_name: str,
     content: bytes,
     *,
     max_schema_version: int,
@@ -205,14 +205,14 @@ def parse_stored_json(
         stored_version = stored["schema_version"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise StoreError(
-            f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
+            f"{file_name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
         ) from error
     if type(stored_version) is not int or not 0 <= stored_version <= max_schema_version:
         shown_version = (
             stored_version if type(stored_version) is int and abs(stored_version) < 2**31 else "that is no number"
         )  # never a file's words
         raise StoreError(
-            f"{name} has schema version {shown_version}; this evalkit reads up to {max_schema_version}",
+            f"{file_name} has schema version {shown_version}; this evalkit reads up to {max_schema_version}",
             code="STORE-NEWER",
             remedy="Install the evalkit that wrote it.",
         )
@@ -224,7 +224,7 @@ def add_trailing_newline(content: bytes) -> bytes:
     return content if content.endswith(b"\n") else content + b"\n"
 
 
-def build_busy_error(root: Path | str) -> UsageError:
+def build_run_lock_held_error(root: Path | str) -> UsageError:
     """Build the error for a folder that another run holds."""
     return UsageError(
         f"another run is writing to {root}",

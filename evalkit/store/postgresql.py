@@ -40,7 +40,7 @@ def read_schema_name(output_folder: OutputFolder) -> str | None:
     return schema
 
 
-def open_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
+def open_or_create_schema_engine(output_folder: OutputFolder, url: str) -> sa.Engine:
     """The folder's schema in the newest version; made where the folder has none.
 
     UsageError where the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
@@ -57,7 +57,7 @@ def ensure_schema(output_folder: OutputFolder, url: str) -> str:
             schema, url, create_missing=True
         )  # before the folder says that it belongs there
         try:
-            if not try_claim_schema(output_folder, schema):  # another process was a moment earlier
+            if not try_record_schema_name(output_folder, schema):  # another process was a moment earlier
                 drop_schema(new_engine, schema)
                 schema = str(read_schema_name(output_folder))
         finally:
@@ -87,7 +87,7 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")
     create_or_verify_schema(
-        engine, lambda connection: _lock_and_require_schema(connection, schema, create_missing=create_missing)
+        engine, lambda connection: _lock_and_ensure_schema(connection, schema, create_missing=create_missing)
     )
     return engine
 
@@ -97,9 +97,9 @@ def generate_schema_name() -> str:
     return f"evalkit_{secrets.token_hex(8)}"
 
 
-def try_claim_schema(output_folder: OutputFolder, schema: str) -> bool:
+def try_record_schema_name(output_folder: OutputFolder, schema: str) -> bool:
     """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
-    return output_folder.create_json(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
+    return output_folder.create_json_if_absent(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
 def check_server_and_get_version(url: str, schema: str | None) -> str:
@@ -124,7 +124,7 @@ def check_server_and_get_version(url: str, schema: str | None) -> str:
         engine.dispose()
 
 
-def acquire_write_lock(schema: str, url: str, *, document_key: str | None) -> sa.Connection:
+def connect_with_write_lock(schema: str, url: str, *, document_key: str | None) -> sa.Connection:
     """A connection that has the turn of whoever works with that schema, or with one thing in it, once it is free.
 
     It ends with the connection's transaction, or with its process. SQLAlchemyError.
@@ -142,7 +142,7 @@ def acquire_write_lock(schema: str, url: str, *, document_key: str | None) -> sa
     return connection
 
 
-def try_acquire_run_lock(schema: str, url: str) -> sa.Connection | None:
+def try_connect_with_run_lock(schema: str, url: str) -> sa.Connection | None:
     """A connection that has the one run there may be with that schema, until it is closed; None where another has it.
 
     SQLAlchemyError.
@@ -210,7 +210,7 @@ def _create_engine(
     )
 
 
-def _lock_and_require_schema(connection: sa.Connection, schema: str, *, create_missing: bool) -> None:
+def _lock_and_ensure_schema(connection: sa.Connection, schema: str, *, create_missing: bool) -> None:
     # Until the transaction ends; the schemas of other folders wait as well, for the moment that it takes.
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK_ID)))
     if has_schema(connection, schema):

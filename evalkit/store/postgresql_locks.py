@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from evalkit.errors import StoreError
 from evalkit.store import postgresql
-from evalkit.store.database import build_connection_error, name_driver_error, resolve_database_url
-from evalkit.store.output_folder import OutputFolder, build_busy_error
+from evalkit.store.database import build_connection_error, get_driver_error_type_name, resolve_postgresql_url
+from evalkit.store.output_folder import OutputFolder, build_run_lock_held_error
 
 log = logging.getLogger(__name__)
 
@@ -30,24 +30,26 @@ class PostgreSQLLocks:
     @contextmanager
     def hold_run_lock(self, output_folder: OutputFolder) -> Iterator[None]:
         """Hold the folder for one run. UsageError if another run holds it."""
-        lock_connection = self._acquire_lock(output_folder, postgresql.try_acquire_run_lock)
+        lock_connection = self._acquire_lock(output_folder, postgresql.try_connect_with_run_lock)
         if lock_connection is None:
-            raise build_busy_error(output_folder.root)
+            raise build_run_lock_held_error(output_folder.root)
         try:
             yield
         finally:
-            _release_lock(lock_connection, "during the run: see that no other run wrote to the output folder meanwhile")
+            _release_lock_or_warn(
+                lock_connection, "during the run: see that no other run wrote to the output folder meanwhile"
+            )
 
     @contextmanager
     def hold_write_lock(self, output_folder: OutputFolder, document_key: str | None) -> Iterator[None]:
         """Hold the write lock for one document, or for the whole folder if no key is given."""
         lock_connection = self._acquire_lock(
-            output_folder, partial(postgresql.acquire_write_lock, document_key=document_key)
+            output_folder, partial(postgresql.connect_with_write_lock, document_key=document_key)
         )
         try:
             yield
         finally:
-            _release_lock(
+            _release_lock_or_warn(
                 lock_connection,
                 "while files were written: run `evalkit reindex`, which makes again what follows from reviews",
             )
@@ -56,12 +58,12 @@ class PostgreSQLLocks:
         self, output_folder: OutputFolder, acquire: Callable[[str, str], _LockConnection]
     ) -> _LockConnection:
         if self._schema_and_url is None:
-            self._schema_and_url = _ensure_schema(output_folder)
+            self._schema_and_url = _ensure_schema_and_get_url(output_folder)
         schema, url = self._schema_and_url
         try:
             return acquire(schema, url)
         except sa.exc.SQLAlchemyError as error:
-            if name_driver_error(error) == "LockNotAvailable":
+            if get_driver_error_type_name(error) == "LockNotAvailable":
                 raise StoreError(
                     f"others have been writing to {output_folder.root} all the time",
                     code="STORE-BUSY",
@@ -70,9 +72,9 @@ class PostgreSQLLocks:
             raise build_connection_error(url, error) from None
 
 
-def _ensure_schema(output_folder: OutputFolder) -> tuple[str, str]:
+def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
     """Return the folder's schema, made if need be, and the database it is in."""
-    url = resolve_database_url(output_folder)
+    url = resolve_postgresql_url(output_folder)
     assert url is not None  # noqa: S101 - a bucket without one is refused
     try:
         return postgresql.ensure_schema(output_folder, url), url
@@ -80,11 +82,11 @@ def _ensure_schema(output_folder: OutputFolder) -> tuple[str, str]:
         raise build_connection_error(url, error) from None
 
 
-def _release_lock(lock_connection: sa.Connection, circumstance: str) -> None:
+def _release_lock_or_warn(lock_connection: sa.Connection, lost_lock_warning: str) -> None:
     """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
     try:
         lock_connection.exec_driver_sql("SELECT 1")
     except sa.exc.SQLAlchemyError:
-        log.warning("the database went away %s", circumstance)
+        log.warning("the database went away %s", lost_lock_warning)
     with suppress(sa.exc.SQLAlchemyError):
         lock_connection.close()

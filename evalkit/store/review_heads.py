@@ -9,14 +9,14 @@ from itertools import islice
 import sqlalchemy as sa
 
 from evalkit.store import database_tables
-from evalkit.store.database import Database, build_insert, replace_row
+from evalkit.store.database import Database, build_insert, upsert_row
 
 _HEADS_PER_BATCH = 1000
 """Heads that are noted in one transaction."""
 
 
 @dataclass(frozen=True)
-class ReviewHead:
+class ReviewChainHead:
     """A case's newest review, as it was when it was saved."""
 
     case_id: str
@@ -25,18 +25,18 @@ class ReviewHead:
     """Of the bytes of its file."""
 
 
-class ReviewHeads:
+class ReviewChainHeads:
     """Noted beside each review, or by the next rebuild of the index where a crash came between."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save_head(self, head: ReviewHead) -> None:
+    def save_head(self, head: ReviewChainHead) -> None:
         """Insert or replace a case's head."""
         with self._database.single_statement() as connection:
-            replace_row(connection, database_tables.review_heads, asdict(head))
+            upsert_row(connection, database_tables.review_heads, asdict(head))
 
-    def backfill_heads(self, heads: Iterable[ReviewHead]) -> None:
+    def save_missing_or_newer_heads(self, heads: Iterable[ReviewChainHead]) -> None:
         """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
         head_iterator = iter(heads)
         # In portions: they may be read from files as they come, and nobody else could write all that time.
@@ -53,15 +53,15 @@ class ReviewHeads:
                     batch,
                 )
 
-    def find_head(self, case_id: str) -> ReviewHead | None:
+    def find_head(self, case_id: str) -> ReviewChainHead | None:
         """A case's head; None where none was noted."""
         query = sa.select(database_tables.review_heads).where(database_tables.review_heads.c.case_id == case_id)
         with self._database.single_statement() as connection:
             head_row = connection.execute(query).mappings().first()
-        return None if head_row is None else ReviewHead(**head_row)
+        return None if head_row is None else ReviewChainHead(**head_row)
 
-    def list_heads(self) -> list[ReviewHead]:
+    def list_heads(self) -> list[ReviewChainHead]:
         """Every head, by case_id."""
         query = sa.select(database_tables.review_heads).order_by(database_tables.review_heads.c.case_id)
         with self._database.single_statement() as connection:
-            return [ReviewHead(**row) for row in connection.execute(query).mappings()]
+            return [ReviewChainHead(**row) for row in connection.execute(query).mappings()]

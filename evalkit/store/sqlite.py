@@ -12,12 +12,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
-from evalkit.store.local_folder import make_private_folder, sync_folder
+from evalkit.store.local_folder import fsync_folder, make_private_folder_and_parents
 from evalkit.store.schema_version import create_or_verify_schema, require_known_or_empty_schema
 from evalkit.store.temp_files import generate_process_temp_name
 
 
-def open_engine(root: Path) -> sa.Engine:
+def open_or_create_sqlite_engine(root: Path) -> sa.Engine:
     """The database of that folder with its tables; made where there is none. OSError, SQLAlchemyError."""
     path = root / SQLITE_FILE
     if path.is_symlink():
@@ -25,7 +25,7 @@ def open_engine(root: Path) -> sa.Engine:
     if not path.exists():
         _create_database_file(path)
     engine = _create_engine(path)
-    _prepare_in_wal_mode(engine)
+    _enable_wal_and_create_tables(engine)
     return engine
 
 
@@ -61,20 +61,20 @@ def _create_database_file(path: Path) -> None:
     file that others have open already would take their locks away.
     """
     temp_path = path.parent / TEMP_FOLDER / generate_process_temp_name()
-    make_private_folder(temp_path.parent, path.parent)
+    make_private_folder_and_parents(temp_path.parent, path.parent)
     os.close(os.open(temp_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:
         engine = _create_engine(temp_path)
-        _prepare_in_wal_mode(engine)
+        _enable_wal_and_create_tables(engine)
         engine.dispose()
         with suppress(FileExistsError):
             os.link(temp_path, path)
-        sync_folder(path.parent)
+        fsync_folder(path.parent)
     finally:
         temp_path.unlink(missing_ok=True)
 
 
-def _prepare_in_wal_mode(engine: sa.Engine) -> None:
+def _enable_wal_and_create_tables(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
     create_or_verify_schema(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

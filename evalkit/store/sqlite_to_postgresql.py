@@ -29,7 +29,7 @@ def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[
     sqlite_path = local_folder.local_path(SQLITE_FILE)
     row_counts: dict[str, int] = {}
     if not output_folder.has_file(DATABASE_SCHEMA_FILE):  # else a move ended just before its last step
-        source_engine = sqlite.open_engine(local_folder.root)
+        source_engine = sqlite.open_or_create_sqlite_engine(local_folder.root)
         try:
             row_counts = _copy_database(source_engine, local_folder, url)
         except sa.exc.SQLAlchemyError as error:
@@ -54,7 +54,7 @@ def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: s
                 for table in database_tables.AUTONUMBERED_TABLES:
                     _continue_numbering(target_connection, table)
                 target_connection.exec_driver_sql(f"ANALYZE {', '.join(row_counts)}")
-            postgresql.try_claim_schema(output_folder, schema)
+            postgresql.try_record_schema_name(output_folder, schema)
         except BaseException:
             postgresql.drop_schema(target_engine, schema)
             raise

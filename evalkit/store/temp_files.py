@@ -21,7 +21,7 @@ def generate_process_temp_name() -> str:
     return f"{_identify_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def is_orphaned(path: Path) -> bool:
+def is_orphaned_temp_file(path: Path) -> bool:
     """Whether the writer of that file ended without it. OSError where that cannot be seen.
 
     Several machines may work in one folder, and each numbers its processes for itself: of another's the age tells.

@@ -35,13 +35,13 @@ def build_template_error(place: str, problem: str) -> UsageError:
     return UsageError(f"template {place}: {problem}", code="TEMPLATE", remedy="Correct that line.")
 
 
-def _describe_entry(table: Any, entry_path: tuple[int | str, ...]) -> str:
+def _describe_entry(toml_table: Any, entry_path: tuple[int | str, ...]) -> str:
     """Name an entry by its path; rows by their names, which are easier to find than their numbers."""
     names: list[str] = []
     for part in entry_path:
-        is_row = isinstance(part, int) and isinstance(table, list) and part < len(table)
-        table = table[part] if is_row else table.get(part) if isinstance(table, dict) else None
-        row_name = table.get("name") if is_row and isinstance(table, dict) else None
+        is_row = isinstance(part, int) and isinstance(toml_table, list) and part < len(toml_table)
+        toml_table = toml_table[part] if is_row else toml_table.get(part) if isinstance(toml_table, dict) else None
+        row_name = toml_table.get("name") if is_row and isinstance(toml_table, dict) else None
         names.append(str(row_name or (part + 1 if isinstance(part, int) else part)))
     return " → ".join(names)
 

@@ -29,7 +29,7 @@ from rich.table import Table
 from system.runs.live import KEY, MODEL, notes
 
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
-from evalkit.classification.primary_classifier import classify
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.documents import DocumentBundle
 from evalkit.llm.client import LanguageModel
 from evalkit.llm.concurrency_limiter import AimdLimiter
@@ -135,7 +135,7 @@ def unseen(bundles: Sequence[DocumentBundle]) -> Iterator[DocumentBundle]:
 
 def right(originals: Sequence[DocumentBundle], bundles: Sequence[DocumentBundle]) -> Answers:
     """What the embedded model says of the originals: asked of the bundles themselves, it would make them known."""
-    said = [classify(bundle).model_dump_json() for bundle in originals]
+    said = [classify_by_embedded_model(bundle).model_dump_json() for bundle in originals]
     return {beginning(bundle): said[at % len(said)] for at, bundle in enumerate(bundles)}
 
 

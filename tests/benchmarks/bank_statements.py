@@ -31,7 +31,7 @@ from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.reconciliation import ReconciliationReport, reconcile_statement
@@ -63,7 +63,7 @@ def main() -> None:
         if shape.is_scanned and not found:
             table.add_row(name, "no OCR engine is installed")
             continue
-        recogniser = PageRecogniser(found, 60) if shape.is_scanned and found else None
+        recogniser = PageOcrSettings(found, 60) if shape.is_scanned and found else None
         count = 1 if shape.is_scanned else wanted
         cells, seconds, reviews = measured(name, range(100, 100 + count), recogniser)
         table.add_row(
@@ -78,7 +78,7 @@ def main() -> None:
     table.add_row("all", "", *(one for cell in whole for one in shown(*cell)), "")
     if BANK.is_dir():
         began = time.perf_counter()
-        made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", timestamp=""))
+        made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", processing_timestamp=""))
         took = time.perf_counter() - began
         table.add_row(
             "../shared/data/bank",
@@ -160,7 +160,7 @@ Cell = tuple[Rows, int, int]
 
 
 def measured(
-    name: str, seeds: range, recogniser: PageRecogniser | None
+    name: str, seeds: range, recogniser: PageOcrSettings | None
 ) -> tuple[list[Cell], list[float], list[tuple[float, TemplateReviewResult]]]:
     cells: list[Cell] = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
     seconds, reviews = [], []

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification.orchestrator import RetryOrchestrator
-from evalkit.classification.primary_classifier import classify
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.documents import DocumentBundle
 
 
@@ -73,7 +73,7 @@ def types(table: Table) -> None:
     for row in singles:
         bundle = by_path[DATA / row["file"]]
         truth = row["segments"][0]["type"]
-        ours += classify(bundle).dominant_type_overall == truth
+        ours += classify_by_embedded_model(bundle).dominant_type_overall == truth
         votes += keyword_vote("\n".join(page.text for page in bundle.pages)) == truth
     table.add_row("dominant type, text singles", f"{ours} of {len(singles)}", f"five expressions {votes}")
 

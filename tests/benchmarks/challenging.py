@@ -26,18 +26,18 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification.orchestrator import RetryOrchestrator
-from evalkit.classification.primary_classifier import choose_overall_type, classify, compute_mixture
+from evalkit.classification.primary_classifier import choose_overall_type, classify_by_embedded_model, compute_mixture
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.evaluation.faults import CleanAnswer
 from evalkit.evaluation.mutation_testing import (
     MutationTestReport,
-    format_report_lines,
-    judge_mutations,
-    select_operators,
+    format_report_table_and_summary,
+    plant_and_judge_mutations,
+    select_mutation_operators,
 )
 
 RECORDS = DATA.parent / "clinical_text.jsonl"
@@ -142,7 +142,7 @@ def page(number: int, rows: Sequence[tuple[str, bool]]) -> Page:
             Block(type="paragraph", text=row, box=(0.1, at * height, 0.9, (at + 1) * height), furniture=is_furniture)
             for at, (row, is_furniture) in enumerate(rows)
         ),
-        identifiers=find_identifiers(text, ()),
+        identifiers=find_patient_identifiers(text, ()),
     )
 
 
@@ -200,7 +200,7 @@ def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> CleanAnswer |
     """
     segments: list[Segment] = []
     for index, (start, end, kind) in enumerate(spans, 1):
-        parts = classify(bundle, bundle.iter_pages(start, end)).segments
+        parts = classify_by_embedded_model(bundle, bundle.iter_pages(start, end)).segments
         said = [part for part in parts if part.dominant_type is DocumentType(kind)]
         evidence = tuple(
             quote
@@ -235,7 +235,7 @@ def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> CleanAnswer |
             number_of_segments=len(segments),
             segments=tuple(segments),
             document_mixture=mixture,
-            vendor_signals=classify(bundle).vendor_signals,
+            vendor_signals=classify_by_embedded_model(bundle).vendor_signals,
         ),
     )
 
@@ -276,7 +276,7 @@ def together(one: MutationTestReport, other: MutationTestReport) -> MutationTest
 
 
 def shown(made: MutationTestReport, console: Console) -> None:
-    head, rows, tail = format_report_lines(made)
+    head, rows, tail = format_report_table_and_summary(made)
     table = Table(*head)
     for row in rows:
         table.add_row(*row)
@@ -302,13 +302,13 @@ def main() -> None:
     )
     began = time.process_time()
     checks, options = RetryOrchestrator(), {"max_cases": asked.limit, "seed": asked.seed}
-    faults = select_operators(filter(None, asked.kinds.split(",")))
+    faults = select_mutation_operators(filter(None, asked.kinds.split(",")))
     quotes = [fault for fault in faults if fault.nature == "quote"]
     others = [fault for fault in faults if fault.nature != "quote"]
-    made = asyncio.run(judge_mutations(found, checks, others, **options))
+    made = asyncio.run(plant_and_judge_mutations(found, checks, others, **options))
     if quotes:
         made = together(
-            made, asyncio.run(judge_mutations([*found, *made_up(asked.seed, 60)], checks, quotes, **options))
+            made, asyncio.run(plant_and_judge_mutations([*found, *made_up(asked.seed, 60)], checks, quotes, **options))
         )
     shown(made, console)
     structural = [case.caught for case in made.cases if case.nature == "structural"]

@@ -35,17 +35,17 @@ from rich.table import Table
 from evalkit.classification import page_segmentation, training
 from evalkit.classification.model_weights import WEIGHTS_FILE, EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
-from evalkit.classification.primary_classifier import classify
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.training import FittedWeights, LabelledText, ProbabilityCalibration, TrainingSet
-from evalkit.classification.type_scoring import ScoredPage, score_page
+from evalkit.classification.type_scoring import ScoredPage, read_page_for_scoring
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation import metrics, plots
 from evalkit.evaluation.calibration import compute_expected_calibration_error, tabulate_reliability
-from evalkit.evaluation.intervals import bootstrap_estimate, bound_error_rate
+from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimate_by_bootstrap
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import PageSpan
 
@@ -131,7 +131,7 @@ class Judged:
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
         return training.calibrate_probabilities(
-            self.by_source, self.some, training.find_independent_rows(parts, held_out)
+            self.by_source, self.some, training.mark_independent_rows(parts, held_out)
         )
 
     @cached_property
@@ -159,13 +159,13 @@ class Judged:
 
 
 def judged(some: Sequence[LabelledText]) -> Judged:
-    folds = training.assign_folds(some)
-    found = training.build_training_set(training.create_variants(some, folds))
+    folds = training.assign_folds_to_groups(some)
+    found = training.build_training_set(training.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
-    of_fold = training.find_source_parts(found, lambda one: folds[one.group])
-    of_source = training.find_source_parts(found, lambda one: one.source)
-    by_group, fits = training.predict_out_of_fold(found, of_fold, allowed)
-    by_source, _ = training.predict_out_of_fold(found, of_source, allowed)
+    of_fold = training.list_source_parts_by_variant(found, lambda one: folds[one.group])
+    of_source = training.list_source_parts_by_variant(found, lambda one: one.source)
+    by_group, fits = training.predict_out_of_fold_sums(found, of_fold, allowed)
+    by_source, _ = training.predict_out_of_fold_sums(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted(set(folds.values()))}
     return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds)
 
@@ -232,7 +232,7 @@ def text_table(judged_: Judged) -> Table:
 def unseen_line() -> str:
     """Of the documents that were written when everything was fixed: what the shipped model makes of them."""
     some = training.read_labelled_texts([UNSEEN])
-    said_ = [spans(classify(as_bundle(one.text, one.id))) for one in some]
+    said_ = [spans(classify_by_embedded_model(as_bundle(one.text, one.id))) for one in some]
     types = [answer[0][2] for answer in said_]
     right = sum(kind == one.document_type for kind, one in zip(types, some, strict=True))
     wrong = sum(kind not in {None, one.document_type.value} for kind, one in zip(types, some, strict=True))
@@ -284,7 +284,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
                 sure[rows].tolist(), right[rows].tolist(), bin_count=BINS, is_equal_mass=True
             )
 
-        found = bootstrap_estimate(error, len(members), seed=20, repeats=400)
+        found = estimate_by_bootstrap(error, len(members), seed=20, repeats=400)
         table.add_row(
             name,
             str(len(sure)),
@@ -308,7 +308,7 @@ def chain(packet: Packet, pages: Sequence[ScoredPage]) -> PageChain:
     signs = page_segmentation.collect_join_signs([pages[index].lexicon_reading for index in telling], len(pages))
     own = [next(span for span in packet.truth if span[0] <= index + 1 <= span[1]) for index in telling]
     return PageChain(
-        np.array([page_segmentation.compute_type_opinion(pages[index]) for index in telling]),
+        np.array([page_segmentation.compute_damped_type_log_ratios(pages[index]) for index in telling]),
         np.array([[one.get(name, 0.0) for name in page_segmentation.JOIN_SIGNS] for one in signs]).reshape(
             -1, len(page_segmentation.JOIN_SIGNS)
         ),
@@ -335,7 +335,7 @@ class Cut(NamedTuple):
 def cut_row(name: str, some: Sequence[Cut]) -> list[str]:
     pages = sum(one.pages for one in some)
     right = sum(metrics.compute_page_accuracy(one.truth, one.said, one.pages) * one.pages for one in some)
-    found = metrics.pool_scores(metrics.score_boundaries(one.truth, one.said) for one in some)
+    found = metrics.pool_detection_scores(metrics.score_boundaries(one.truth, one.said) for one in some)
     exact = sum(metrics.is_exact_segmentation(one.truth, one.said, compare_types=False) for one in some)
     typed = sum(metrics.is_exact_segmentation(one.truth, one.said, compare_types=True) for one in some)
     share = f"{exact} = {exact / len(some):.1%}"
@@ -377,7 +377,7 @@ def drawn(judged_: Judged, some: Sequence[LabelledText]) -> Drawn:
     for fold, those in made.items():
         known = judged_.known(fold, {"types": 0.0})
         chains[fold] = [
-            chain(one, [score_page(page, model_weights=known) for page in one.bundle.pages]) for one in those
+            chain(one, [read_page_for_scoring(page, model_weights=known) for page in one.bundle.pages]) for one in those
         ]
     return Drawn(made, chains)
 
@@ -392,7 +392,7 @@ def packet_rows(drawn_: Drawn, known: Mapping[int, EmbeddedModelWeights]) -> dic
     everything, untitled = cuts.values()
     for fold, those in drawn_.packets.items():
         for one in those:
-            cut = cut_of(one, classify(one.bundle, model_weights=known[fold]))
+            cut = cut_of(one, classify_by_embedded_model(one.bundle, model_weights=known[fold]))
             everything.append(cut)
             if not one.titled:
                 untitled.append(cut)
@@ -416,11 +416,11 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
     """By models, thresholds and joins in which nothing of the PDF's own records is, not even as a quotation."""
     labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
     group_of = {one.original.id: one.original.group for one in judged_.some.variants}
-    of_group = training.find_source_parts(judged_.some, lambda one: one.group)
+    of_group = training.list_source_parts_by_variant(judged_.some, lambda one: one.group)
     records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
     found = find_ocr_engine()
-    recogniser = PageRecogniser(found, seconds_per_page=60) if found else None
+    recogniser = PageOcrSettings(found, seconds_per_page=60) if found else None
     done = []
     for label in labels:
         if label["scan"] and recogniser is None:
@@ -428,14 +428,14 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
         given = label.get("records") or [label["record"]]
         held_out = frozenset(group_of[record] for record in given if record in group_of)
         what = training.fit_weights(
-            judged_.some, np.flatnonzero(training.find_independent_rows(of_group, held_out) & allowed)
+            judged_.some, np.flatnonzero(training.mark_independent_rows(of_group, held_out) & allowed)
         )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
         known = parse_weights_json(
             training.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
         )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
-        done.append(Real(label, bundle, classify(bundle, model_weights=known)))
+        done.append(Real(label, bundle, classify_by_embedded_model(bundle, model_weights=known)))
     return done
 
 
@@ -477,7 +477,7 @@ class Decided(NamedTuple):
 
 
 def as_bundle(text: str, name: str) -> DocumentBundle:
-    pages = training.split_into_pages(text)
+    pages = training.build_pages_from_text(text)
     return DocumentBundle(
         doc_id=name, file_path=f"{name}.txt", sha256=name, reader="text", total_pages=len(pages),
         processing_timestamp="2026-01-01T00:00:00Z", pages=pages,
@@ -490,7 +490,9 @@ def decisions(judged_: Judged, known: Mapping[int, EmbeddedModelWeights]) -> dic
     for variant in judged_.some.variants:
         if variant.name in {"whole", "misread"} or variant.name.startswith("quotes"):
             bundle = as_bundle(variant.text, variant.original.id)
-            outcome = decided(bundle, classify(bundle, model_weights=known[judged_.folds[variant.original.group]]))
+            outcome = decided(
+                bundle, classify_by_embedded_model(bundle, model_weights=known[judged_.folds[variant.original.group]])
+            )
             name = "notes that quote a report" if variant.name.startswith("quotes") else f"{variant.name} texts"
             made.setdefault(name, []).append(
                 Decided.by_type(variant.original.id, variant.original.document_type.value, outcome)
@@ -514,7 +516,7 @@ def decision_table(made: Mapping[str, Sequence[Decided]]) -> Table:
         errors = [one for one in some if one.said != one.truth]
         stopped = Counter(agent for one in errors for agent in one.stopped_by)
         by = ", ".join(f"{agent} {n} of {len(errors)}" for agent, n in sorted(stopped.items())) or "–"
-        bound = bound_error_rate(len(wrong), len(accepted), LEVEL)
+        bound = compute_error_rate_upper_bound(len(wrong), len(accepted), LEVEL)
         table.add_row(name, str(len(some)), f"{len(accepted) / len(some):.1%}", str(len(wrong)), f"{bound:.1%}", by)
     return table
 
@@ -551,7 +553,7 @@ def main() -> None:
         Decided.by_cut(f"packet {number} of fold {fold}", cut_of(one, answer), decided(one.bundle, answer))
         for fold, those in drawn_.packets.items()
         for number, one in enumerate(those)
-        for answer in [classify(one.bundle, model_weights=known[fold])]
+        for answer in [classify_by_embedded_model(one.bundle, model_weights=known[fold])]
     ]
     if DATA.is_dir():
         files = real(judged_, drawn_)

@@ -48,7 +48,7 @@ async def _all(executor: Executor, paths: Sequence[Path]) -> float:
 
     async def one(path: Path) -> None:
         async with gate:
-            await executor.read(path, doc_id=path.stem, timestamp=TIMESTAMP)
+            await executor.read(path, doc_id=path.stem, processing_timestamp=TIMESTAMP)
 
     began = time.perf_counter()
     await asyncio.gather(*map(one, paths))

@@ -18,9 +18,14 @@ from pathlib import Path
 from evalkit.classification.patient_check import ANY_PATIENT, find_patient_issues
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.identity.page_identity import find_identifiers
-from evalkit.documents.identity.person_name import NameRelation, compare_names, parse_person_name
-from evalkit.documents.identity.written_dates import DateRelation, compare_dates, correct_digits, parse_written_date
+from evalkit.documents.identity.page_identity import find_patient_identifiers
+from evalkit.documents.identity.person_name import NameAgreement, compare_names, parse_person_name
+from evalkit.documents.identity.written_dates import (
+    DateRelation,
+    compare_birth_dates,
+    parse_written_date,
+    replace_letters_misread_for_digits,
+)
 
 KIND_BY_LABEL = {"record": "mrn"}
 NUMBER_KINDS = ("mrn", "account", "accession", "visit")
@@ -97,8 +102,8 @@ def judge_name(printed: str | None, page: Page, *, is_recognised: bool) -> str:
     if printed is None or value is None:
         return {(True, True): "absent", (True, False): "invented"}.get((printed is None, value is None), "missed")
     names = parse_person_name(printed), parse_person_name(value)
-    relation = compare_names(*names, is_recognised=is_recognised) if all(names) else NameRelation.DIFFER
-    return {NameRelation.AGREE: "found", NameRelation.COMPATIBLE: "shorter"}.get(relation, "wrong")
+    relation = compare_names(*names, is_ocr_text=is_recognised) if all(names) else NameAgreement.DIFFER
+    return {NameAgreement.AGREE: "found", NameAgreement.COMPATIBLE: "shorter"}.get(relation, "wrong")
 
 
 def judge_birth_date(printed: str | None, page: Page) -> str:
@@ -106,8 +111,11 @@ def judge_birth_date(printed: str | None, page: Page) -> str:
     value = next((identifier.value for identifier in page.identifiers if identifier.kind == "date_of_birth"), None)
     if printed is None or value is None:
         return {(True, True): "absent", (True, False): "invented"}.get((printed is None, value is None), "missed")
-    dates = parse_written_date(printed), parse_written_date(value) or parse_written_date(correct_digits(value))
-    return "found" if all(dates) and compare_dates(*dates) is not DateRelation.DIFFER else "wrong"
+    dates = (
+        parse_written_date(printed),
+        parse_written_date(value) or parse_written_date(replace_letters_misread_for_digits(value)),
+    )
+    return "found" if all(dates) and compare_birth_dates(*dates) is not DateRelation.DIFFER else "wrong"
 
 
 def judge_numbers(printed: frozenset[tuple[str, str]], page: Page) -> Iterator[str]:
@@ -128,7 +136,7 @@ def judge_numbers(printed: frozenset[tuple[str, str]], page: Page) -> Iterator[s
 def reread_identities(bundle: DocumentBundle) -> DocumentBundle:
     """The bundle with the identities that today's rules find."""
     pages = [
-        page.model_copy(update={"identifiers": find_identifiers(page.text, page.words, page.confidences)})
+        page.model_copy(update={"identifiers": find_patient_identifiers(page.text, page.words, page.confidences)})
         for page in bundle.pages
     ]
     return bundle.model_copy(update={"pages": tuple(pages)})

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import pymupdf
 
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ingest import find_pdfs, read_document
-from evalkit.documents.scanned_pages import PageRecogniser
-from evalkit.samples import draw_demo_folder
+from evalkit.documents.ingest import list_input_pdfs, read_document
+from evalkit.documents.scanned_pages import PageOcrSettings
+from evalkit.samples import write_demo_folder
 
 ROUNDS = 5
 TIMESTAMP = "2026-01-01T00:00:00Z"
@@ -58,8 +58,10 @@ class NotMeasured(Exception):
         return cls(f"not measured: {lines[-1][-100:]}")
 
 
-def bundles_of(paths: Iterable[Path], recogniser: PageRecogniser | None = None) -> list[DocumentBundle]:
-    return [read_document(path, doc_id=path.stem, timestamp=TIMESTAMP, recogniser=recogniser) for path in paths]
+def bundles_of(paths: Iterable[Path], recogniser: PageOcrSettings | None = None) -> list[DocumentBundle]:
+    return [
+        read_document(path, doc_id=path.stem, processing_timestamp=TIMESTAMP, recogniser=recogniser) for path in paths
+    ]
 
 
 @cache
@@ -67,9 +69,9 @@ def documents() -> dict[str, list[DocumentBundle]]:
     """The demo's samples and, where they are, the real documents; read once for all benchmarks of a run."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)  # the files are read again where reading is what is measured
-    found = {"demo": bundles_of(draw_demo_folder(Path(folder.name)))}
+    found = {"demo": bundles_of(write_demo_folder(Path(folder.name)))}
     if DATA.is_dir():
-        found["clinical_pdf"] = bundles_of(find_pdfs([DATA]))
+        found["clinical_pdf"] = bundles_of(list_input_pdfs([DATA]))
     return found
 
 

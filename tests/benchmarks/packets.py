@@ -167,7 +167,9 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: rand
         truth.append((first, len(pdf), paper.kind.value))
     _stamp(pdf, stamp, sender, person[2], chance)
     data = pdf.tobytes()
-    bundle = read_pdf(data, file_path=f"{name}.pdf", doc_id=name, sha256=name, timestamp="2026-01-01T00:00:00Z")
+    bundle = read_pdf(
+        data, recorded_path=f"{name}.pdf", doc_id=name, sha256=name, processing_timestamp="2026-01-01T00:00:00Z"
+    )
     return Packet(bundle, tuple(truth), tuple(records), any(paper.title for paper in papers))
 
 

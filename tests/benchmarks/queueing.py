@@ -27,7 +27,7 @@ from evalkit.documents.ingest import read_document
 from evalkit.pipeline import evaluate
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import QueueQuery, ReviewSession, SMEPacketGenerator
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 from evalkit.store import bundle_file_name, encode_canonical_json, packet_file_name
 
 CASES, SIZE = 10_000, 60_000
@@ -51,8 +51,8 @@ class OurTimes(NamedTuple):
 def packets(output: Path, count: int, size: int) -> None:
     """Cases as a run leaves them: one sample's packet and bundle under many names, of many types and weights."""
     with tempfile.TemporaryDirectory() as folder:
-        path = next(one for one in draw_demo_folder(Path(folder)) if one.stem == "fabricated_quote")
-        bundle = read_document(path, doc_id="sample", timestamp=TIMESTAMP)
+        path = next(one for one in write_demo_folder(Path(folder)) if one.stem == "fabricated_quote")
+        bundle = read_document(path, doc_id="sample", processing_timestamp=TIMESTAMP)
         supplied = json.loads((Path(folder) / "classifications" / "fabricated_quote.json").read_text())
         result = evaluate(path, classification=supplied)
     sample = _packet(result, bundle)
@@ -72,8 +72,8 @@ def packets(output: Path, count: int, size: int) -> None:
 
 
 def _packet(result: DocumentResult, bundle: object) -> dict:
-    packet = SMEPacketGenerator().packet(
-        result, bundle, review_reason="escalated", inclusion_probability=1.0, production=None, created_at=TIMESTAMP
+    packet = SMEPacketGenerator().create_classification_packet(
+        result, bundle, review_reason="escalated", inclusion_probability=1.0, production_row=None, created_at=TIMESTAMP
     )
     return packet.model_dump(mode="json")
 
@@ -146,11 +146,11 @@ def ours(output: Path) -> OurTimes:
     for _ in range(SAVED):
         case_id = desk.choose_next_case_id()
         assert case_id
-        draft = desk.open_case(case_id).draft.set_segment_type(0, DocumentType.OTHER).set_notes("looked at")
+        draft = desk.open_and_claim_case(case_id).draft.set_segment_type(0, DocumentType.OTHER).set_notes("looked at")
         for one in draft.segments:
             draft = draft.mark_page_seen(one.start_page)
         began = time.perf_counter()
-        desk.submit(case_id, draft)
+        desk.submit_review(case_id, draft)
         took.append(1000 * (time.perf_counter() - began))
     desk.close()
     return OurTimes(*times, statistics.median(took))

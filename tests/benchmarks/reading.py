@@ -23,7 +23,7 @@ from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 
@@ -169,7 +169,9 @@ def pool_row(paths: Sequence[Path]) -> Row:
         with ReaderPool(workers, ReaderConfig(timeout_seconds=600)) as readers:
 
             async def each(chosen: Sequence[Path]) -> None:
-                await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp=TIMESTAMP) for path in chosen))
+                await asyncio.gather(
+                    *(readers.read(path, doc_id=path.stem, processing_timestamp=TIMESTAMP) for path in chosen)
+                )
 
             asyncio.run(each(paths[: 2 * workers]))  # the processes start and load
             began = time.perf_counter()
@@ -197,7 +199,7 @@ def scan_row() -> Row:
     took, pages = [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        bundles = bundles_of(chosen, PageRecogniser(found, seconds_per_page=60))
+        bundles = bundles_of(chosen, PageOcrSettings(found, seconds_per_page=60))
         took.append(time.perf_counter() - began)
         pages = [page for bundle in bundles for page in bundle.pages if page.quality is not None]
     qualities = [page.quality for page in pages]

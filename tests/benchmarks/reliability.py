@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.evaluation.intervals import bootstrap_estimate, estimate_proportion
+from evalkit.evaluation.intervals import estimate_by_bootstrap, estimate_proportion
 from evalkit.extraction.clinical_extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
 from evalkit.extraction.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
@@ -176,8 +176,8 @@ def imperfect(drawn: Drawn) -> Case:
 
 def interval(values: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> str:
     numbers = np.asarray(values, dtype=float)
-    told = bootstrap_estimate(
-        lambda rows: float(numbers[rows].mean()), len(numbers), seed=0, repeats=REPEATS, bounds=bounds
+    told = estimate_by_bootstrap(
+        lambda rows: float(numbers[rows].mean()), len(numbers), seed=0, repeats=REPEATS, value_range=bounds
     )
     return f"{told.value:.3f} [{told.low:.3f}, {told.high:.3f}]"
 

@@ -13,20 +13,20 @@ from places import open_folder
 from rich.table import Table
 
 import evalkit
-from evalkit.evaluation.sampling import draw_and_publish_sample
-from evalkit.samples import draw_demo_folder
-from evalkit.samples.simulated_experts import simulate_reviews
+from evalkit.evaluation.sampling import draw_and_queue_sample
+from evalkit.samples import write_demo_folder
+from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
 
 RECORDS = 10_000
 _REPORT = """
 import resource, time
-from evalkit.evaluation.report import build_report, write_html
+from evalkit.evaluation.report import build_report, write_html_report
 from evalkit.evaluation.study import read_study
 began = time.perf_counter()
 study = read_study({output!r})
 read = time.perf_counter()
-write_html(build_report(study, made_at="2026-01-01T00:00:00Z"), {to!r})
+write_html_report(build_report(study, made_at="2026-01-01T00:00:00Z"), {to!r})
 print(len(study.documents), len(study.reviewed_documents), read - began, time.perf_counter() - began,
       resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
@@ -49,7 +49,7 @@ def reporting() -> Table:
 
 def _reviewed(folder: Path) -> Path:
     """The demo with everything escalated, audited or sampled reviewed by simulated experts."""
-    draw_demo_folder(folder / "demo")
+    write_demo_folder(folder / "demo")
     output = folder / "output"
     evalkit.run(
         [folder / "demo"],
@@ -57,8 +57,8 @@ def _reviewed(folder: Path) -> Path:
         classifications=folder / "demo" / "classifications",
         production=folder / "demo" / "production.csv",
     )
-    draw_and_publish_sample(open_folder(output), 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
-    simulate_reviews(open_folder(output), folder / "demo" / "truth.csv")
+    draw_and_queue_sample(open_folder(output), 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
+    simulate_and_submit_reviews(open_folder(output), folder / "demo" / "truth.csv")
     return output
 
 

@@ -17,7 +17,7 @@ from places import open_folder
 from samples.demo_runs import run_samples
 
 import evalkit.serving
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 
 CASES = 200
 SETTLED = 20
@@ -47,7 +47,7 @@ def sitting() -> Sitting:
 def many_cases(folder: Path) -> Path:
     """An output folder with CASES cases."""
     drawn, many = folder / "drawn", folder / "many"
-    draw_demo_folder(drawn)
+    write_demo_folder(drawn)
     (many / "classifications").mkdir(parents=True)
     shutil.copy(drawn / "production.csv", many)
     for kind, times in KINDS.items():
@@ -69,8 +69,8 @@ def decide(output: str) -> Sitting:
     from widgets.workbench import Workbench
 
     workbench, used, alive = Workbench(open_folder(output), "dr_lee"), {}, 0
-    workbench.dispatch({"action": "hello", "tab": "tab-1"})
-    workbench.dispatch({"action": "next"})
+    workbench.dispatch_message({"action": "hello", "tab": "tab-1"})
+    workbench.dispatch_message({"action": "next"})
     for number in range(1, CASES + 1):
         packet = workbench.case.packet
         pages = range(1, packet.total_pages + 1)

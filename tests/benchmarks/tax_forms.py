@@ -37,12 +37,12 @@ from rich.table import Table
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
 from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
-from evalkit.extraction.form_filling import FormFiller
+from evalkit.extraction.form_filling import FormFieldExtractor
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
 
@@ -476,16 +476,16 @@ def count(score: Score, truth: dict[str, str], made: Extraction, kind: str, *, s
 
 
 def extractions(bundle: DocumentBundle) -> list[Extraction]:
-    return list(asyncio.run(FormFiller(EmbeddedModel()).fill(bundle)))
+    return list(asyncio.run(FormFieldExtractor(EmbeddedModel()).extract_forms(bundle)))
 
 
 def bundle_of(data: bytes, name: str) -> DocumentBundle:
     found = find_ocr_engine("auto")
-    recogniser = PageRecogniser(found, 60) if found else None
+    recogniser = PageOcrSettings(found, 60) if found else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{name}.pdf")
         path.write_bytes(data)
-        return read_document(path, doc_id=name, timestamp="2026-01-01T00:00:00Z", recogniser=recogniser)
+        return read_document(path, doc_id=name, processing_timestamp="2026-01-01T00:00:00Z", recogniser=recogniser)
 
 
 #: The labels of ../shared/data/tax in our names; where a form's box has a name of its own, that.
@@ -591,7 +591,7 @@ class Tried(NamedTuple):
 
 
 def tried(one: Drawing, bundle: DocumentBundle, model: Model) -> Tried:
-    made = asyncio.run(FormFiller(model).fill(bundle))[0]
+    made = asyncio.run(FormFieldExtractor(model).extract_forms(bundle))[0]
     return Tried(made, Right.of(one, made.history[0].fields), Right.of(one, made.fields))
 
 

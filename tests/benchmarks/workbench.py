@@ -25,7 +25,7 @@ from system.browser.screen import Screen
 from system.browser.server import serving
 
 import evalkit
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 from evalkit.settings import Settings
 from widgets.workbench import Workbench
 
@@ -89,7 +89,7 @@ def workbench(table: Table) -> None:
         return
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         samples, output = Path(folder) / "samples", Path(folder) / "output"
-        draw_demo_folder(samples)
+        write_demo_folder(samples)
         run_samples(samples, output)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         began = time.perf_counter()
@@ -212,11 +212,11 @@ def moved_edges(table: Table) -> None:
         with open_index(output) as index:
             publish_template_case(open_folder(output), index, one)
         screen = Workbench(open_folder(output), "dr_lee")
-        screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
         took = []
         for step in range(TURNS):
             began = time.perf_counter()
-            screen.dispatch(
+            screen.dispatch_message(
                 {
                     "action": "edge",
                     "token": screen.page_pane.version,

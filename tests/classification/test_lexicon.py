@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.lexicon import (
-    Cue,
+    CueMatch,
     apply_lexicon,
     load_lexicon,
     parse_lexicon,
+    rewrite_word_start_for_speed,
     score_cues,
-    speed_up_word_start,
 )
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Block, BlockType, LayoutMetadata, Page, PageStatus
@@ -186,9 +186,9 @@ def test_the_longer_phrase_counts_once() -> None:
 # ------------------------------------------------------------------------------------------------------- scoring
 
 
-def a_cue(term: str, entry: str = "pathology-microscopy") -> Cue:
+def a_cue(term: str, entry: str = "pathology-microscopy") -> CueMatch:
     group = load_lexicon().groups_by_id[entry]
-    return Cue(group.document_type, entry, group.zone, group.weight, 0, 1, term)
+    return CueMatch(group.document_type, entry, group.zone, group.weight, 0, 1, term)
 
 
 def test_repeats_never_count_more_than_double() -> None:
@@ -260,7 +260,9 @@ BEGUN = (r"\bpN(?:[0-3]|x)\b", r"\bp\.\(?[A-Z]\d", r"\bnuc ish\b", r"\b4[5-7],X"
 @pytest.mark.parametrize("pattern", [*BEGUN, r"\bcolou?r", r"\bab+c", r"\ba|b", r"\bab{2}", r"(?i)\brs\d"])
 @given(st.text(st.sampled_from("aábcnNpPrRsxXcho ur.(A1254,_-\n"), max_size=40))
 def test_a_quick_expression_finds_the_same(pattern: str, text: str) -> None:
-    assert (speed_up_word_start(pattern) != pattern) is (pattern in BEGUN)
+    assert (rewrite_word_start_for_speed(pattern) != pattern) is (pattern in BEGUN)
     for said in (text, f"{text} pN1 p.(A1 xpN2 nuc ish ishnuc ish 46,X colour abbc rs12 ars12 chr ab"):
-        found, wanted = (list(re.finditer(one, said, re.MULTILINE)) for one in (speed_up_word_start(pattern), pattern))
+        found, wanted = (
+            list(re.finditer(one, said, re.MULTILINE)) for one in (rewrite_word_start_for_speed(pattern), pattern)
+        )
         assert [one.span() for one in found] == [one.span() for one in wanted]

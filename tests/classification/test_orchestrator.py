@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.findings import Finding
-from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator, fingerprint_classification
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator, hash_repairable_parts
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue
@@ -315,12 +315,10 @@ def test_two_equal_findings_are_two_issues() -> None:
 )
 def test_fingerprint_covers_everything_a_repair_may_change(changes: Json) -> None:
     """Ruling 7."""
-    assert fingerprint_classification(parse_answer(copy_with(doc2_6_answer(), changes))) != fingerprint_classification(
+    assert hash_repairable_parts(parse_answer(copy_with(doc2_6_answer(), changes))) != hash_repairable_parts(
         parse_answer(doc2_6_answer())
     )
-    assert fingerprint_classification(parse_answer(doc2_6_answer())) == fingerprint_classification(
-        parse_answer(doc2_6_answer())
-    )
+    assert hash_repairable_parts(parse_answer(doc2_6_answer())) == hash_repairable_parts(parse_answer(doc2_6_answer()))
 
 
 # ------------------------------------------------------------------------------------------------ broken agents

@@ -10,18 +10,18 @@ from builders import document, page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.explanation import explain_by_embedded_model, format_embedded_model_explanation
+from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
 from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.page_segmentation import (
     JOIN_SIGNS,
     collect_join_signs,
-    compute_begin_probabilities,
+    compute_beginning_probabilities,
     segment_pages,
 )
-from evalkit.classification.primary_classifier import classify
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.type_scoring import score_page, select_term_cues
+from evalkit.classification.type_scoring import read_page_for_scoring, select_term_cues
 from evalkit.documents.bundle import Block, Identifier, Page
 
 BOX = (0.1, 0.1, 0.9, 0.2)
@@ -153,7 +153,7 @@ _opinion = st.tuples(*[st.floats(-3, 1.6)] * 5)
 @given(st.integers(1, 4).flatmap(lambda n: st.tuples(st.lists(_opinion, min_size=n, max_size=n), st.lists(st.floats(-5, 5), min_size=n - 1, max_size=n - 1))), st.floats(0, 1))  # fmt: skip
 def test_probabilities_are_those_of_all_ways_to_cut(given_: tuple[list, list], strength: float) -> None:
     opinions, chances = given_
-    assert compute_begin_probabilities(opinions, chances, strength) == pytest.approx(
+    assert compute_beginning_probabilities(opinions, chances, strength) == pytest.approx(
         brute(opinions, chances, strength), abs=1e-9
     )
 
@@ -162,15 +162,17 @@ def test_probabilities_are_those_of_all_ways_to_cut(given_: tuple[list, list], s
 def test_the_order_of_types_does_not_matter(opinions: list[tuple[float, ...]], order: list[int]) -> None:
     chances = [0.5] * (len(opinions) - 1)
     turned = [tuple(row[at] for at in order) for row in opinions]
-    assert compute_begin_probabilities(turned, chances, 0.8) == pytest.approx(
-        compute_begin_probabilities(opinions, chances, 0.8)
+    assert compute_beginning_probabilities(turned, chances, 0.8) == pytest.approx(
+        compute_beginning_probabilities(opinions, chances, 0.8)
     )
 
 
 @given(st.floats(-20, 20), st.floats(0, 20))
 def test_a_stronger_sign_makes_a_beginning_more_probable(chance: float, more: float) -> None:
     flat = [(0.0,) * 5, (0.0,) * 5]
-    assert compute_begin_probabilities(flat, [chance + more], 1) >= compute_begin_probabilities(flat, [chance], 1)
+    assert compute_beginning_probabilities(flat, [chance + more], 1) >= compute_beginning_probabilities(
+        flat, [chance], 1
+    )
 
 
 _TEXTS = (MRI, SKIN, NOTE, FORM, "", "3", "Page 1 of 2", "and on\nPage 2 of 2", "variant " * 30)
@@ -178,7 +180,7 @@ _TEXTS = (MRI, SKIN, NOTE, FORM, "", "3", "Page 1 of 2", "and on\nPage 2 of 2", 
 
 @given(st.lists(st.sampled_from(_TEXTS), max_size=7))
 def test_segments_cover_all_pages_once_in_order(texts: list[str]) -> None:
-    found = segment_pages([score_page(page(number, text)) for number, text in enumerate(texts, 1)])
+    found = segment_pages([read_page_for_scoring(page(number, text)) for number, text in enumerate(texts, 1)])
     assert [index for start, end in found.document_ranges for index in range(start, end)] == list(range(len(texts)))
     assert all(start < end for start, end in found.document_ranges)
     assert all(0 <= join.probability <= 1 for join in found.joins)
@@ -187,7 +189,7 @@ def test_segments_cover_all_pages_once_in_order(texts: list[str]) -> None:
 @given(st.lists(st.sampled_from(_TEXTS[:4]), min_size=1, max_size=4), st.integers(0, 4))
 def test_an_empty_page_moves_no_other_beginning(texts: list[str], at: int) -> None:
     def beginnings(some: list[str]) -> list[str]:
-        pages = [score_page(page(number, text)) for number, text in enumerate(some, 1)]
+        pages = [read_page_for_scoring(page(number, text)) for number, text in enumerate(some, 1)]
         return [some[start] for start, _ in segment_pages(pages).document_ranges if some[start] or start]
 
     place = min(at, len(texts))
@@ -200,13 +202,15 @@ def test_an_empty_page_moves_no_other_beginning(texts: list[str], at: int) -> No
 def test_pages_naming_another_person_are_separate_documents() -> None:
     first, second = (f"Doe Clinic\nPatient: {name}\n{MRI}" for name in ("Helen Marsh", "Uwe Ott"))
     pages = [known(page(1, first), patient="MARSH HELEN"), known(page(2, second), patient="OTT UWE")]
-    assert segment_pages([score_page(one) for one in pages]).document_ranges == ((0, 1), (1, 2))
+    assert segment_pages([read_page_for_scoring(one) for one in pages]).document_ranges == ((0, 1), (1, 2))
 
 
 def test_a_block_of_furniture_alone_is_a_thin_page() -> None:
     blocks = (Block(type="paragraph", text="Doe Clinic", box=BOX, furniture=True),)
     thin = page(2, "Doe Clinic").model_copy(update={"blocks": blocks})
-    found = segment_pages([score_page(page(1, MRI)), score_page(thin), score_page(page(3, SKIN))])
+    found = segment_pages(
+        [read_page_for_scoring(page(1, MRI)), read_page_for_scoring(thin), read_page_for_scoring(page(3, SKIN))]
+    )
     assert found.document_ranges == ((0, 2), (2, 3))
     assert [join.page_num for join in found.joins] == [3]
 
@@ -215,19 +219,21 @@ def test_where_what_cannot_be_read_begins_and_ends_is_told() -> None:
     """A page in another language is no part of the report beside it, and ``show --why`` names it."""
     foreign = "患者主诉头痛两周检查未见异常建议随访" * 30
     bundle = document(MRI, foreign, MRI)
-    found = segment_pages([score_page(one) for one in bundle.pages])
+    found = segment_pages([read_page_for_scoring(one) for one in bundle.pages])
     assert found.readability_changes == (2, 3)
     assert [start for start, _ in found.document_ranges] == [0, 1, 2]
-    answer = classify(bundle)
-    assert explain_by_embedded_model(bundle, answer.segments).turns == (2, 3)
-    assert explain_by_embedded_model(bundle, answer.segments).to_json()["turns"] == (2, 3)
-    said = [line for line in format_embedded_model_explanation(bundle, answer.segments) if "cannot meet" in line]
+    answer = classify_by_embedded_model(bundle)
+    assert explain_segment_types(bundle, answer.segments).turns == (2, 3)
+    assert explain_segment_types(bundle, answer.segments).to_json()["turns"] == (2, 3)
+    said = [line for line in explain_as_text_lines(bundle, answer.segments) if "cannot meet" in line]
     assert [line.split(" begins")[0] for line in said] == ["page 2", "page 3"]
-    assert explain_by_embedded_model(document(MRI, SKIN), classify(document(MRI, SKIN)).segments).turns == ()
+    assert (
+        explain_segment_types(document(MRI, SKIN), classify_by_embedded_model(document(MRI, SKIN)).segments).turns == ()
+    )
 
 
 def test_term_cue_counts_for_its_strongest_type_only() -> None:
-    heard = score_page(page(1, NOTE))
+    heard = read_page_for_scoring(page(1, NOTE))
     by_kind = [list(select_term_cues(heard, kind)) for kind in DocumentType]
     assert sum(map(len, by_kind)) == len(heard.term_cues) > 0
     for kind, some in zip(DocumentType, by_kind, strict=True):

@@ -14,10 +14,10 @@ from builders import copy_with, copy_without, document, parse_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.findings import extract_claims
+from evalkit.classification.findings import extract_unrepairable_claims
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.orchestrator import RetryOrchestrator
-from evalkit.classification.page_windows import find_window_faults, join_answers, split_into_windows
+from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.v1_schema import V1SchemaValidator
@@ -103,7 +103,7 @@ def test_a_document_that_fits_is_asked_about_whole() -> None:
     bundle = document("short", "pages")
     assert split_into_windows(bundle, None) == split_into_windows(bundle, 1_000) == [(1, 2)]
     answer = said((1, 2, NOTE))
-    assert join_answers([((1, 2), answer)]) is answer
+    assert join_window_answers([((1, 2), answer)]) is answer
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_document_that_fits_is_asked_about_whole() -> None:
 def test_whether_a_document_goes_on_shows_on_the_shared_page(
     second: list[tuple[int, int, DocumentType]], expected: list[tuple[int, int, DocumentType | None]]
 ) -> None:
-    whole = join_answers([((1, 4), said((1, 4, NOTE))), ((4, 8), said(*second))])
+    whole = join_window_answers([((1, 4), said((1, 4, NOTE))), ((4, 8), said(*second))])
     assert ranges(whole) == expected
     bundle = document(*["page"] * 8)
     assert not [issue for issue in V1SchemaValidator().validate(whole, bundle) if issue.severity == "BLOCKER"]
@@ -175,15 +175,15 @@ WRONG: dict[str, tuple[ClassificationOutput, ClassificationOutput, str]] = {
 def test_what_is_wrong_in_one_answer_goes_to_a_person(name: str) -> None:
     first, second, code = WRONG[name]
     told = [((1, 4), first), ((4, 8), second)]
-    found = {issue.code: issue for issue in find_window_faults(document(*["page"] * 8), told)}
+    found = {issue.code: issue for issue in find_issues_within_windows(document(*["page"] * 8), told)}
     assert code in found
     assert not found[code].auto_fixable
-    join_answers(told)  # whatever it makes of it, it makes something
+    join_window_answers(told)  # whatever it makes of it, it makes something
 
 
 def test_answers_that_are_right_have_no_faults() -> None:
     told = [((1, 4), said((1, 4, NOTE))), ((4, 8), said((4, 5, NOTE), (6, 8, GENOMIC)))]
-    assert find_window_faults(document(*["page"] * 8), told) == []
+    assert find_issues_within_windows(document(*["page"] * 8), told) == []
 
 
 def test_faults_of_a_window_reach_the_arbiter() -> None:
@@ -222,8 +222,8 @@ def test_doubted_boundary_of_a_window_is_reported_once(
         ((4, 8), said((4, 8, NOTE), self_evaluation=second)),
     ]
     bundle = document(*["page"] * 8)
-    whole = join_answers(told)
-    found = [*find_window_faults(bundle, told), *V2ConsistencyChecker().validate(whole, bundle)]
+    whole = join_window_answers(told)
+    found = [*find_issues_within_windows(bundle, told), *V2ConsistencyChecker().validate(whole, bundle)]
     assert [(one.code, one.page) for one in found] == [("V2-BOUNDARY-DOUBT", page) for page in pages]
     opinion = whole.self_evaluation
     assert (opinion["summary"] if isinstance(opinion, dict) else opinion) == summary
@@ -235,7 +235,7 @@ def test_window_question_holds_only_its_pages_and_segments() -> None:
     (question,) = V3TrapDetector().questions(answer, bundle, (1, 1))
     assert "first page" in question.prompt()
     assert "second page" not in question.prompt()
-    assert [one["start_page"] for one in extract_claims(answer, (3, 3))["segments"]] == [2]
+    assert [one["start_page"] for one in extract_unrepairable_claims(answer, (3, 3))["segments"]] == [2]
     assert fence_document(bundle, bundle.iter_pages(2, 3)) in ClassifierQuestion(bundle, (2, 3)).prompt()
 
 

@@ -10,7 +10,7 @@ from builders import RADIOLOGY, answer, compose_single_type, document, page, par
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
-from evalkit.documents.identity.page_identity import find_identifiers, normalise_identifier
+from evalkit.documents.identity.page_identity import find_patient_identifiers, normalise_identifier
 from evalkit.issue import Issue
 
 LETTERHEAD = "Pine Hill Hospital\nRADIOLOGY REPORT"
@@ -29,7 +29,7 @@ SCHEDULE = "\n".join(
 
 def build_bundle(*texts: str) -> DocumentBundle:
     pages = [
-        page(number, text).model_copy(update={"identifiers": find_identifiers(text, ())})
+        page(number, text).model_copy(update={"identifiers": find_patient_identifiers(text, ())})
         for number, text in enumerate(texts, 1)
     ]
     return document(*pages)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.classification.page_segmentation import segment_pages
-from evalkit.classification.primary_classifier import ClassifierQuestion, classify
+from evalkit.classification.primary_classifier import ClassifierQuestion, classify_by_embedded_model
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -25,7 +25,7 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
-from evalkit.classification.type_scoring import score_page
+from evalkit.classification.type_scoring import read_page_for_scoring
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.documents.ingest import read_document
@@ -553,14 +553,14 @@ TEXT_OF = {name: text for _, name, text in KINDS}
 
 @pytest.mark.parametrize(("kind", "name", "text"), KINDS, ids=[name for _, name, _ in KINDS])
 def test_kinds_of_documents(kind: str, name: str, text: list[str]) -> None:
-    answer = classify(make_bundle(text))
+    answer = classify_by_embedded_model(make_bundle(text))
     assert answer.dominant_type_overall == kind
     check_rules(answer, make_bundle(text))
 
 
 @pytest.mark.parametrize("text", ["", "Thank you.", "See attached results", "1 2 3 4", "lorem ipsum dolor sit amet"])
 def test_cannot_tell(text: str) -> None:
-    answer = classify(make_bundle([text] if text else []))
+    answer = classify_by_embedded_model(make_bundle([text] if text else []))
     assert answer.dominant_type_overall is None
     (segment,) = answer.segments
     assert segment.dominant_type is None
@@ -577,11 +577,11 @@ def test_cannot_tell(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_pathologists_consultation_is_no_note(text: list[str]) -> None:
-    assert classify(make_bundle(text)).dominant_type_overall in (PATHOLOGY, None)
+    assert classify_by_embedded_model(make_bundle(text)).dominant_type_overall in (PATHOLOGY, None)
 
 
 def test_as_much_of_one_as_of_another_is_cannot_tell() -> None:
-    answer = classify(
+    answer = classify_by_embedded_model(
         make_bundle(["sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19"])
     )
     (segment,) = answer.segments
@@ -594,7 +594,7 @@ def test_as_much_of_one_as_of_another_is_cannot_tell() -> None:
 
 
 def test_a_note_that_quotes_reports_stays_a_note() -> None:
-    answer = classify(make_bundle(TEXT_OF["onc"]))
+    answer = classify_by_embedded_model(make_bundle(TEXT_OF["onc"]))
     (segment,) = answer.segments
     assert segment.dominant_type is NOTE
     assert of(segment, PATHOLOGY).presence_level in (PresenceLevel.MENTION_ONLY, PresenceLevel.EMBEDDED_RAW)
@@ -608,7 +608,7 @@ def test_a_whole_report_in_a_note_is_embedded() -> None:
         "COMPARISON: None.",
         "FINDINGS: No pleural effusion.",
     ]
-    answer = classify(make_bundle([*TEXT_OF["discharge"], *TEXT_OF["soap"], *quoted]))
+    answer = classify_by_embedded_model(make_bundle([*TEXT_OF["discharge"], *TEXT_OF["soap"], *quoted]))
     (segment,) = answer.segments
     assert segment.dominant_type is NOTE
     assert of(segment, RADIOLOGY).presence_level is PresenceLevel.EMBEDDED_RAW
@@ -617,14 +617,14 @@ def test_a_whole_report_in_a_note_is_embedded() -> None:
 def test_a_form_that_lists_reports_mentions_none() -> None:
     ticks = ["[ ] Pathology Report", "[ ] Radiology Report", "[ ] CT", "[ ] Genetic test report", "[ ] Progress notes"]
     tests = "Copies of: pathology slides with special stains and mitotic figures"
-    answer = classify(make_bundle([*TEXT_OF["consent"], "Release of information", *ticks, tests]))
+    answer = classify_by_embedded_model(make_bundle([*TEXT_OF["consent"], "Release of information", *ticks, tests]))
     (segment,) = answer.segments
     assert segment.dominant_type is OTHER
     assert all(of(segment, kind).presence_level is PresenceLevel.NO_EVIDENCE for kind in REPORT_TYPES)
 
 
 def test_vendors_in_order_of_appearance() -> None:
-    answer = classify(make_bundle(["Invitae", *TEXT_OF["hereditary"]], TEXT_OF["cbc"]))
+    answer = classify_by_embedded_model(make_bundle(["Invitae", *TEXT_OF["hereditary"]], TEXT_OF["cbc"]))
     assert answer.vendor_signals == ("Invitae", "Quest Diagnostics")
 
 
@@ -632,21 +632,24 @@ def test_vendors_in_order_of_appearance() -> None:
 
 
 def test_two_documents() -> None:
-    assert runs(classify(make_bundle(TEXT_OF["mri"], TEXT_OF["skin"]))) == [(1, 1, RADIOLOGY), (2, 2, PATHOLOGY)]
+    assert runs(classify_by_embedded_model(make_bundle(TEXT_OF["mri"], TEXT_OF["skin"]))) == [
+        (1, 1, RADIOLOGY),
+        (2, 2, PATHOLOGY),
+    ]
 
 
 def test_blank_and_thin_pages_belong_to_what_is_before_them() -> None:
-    answer = classify(make_bundle(TEXT_OF["mri"], [], ["3"], TEXT_OF["skin"], []))
+    answer = classify_by_embedded_model(make_bundle(TEXT_OF["mri"], [], ["3"], TEXT_OF["skin"], []))
     assert runs(answer) == [(1, 3, RADIOLOGY), (4, 5, PATHOLOGY)]
 
 
 def test_blank_pages_at_the_start_belong_to_what_is_after_them() -> None:
-    assert runs(classify(make_bundle([], ["x"], TEXT_OF["mri"]))) == [(1, 3, RADIOLOGY)]
+    assert runs(classify_by_embedded_model(make_bundle([], ["x"], TEXT_OF["mri"]))) == [(1, 3, RADIOLOGY)]
 
 
 def test_a_continued_page_splits_nothing() -> None:
     more = ["of the right knee as described. The radiograph shows degenerative changes.", "Plan: ice, rest."]
-    assert runs(classify(make_bundle(TEXT_OF["psych"], more))) == [(1, 2, NOTE)]
+    assert runs(classify_by_embedded_model(make_bundle(TEXT_OF["psych"], more))) == [(1, 2, NOTE)]
 
 
 FIRST = [
@@ -658,31 +661,33 @@ SECOND = [text.replace("S24-1111", "S24-2222").replace("skin", "tan skin") for t
 
 def test_neighbours_of_one_type_stay_two_where_a_new_one_begins() -> None:
     other_office = [text.replace("12 Oak", "90 Elm") for text in SECOND]
-    assert runs(classify(make_bundle(FIRST, other_office))) == [(1, 1, PATHOLOGY), (2, 2, PATHOLOGY)]
+    assert runs(classify_by_embedded_model(make_bundle(FIRST, other_office))) == [(1, 1, PATHOLOGY), (2, 2, PATHOLOGY)]
 
 
 def test_repeated_letterhead_and_number_is_running_header() -> None:
-    assert runs(classify(make_bundle(FIRST, FIRST))) == [(1, 2, PATHOLOGY)]
+    assert runs(classify_by_embedded_model(make_bundle(FIRST, FIRST))) == [(1, 2, PATHOLOGY)]
 
 
 def test_page_one_of_a_new_count_begins_and_page_two_goes_on() -> None:
     def counted(text: list[str], count: str) -> list[str]:
         return [*text[2:], f"#{count}"]
 
-    begins = classify(make_bundle(counted(FIRST, "Page 1 of 1"), counted(SECOND, "Page 1 of 1"), ["#Page 9 of 9"]))
+    begins = classify_by_embedded_model(
+        make_bundle(counted(FIRST, "Page 1 of 1"), counted(SECOND, "Page 1 of 1"), ["#Page 9 of 9"])
+    )
     assert [run[:2] for run in runs(begins)] == [(1, 1), (2, 3)]
-    goes_on = classify(make_bundle(counted(FIRST, "Page 1 of 7"), counted(SECOND, "Page 2 of 7")))
+    goes_on = classify_by_embedded_model(make_bundle(counted(FIRST, "Page 1 of 7"), counted(SECOND, "Page 2 of 7")))
     assert [run[:2] for run in runs(goes_on)] == [(1, 2)]
 
 
 def test_the_packets_own_page_count_says_nothing() -> None:
     mri, skin = [*TEXT_OF["mri"], "#Page 1 of 2"], [*TEXT_OF["skin"], "#Page 2 of 2"]
-    assert len(classify(make_bundle(mri, skin)).segments) == 2
+    assert len(classify_by_embedded_model(make_bundle(mri, skin)).segments) == 2
 
 
 def begins(before: list[str], after: list[str]) -> float:
     """How probable it is that a document begins on the second of these pages."""
-    (join,) = segment_pages([score_page(page) for page in make_bundle(before, after).pages]).joins
+    (join,) = segment_pages([read_page_for_scoring(page) for page in make_bundle(before, after).pages]).joins
     return join.probability
 
 
@@ -690,11 +695,11 @@ def test_a_join_that_nobody_can_tell_is_a_persons() -> None:
     doubted = 0
     for before, after in itertools.permutations(list(TEXT_OF.values())[::3], 2):
         bundle = make_bundle(before, after)
-        answer = classify(bundle)
+        answer = classify_by_embedded_model(bundle)
         told = answer.self_evaluation["doubtful_joins"]
         unsure = [
             join
-            for join in segment_pages([score_page(page) for page in bundle.pages]).joins
+            for join in segment_pages([read_page_for_scoring(page) for page in bundle.pages]).joins
             if 0.35 <= join.probability <= 0.9
         ]
         assert [(one["page"], one["begins"]) for one in told] == [(2, round(join.probability, 2)) for join in unsure]
@@ -714,7 +719,7 @@ def test_what_speaks_for_and_against_a_new_document() -> None:
 
 
 def test_overall_type_has_the_largest_share() -> None:
-    answer = classify(make_bundle(TEXT_OF["mri"], [], [], TEXT_OF["skin"]))
+    answer = classify_by_embedded_model(make_bundle(TEXT_OF["mri"], [], [], TEXT_OF["skin"]))
     assert answer.dominant_type_overall is RADIOLOGY
     shares = {entry.document_type: entry.overall_share for entry in answer.document_mixture}
     assert shares[RADIOLOGY] > shares[PATHOLOGY] > shares[GENOMIC]
@@ -730,7 +735,7 @@ def test_overall_type_has_the_largest_share() -> None:
     ],
 )
 def test_a_tie_goes_to_any_type_before_other_then_to_the_first(first: str, second: str, overall: DocumentType) -> None:
-    answer = classify(make_bundle(TEXT_OF[first], TEXT_OF[second]))
+    answer = classify_by_embedded_model(make_bundle(TEXT_OF[first], TEXT_OF[second]))
     assert answer.number_of_segments == 2
     assert sorted(entry.overall_share for entry in answer.document_mixture)[-2:] == [0.5, 0.5]
     assert answer.dominant_type_overall is overall
@@ -739,7 +744,7 @@ def test_a_tie_goes_to_any_type_before_other_then_to_the_first(first: str, secon
 def test_pages_that_could_not_be_told_are_not_outvoted_by_fewer() -> None:
     even = "sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19"
     fresh = ["Lakeview Medical Center", "1 Oak Street Tel (555) 123-4567", "Patient: A", "Accession: S1-1111"]
-    answer = classify(make_bundle([even], ["more"], fresh + TEXT_OF["mri"]))
+    answer = classify_by_embedded_model(make_bundle([even], ["more"], fresh + TEXT_OF["mri"]))
     assert runs(answer) == [(1, 2, None), (3, 3, RADIOLOGY)]
     assert answer.dominant_type_overall is None
 
@@ -751,7 +756,7 @@ _FORBIDDEN = re.compile(r"(?i)page \d+ of \d+|fax:? *\(?\d|\bMRN\b|date of birth
 
 def test_evidence_is_made_of_findings() -> None:
     text = ["#Page 1 of 9", "MRN: 4711 gross description", "DOB: 1/1/1950 received in formalin", *TEXT_OF["skin"]]
-    (segment,) = classify(make_bundle(text)).segments
+    (segment,) = classify_by_embedded_model(make_bundle(text)).segments
     row = of(segment, PATHOLOGY)
     assert 2 <= len(row.top_evidence) <= 3
     assert any("formalin" in evidence.snippet for evidence in row.top_evidence)
@@ -759,7 +764,7 @@ def test_evidence_is_made_of_findings() -> None:
 
 
 def test_a_heading_is_quoted_with_what_follows() -> None:
-    (segment,) = classify(
+    (segment,) = classify_by_embedded_model(
         make_bundle(["HOSPITAL COURSE", "She was given fluids.", "Discharge medications: none"])
     ).segments
     assert any(e.snippet == "HOSPITAL COURSE\nShe was given fluids." for e in of(segment, NOTE).top_evidence)
@@ -767,14 +772,17 @@ def test_a_heading_is_quoted_with_what_follows() -> None:
 
 def test_a_long_passage_is_quoted_around_its_cue() -> None:
     text = "word " * 100 + "received in formalin and entirely submitted in one cassette " + "word " * 100
-    (segment,) = classify(make_bundle([text.strip(), "stroma and mitotic figures"])).segments
+    (segment,) = classify_by_embedded_model(make_bundle([text.strip(), "stroma and mitotic figures"])).segments
     snippet = of(segment, PATHOLOGY).top_evidence[0].snippet
     assert "received in formalin" in snippet
     assert len(snippet.split()) <= 60
 
 
 def test_the_confidence_grows_with_the_evidence() -> None:
-    little, much = classify(make_bundle(TEXT_OF["skin"][:1])), classify(make_bundle(TEXT_OF["skin"]))
+    little, much = (
+        classify_by_embedded_model(make_bundle(TEXT_OF["skin"][:1])),
+        classify_by_embedded_model(make_bundle(TEXT_OF["skin"])),
+    )
     rows = [of(answer.segments[0], PATHOLOGY).confidence for answer in (little, much)]
     assert rows[0] < rows[1] < 1
 
@@ -870,14 +878,14 @@ def check_mixture(answer: ClassificationOutput, bundle: DocumentBundle) -> None:
 @settings(max_examples=150, deadline=None)
 @given(bundles())
 def test_every_answer_keeps_the_rules(bundle: DocumentBundle) -> None:
-    answer = classify(bundle)
+    answer = classify_by_embedded_model(bundle)
     check_rules(answer, bundle)
-    assert classify(bundle) == answer
+    assert classify_by_embedded_model(bundle) == answer
     assert ClassificationOutput.model_validate_json(json.dumps(answer.to_json())) == answer
 
 
 def test_a_document_without_pages_does_not_crash() -> None:
-    answer = classify(make_bundle())
+    answer = classify_by_embedded_model(make_bundle())
     assert (answer.dominant_type_overall, answer.number_of_segments, answer.segments) == (None, 0, ())
 
 
@@ -891,7 +899,7 @@ def test_the_question() -> None:
     assert (question.role, question.answer_type) == ("classifier", ClassificationOutput)
     answer = asyncio.run(EmbeddedModel().ask(question))
     assert answer.failure is None
-    assert answer.value == question.offline() == classify(bundle)
+    assert answer.value == question.offline() == classify_by_embedded_model(bundle)
 
 
 def test_prompt_is_document_first_then_instructions() -> None:
@@ -935,7 +943,7 @@ def test_the_schema_for_models_is_flat() -> None:
 
 
 def test_the_reasoning_repeats_no_text_of_the_document() -> None:
-    (segment,) = classify(make_bundle([*TEXT_OF["hereditary"], "BRCA2 c.9999A>G zebra"])).segments
+    (segment,) = classify_by_embedded_model(make_bundle([*TEXT_OF["hereditary"], "BRCA2 c.9999A>G zebra"])).segments
     assert "hereditary cancer panel" in segment.reasoning
     assert not re.search("c\\.9999|zebra", segment.reasoning)
 
@@ -952,8 +960,8 @@ def test_dominant_type_on_real_documents() -> None:
     singles = [label for label in labels if label["kind"] == "single" and not label["scan"]]
     right, right_by_vote = 0, 0
     for label in singles:
-        bundle = read_document(folder / label["file"], doc_id="d", timestamp="2025-01-01T00:00:00Z")
-        answer, truth = classify(bundle), label["segments"][0]["type"]
+        bundle = read_document(folder / label["file"], doc_id="d", processing_timestamp="2025-01-01T00:00:00Z")
+        answer, truth = classify_by_embedded_model(bundle), label["segments"][0]["type"]
         check_rules(answer, bundle)
         right += answer.dominant_type_overall == truth
         right_by_vote += keyword_vote("\n".join(page.text for page in bundle.pages)) == truth
@@ -980,29 +988,32 @@ STRANGE = {
 @pytest.mark.parametrize("language", STRANGE)
 def test_unreadable_pages_do_not_take_their_neighbours_type(language: str) -> None:
     strange = STRANGE[language]
-    assert runs(classify(make_bundle(REPORT, strange, [], strange))) == [(1, 1, RADIOLOGY), (2, 4, None)]
-    assert runs(classify(make_bundle([], strange, REPORT))) == [(1, 2, None), (3, 3, RADIOLOGY)]
-    assert runs(classify(make_bundle(strange, strange))) == [(1, 2, None)]
+    assert runs(classify_by_embedded_model(make_bundle(REPORT, strange, [], strange))) == [
+        (1, 1, RADIOLOGY),
+        (2, 4, None),
+    ]
+    assert runs(classify_by_embedded_model(make_bundle([], strange, REPORT))) == [(1, 2, None), (3, 3, RADIOLOGY)]
+    assert runs(classify_by_embedded_model(make_bundle(strange, strange))) == [(1, 2, None)]
 
 
 def test_long_headers_and_footers_are_no_text_of_their_own() -> None:
     stamped = [f"#{line}" for line in STRANGE["German"]]
-    assert runs(classify(make_bundle(REPORT, stamped))) == [(1, 2, RADIOLOGY)]
+    assert runs(classify_by_embedded_model(make_bundle(REPORT, stamped))) == [(1, 2, RADIOLOGY)]
 
 
 @pytest.mark.parametrize(
     "lines", [["CHEST X-RAY REPORT"], ["FINDINGS:", "See attached.", "IMPRESSION:", "See attached."]]
 )
 def test_a_title_alone_is_no_report(lines: list[str]) -> None:
-    assert runs(classify(make_bundle(lines))) == [(1, 1, None)]
-    assert runs(classify(make_bundle([f"#{one}" for one in REPORT] + lines))) == [(1, 1, None)]
+    assert runs(classify_by_embedded_model(make_bundle(lines))) == [(1, 1, None)]
+    assert runs(classify_by_embedded_model(make_bundle([f"#{one}" for one in REPORT] + lines))) == [(1, 1, None)]
 
 
 def test_a_page_ten_times_as_long_takes_no_hundred_times_as_long() -> None:
     def seconds(times: int) -> float:
         bundle = make_bundle(["She presents today. She denies fever. Chief complaint: cough. Plan: fluids."] * times)
         began = time.process_time()
-        classify(bundle)
+        classify_by_embedded_model(bundle)
         return time.process_time() - began
 
     seconds(10)

@@ -17,7 +17,7 @@ from evalkit.classification.second_opinion_boundaries import (
     find_doubtful_boundaries,
 )
 from evalkit.documents.bundle import Page
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 
 STORY = (
     "The patient reports pain and denies fever. Blood pressure 128/76. We discussed the plan with her. "
@@ -31,7 +31,9 @@ RESULTS = "WBC 8.2 4.0 - 11.0\nHemoglobin 13.4 12.0 - 16.0\nPlatelets 240 150 - 
 
 
 def sheet(number: int, text: str, furniture: tuple[str, ...] = ()) -> Page:
-    return page(number, text, furniture=furniture).model_copy(update={"identifiers": find_identifiers(text, ())})
+    return page(number, text, furniture=furniture).model_copy(
+        update={"identifiers": find_patient_identifiers(text, ())}
+    )
 
 
 def score(*texts: str, contained: frozenset[DocumentType] = frozenset(), total: int = 9) -> float:

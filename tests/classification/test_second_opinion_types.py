@@ -34,7 +34,7 @@ from evalkit.classification.second_opinion_types import (
     find_weak_evidence,
     is_generic_reference,
     is_statement,
-    measure_page_forms,
+    measure_type_signs_on_pages,
 )
 
 TEXTS = {
@@ -48,18 +48,18 @@ TEXTS = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_the_form_of_a_text_speaks_for_its_type(kind: str) -> None:
-    assert measure_page_forms([page(1, TEXTS[kind])]).strongest_type == kind
+    assert measure_type_signs_on_pages([page(1, TEXTS[kind])]).strongest_type == kind
 
 
 def test_a_text_that_says_nothing_speaks_for_no_type() -> None:
-    assert measure_page_forms([page(1, "Lorem ipsum dolor sit amet.")]).strongest_type is None
-    assert measure_page_forms([page(1, "")]).strongest_type is None
+    assert measure_type_signs_on_pages([page(1, "Lorem ipsum dolor sit amet.")]).strongest_type is None
+    assert measure_type_signs_on_pages([page(1, "")]).strongest_type is None
 
 
 def test_form_weight_is_capped_at_four_repetitions() -> None:
     def strength(times: int, pages: int = 1) -> float:
         said = [page(number, "see rs12345 here. " * times) for number in range(1, pages + 1)]
-        return measure_page_forms(said)[DocumentType.GENOMIC_REPORT]
+        return measure_type_signs_on_pages(said)[DocumentType.GENOMIC_REPORT]
 
     assert 0 < strength(1) < strength(4) == strength(10) == strength(2, pages=5)
 
@@ -338,7 +338,7 @@ def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_weighed(text: str) -> None:
-    assert all(measure_page_forms([page(1, text)])[kind] >= 0 for kind in DocumentType)
+    assert all(measure_type_signs_on_pages([page(1, text)])[kind] >= 0 for kind in DocumentType)
     assert is_generic_reference(Evidence(snippet=text, page=1)) in (True, False)
 
 

@@ -17,29 +17,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.explanation import explain_by_embedded_model, format_embedded_model_explanation
+from evalkit.classification.explanation import explain_as_text_lines, explain_segment_types
 from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, load_embedded_weights, parse_weights_json
-from evalkit.classification.primary_classifier import classify
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import (
     FittedWeights,
     LabelledText,
-    assign_folds,
+    assign_folds_to_groups,
+    build_pages_from_text,
     build_training_set,
     calibrate_probabilities,
     compute_probabilities,
-    create_variants,
-    find_independent_rows,
+    create_text_variants,
     find_proper_names,
-    find_source_parts,
+    list_source_parts_by_variant,
     main,
-    predict_out_of_fold,
+    mark_independent_rows,
+    predict_out_of_fold_sums,
     read_labelled_texts,
-    simulate_misreading,
-    split_into_pages,
+    simulate_ocr_errors,
     train_model,
 )
-from evalkit.classification.type_scoring import combine_pages, compute_damping, extract_terms, score_page, softmax
+from evalkit.classification.type_scoring import (
+    combine_page_scores,
+    compute_damping,
+    extract_terms,
+    read_page_for_scoring,
+    softmax,
+)
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.page_identity import load_given_names
 from evalkit.errors import UsageError
@@ -49,7 +55,7 @@ INVENTED = Path(__file__).parent / "invented.toml"
 
 
 def bundle_of(text: str) -> DocumentBundle:
-    pages = split_into_pages(text)
+    pages = build_pages_from_text(text)
     return DocumentBundle(
         doc_id="d",
         file_path="d.pdf",
@@ -140,7 +146,7 @@ def test_terms_are_words_and_pairs_without_the_furniture() -> None:
 
 
 def test_probabilities_are_the_sum_of_the_parts() -> None:
-    judgement = combine_pages([score_page(page) for page in split_into_pages(NOTE_TEXT)])
+    judgement = combine_page_scores([read_page_for_scoring(page) for page in build_pages_from_text(NOTE_TEXT)])
     sums = [
         (bias + sum(part.weights[at] for part in judgement.contributions))
         * compute_damping(sum(judgement.lexicon_scores.values()))
@@ -155,7 +161,9 @@ def test_probabilities_are_the_sum_of_the_parts() -> None:
 def test_a_higher_temperature_is_less_sure(data: dict[str, Any]) -> None:
     cool, warm = parse_weights_json(data), parse_weights_json(data | {"temperature": 4 * data["temperature"]})
     sure, unsure = (
-        combine_pages([score_page(page, model_weights=known) for page in split_into_pages(NOTE_TEXT)])
+        combine_page_scores(
+            [read_page_for_scoring(page, model_weights=known) for page in build_pages_from_text(NOTE_TEXT)]
+        )
         for known in (cool, warm)
     )
     assert max(unsure.probabilities.values()) < max(sure.probabilities.values())
@@ -163,8 +171,13 @@ def test_a_higher_temperature_is_less_sure(data: dict[str, Any]) -> None:
 
 def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> None:
     bundle = bundle_of(NOTE_TEXT)
-    assert classify(bundle, model_weights=parse_weights_json(data | {"least": 0.5})).dominant_type_overall is NOTE
-    told = classify(bundle, model_weights=parse_weights_json(data | {"least": 1.0}))
+    assert (
+        classify_by_embedded_model(
+            bundle, model_weights=parse_weights_json(data | {"least": 0.5})
+        ).dominant_type_overall
+        is NOTE
+    )
+    told = classify_by_embedded_model(bundle, model_weights=parse_weights_json(data | {"least": 1.0}))
     assert told.dominant_type_overall is None
     assert told.segments[0].dominant_type is None
 
@@ -172,7 +185,9 @@ def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> No
 def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, Any]) -> None:
     data["terms"] = {"zebra": [6.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 6.0, 0.0, 0.0, 0.0]}
     known = parse_weights_json(data | {"least": 0.2})
-    (segment,) = classify(bundle_of("a zebra stood here\nzebra and zebra again"), model_weights=known).segments
+    (segment,) = classify_by_embedded_model(
+        bundle_of("a zebra stood here\nzebra and zebra again"), model_weights=known
+    ).segments
     assert segment.dominant_type is NOTE
     row = next(one for one in segment.segment_composition if one.document_type is NOTE)
     assert "zebra" in row.top_evidence[0].snippet
@@ -184,10 +199,10 @@ def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, 
 
 def test_the_reasons_add_up_and_say_where() -> None:
     bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
-    told = explain_by_embedded_model(bundle, classify(bundle).segments)
+    told = explain_segment_types(bundle, classify_by_embedded_model(bundle).segments)
     (segment,) = told.segments
     assert segment.types[0].document_type is NOTE
-    judgement = combine_pages([score_page(page) for page in bundle.pages])
+    judgement = combine_page_scores([read_page_for_scoring(page) for page in bundle.pages])
     first = segment.types[0]
     assert {reason.what for reason in first.reasons} <= {
         *(part.name for part in judgement.contributions),
@@ -207,7 +222,7 @@ def test_the_reasons_add_up_and_say_where() -> None:
 
 def test_the_reasons_as_lines() -> None:
     bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
-    shown = "\n".join(format_embedded_model_explanation(bundle, classify(bundle).segments))
+    shown = "\n".join(explain_as_text_lines(bundle, classify_by_embedded_model(bundle).segments))
     assert "page 1: Clinical Note 9" in shown
     assert "Clinical Note, lexicon: 'office visit' (title) +6.00 (page 1)" in shown
     assert "Clinical Note, for: lexicon, " in shown
@@ -275,9 +290,9 @@ def test_names_are_words_with_a_capital_letter_inside_sentences() -> None:
 
 
 def test_groups_stay_together_and_types_are_spread() -> None:
-    folds = assign_folds([*made_up(), LabelledText("again", OTHER, "tariff", f"{OTHER}0")])
+    folds = assign_folds_to_groups([*made_up(), LabelledText("again", OTHER, "tariff", f"{OTHER}0")])
     assert set(folds.values()) == set(range(5))
-    assert folds == assign_folds(reversed(made_up()))
+    assert folds == assign_folds_to_groups(reversed(made_up()))
 
 
 def test_what_is_quoted_in_a_note_is_of_its_own_fold() -> None:
@@ -286,7 +301,7 @@ def test_what_is_quoted_in_a_note_is_of_its_own_fold() -> None:
         *(LabelledText(f"r{n}", RADIOLOGY, f"shadow{'abcdefgh'[n]} " * 200, f"r{n}") for n in range(8)),
     ]
     folds = {"n": 1} | {f"r{n}": n % 2 for n in range(8)}
-    quoting = [one for one in create_variants(texts, folds) if one.name.startswith("quotes")]
+    quoting = [one for one in create_text_variants(texts, folds) if one.name.startswith("quotes")]
     assert len(quoting) == 1
     assert any(f"shadow{letter}" in quoting[0].text for letter in "bdfh")
     assert not any(f"shadow{letter}" in quoting[0].text for letter in "aceg")
@@ -301,16 +316,16 @@ def test_held_out_source_excludes_notes_that_quote_it() -> None:
         *(LabelledText(f"r{n}", RADIOLOGY, "shadow lung beam " * 60, f"r{n}", "clinic") for n in range(6)),
         *(LabelledText(f"o{n}", OTHER, "tariff invoice due " * 60, f"o{n}", "office") for n in range(6)),
     ]
-    some = build_training_set(create_variants(texts, dict.fromkeys((one.group for one in texts), 0)))
-    parts = find_source_parts(some, lambda one: one.source)
+    some = build_training_set(create_text_variants(texts, dict.fromkeys((one.group for one in texts), 0)))
+    parts = list_source_parts_by_variant(some, lambda one: one.source)
     quoting = [place for place, one in enumerate(some.variants) if one.quoted_report]
     assert {parts[place] for place in quoting} == {frozenset({"ward", "clinic"})}
-    free = find_independent_rows(parts, frozenset({"clinic"}))
+    free = mark_independent_rows(parts, frozenset({"clinic"}))
     assert not any(free[place] for place in quoting)
     assert [
         one.original.source for one, is_free in zip(some.variants, free, strict=True) if is_free and one.name == "whole"
     ] == ["ward"] * 6 + ["office"] * 6
-    _, fits = predict_out_of_fold(some, parts)
+    _, fits = predict_out_of_fold_sums(some, parts)
     assert "shadow lung" in fits[frozenset({"ward"})].terms
     assert "shadow lung" not in fits[frozenset({"clinic"})].terms
     assert fits[frozenset({"ward", "clinic"})].terms == [
@@ -325,7 +340,9 @@ def test_held_out_source_excludes_notes_that_quote_it() -> None:
 
 def test_belief_rests_on_the_rows_that_are_given() -> None:
     some = made_up(2)
-    found = build_training_set([one for one in create_variants(some, assign_folds(some)) if one.name == "whole"])
+    found = build_training_set(
+        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
+    )
     sums = np.eye(5)[found.true_types] * 8
     sums[::2] = np.roll(sums[::2], 1, axis=1)
     right = sums.argmax(axis=1) == found.true_types
@@ -335,16 +352,18 @@ def test_belief_rests_on_the_rows_that_are_given() -> None:
 
 @given(st.text(max_size=60), st.integers())
 def test_misreading_keeps_what_is_no_letter(text: str, seed: int) -> None:
-    assert simulate_misreading(text, 0.0, random.Random(seed)) == text
+    assert simulate_ocr_errors(text, 0.0, random.Random(seed)) == text
     kept = [character for character in text if not character.isalnum() and character != " "]
     assert [
-        one for one in simulate_misreading(text, 0.5, random.Random(seed)) if not one.isalnum() and one != " "
+        one for one in simulate_ocr_errors(text, 0.5, random.Random(seed)) if not one.isalnum() and one != " "
     ] == kept
 
 
 def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
     some = made_up(2)
-    found = build_training_set([one for one in create_variants(some, assign_folds(some)) if one.name == "whole"])
+    found = build_training_set(
+        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
+    )
     right = np.eye(5)[found.true_types] * 8
     assert calibrate_probabilities(right, found).temperature == 1
     half_wrong = right.copy()
@@ -354,7 +373,9 @@ def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
 
 def test_threshold_is_lowest_that_admits_few_errors() -> None:
     some = made_up(4)
-    found = build_training_set([one for one in create_variants(some, assign_folds(some)) if one.name == "whole"])
+    found = build_training_set(
+        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
+    )
     sums = np.eye(5)[found.true_types] * 6
     sums[0] = np.roll(np.eye(5)[found.true_types[0]], 1) * 3.2
     believed = calibrate_probabilities(sums, found)
@@ -365,11 +386,13 @@ def test_threshold_is_lowest_that_admits_few_errors() -> None:
 
 def test_sums_do_not_depend_on_the_order_of_texts() -> None:
     some = made_up(3)
-    folds = assign_folds(some)
+    folds = assign_folds_to_groups(some)
     what = FittedWeights(np.ones(4), np.zeros(5), ["codon"], np.ones((1, 5)))
     rows = np.arange(3)
-    forward, backward = (build_training_set(list(create_variants(some, folds))[:3][::step]) for step in (1, -1))
-    assert what.compute_type_sums(forward, rows) == pytest.approx(what.compute_type_sums(backward, rows)[::-1])
+    forward, backward = (build_training_set(list(create_text_variants(some, folds))[:3][::step]) for step in (1, -1))
+    assert what.compute_damped_type_sums(forward, rows) == pytest.approx(
+        what.compute_damped_type_sums(backward, rows)[::-1]
+    )
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,17 @@ from builders import (
     segment,
 )
 
-from evalkit.classification.bounded_regex import stress_test_pattern
+from evalkit.classification.bounded_regex import require_fast_pattern
 from evalkit.classification.findings import Findings
-from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
-from evalkit.classification.traps import PromptInjection, Trap, Traps, load_shipped_traps, load_traps, parse_traps
+from evalkit.classification.trap_examples import describe_failing_examples, describe_weakened_traps
+from evalkit.classification.traps import (
+    PromptInjectionTrap,
+    Trap,
+    Traps,
+    load_shipped_and_site_traps,
+    load_shipped_traps,
+    parse_traps,
+)
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.verifiers import find_offline_issues
 from evalkit.documents.bundle import Block, DocumentBundle
@@ -387,7 +394,7 @@ silent = ["exons"]
     ],
 )
 def test_a_row_that_could_never_fire_or_always_would_is_named(right: str, wrong: str, named: str) -> None:
-    assert find_failing_examples(parse_traps(COUNTING)) == []
+    assert describe_failing_examples(parse_traps(COUNTING)) == []
     with pytest.raises(UsageError, match=named):
         parse_traps(COUNTING.replace(right, wrong, 1))
 
@@ -396,7 +403,7 @@ def test_a_sites_pattern_that_takes_too_long_is_refused(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(TABLE.replace("open sesame", "(a+)+$", 1))
     with pytest.raises(UsageError, match=r"own\.toml: sesame: '\(a\+\)\+\$' takes more than 2 s"):
-        load_traps(str(own))
+        load_shipped_and_site_traps(str(own))
 
 
 def test_a_pattern_that_a_document_keeps_busy_escalates_it() -> None:
@@ -411,11 +418,11 @@ def test_a_pattern_that_a_document_keeps_busy_escalates_it() -> None:
 @pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_shipped_patterns_are_quick_on_any_text(row: Trap) -> None:
     for pattern in row.patterns:
-        stress_test_pattern(pattern, [one.page for one in row.fires], timeout_seconds=0.5)
+        require_fast_pattern(pattern, [one.page for one in row.fires], timeout_seconds=0.5)
 
 
 @pytest.mark.parametrize("row", load_shipped_traps().addressed_to_model, ids=lambda row: row.id)
-def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjection) -> None:
+def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjectionTrap) -> None:
     """Only for speed: what the text has not, the pattern could not find."""
     found = [
         text for text in (*(one.page for one in row.fires), *texts_of_faults()["instructions"]) if row.has_match(text)
@@ -426,7 +433,7 @@ def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjection) -> N
 
 @pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_every_row_does_what_its_examples_say(row: Trap) -> None:
-    assert find_failing_examples(load_shipped_traps().restrict_to_trap(row)) == []
+    assert describe_failing_examples(load_shipped_traps().restrict_to_trap(row)) == []
 
 
 @pytest.mark.parametrize(
@@ -443,15 +450,15 @@ def test_every_row_does_what_its_examples_say(row: Trap) -> None:
     ],
 )
 def test_an_example_that_is_treated_otherwise_is_named(right: str, wrong: str, fault: str | None) -> None:
-    assert find_failing_examples(parse_traps(TABLE)) == []
-    assert find_failing_examples(parse_traps(TABLE.replace(right, wrong, 1))) == ([fault] if fault else [])
+    assert describe_failing_examples(parse_traps(TABLE)) == []
+    assert describe_failing_examples(parse_traps(TABLE.replace(right, wrong, 1))) == ([fault] if fault else [])
 
 
 def test_site_traps_extend_or_replace_shipped_traps(tmp_path: Path) -> None:
     own = tmp_path / "traps.toml"
     replacing = 'severity = "MAJOR"\nreplaces = true'
     own.write_text(TABLE.replace("bio-reference", "labcorp").replace('severity = "BLOCKER"', replacing))
-    traps = load_traps(str(own))
+    traps = load_shipped_and_site_traps(str(own))
     assert traps.version == f"{load_shipped_traps().version}+9"
     assert [row.name for row in traps.routine_vendor] == ["Quest Diagnostics", "BioReference"]
     bundle = document(BODY, "Please open sesame.")
@@ -476,7 +483,7 @@ def test_no_shipped_row_is_replaced_unsaid(tmp_path: Path, row_id: str, said: st
         TABLE.replace("bio-reference", row_id).replace('severity = "BLOCKER"', f'severity = "BLOCKER"\n{said}')
     )
     with pytest.raises(UsageError, match=f"own.toml: {named}"):
-        load_traps(str(own))
+        load_shipped_and_site_traps(str(own))
 
 
 @pytest.mark.parametrize(
@@ -497,7 +504,7 @@ def test_what_a_replaced_row_gives_up_is_said(severity: str, names: str, lost: l
         .replace('severity = "BLOCKER"', f'severity = "{severity}"')
         .replace('["BioReference"]', names, 1)
     )
-    assert find_weakened_traps(load_shipped_traps(), own) == lost
+    assert describe_weakened_traps(load_shipped_traps(), own) == lost
 
 
 @pytest.mark.parametrize(
@@ -508,7 +515,7 @@ def test_a_sites_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes |
     if text is not None:
         own.write_bytes(text)
     with pytest.raises(UsageError, match=f"own.toml.*{named}"):
-        load_traps(str(own))
+        load_shipped_and_site_traps(str(own))
 
 
 # ---------------------------------------------------------------------------------------------- words for a machine

@@ -35,9 +35,9 @@ from system.runs.live import MODEL, serve_model
 import evalkit
 from evalkit.cli import app
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.llm.json_schema import flatten_schema as flat_schema
+from evalkit.llm.json_schema import build_inlined_json_schema as flat_schema
 from evalkit.llm.model import Question
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 from evalkit.settings import Settings
 from evalkit.store import database_tables
 
@@ -202,7 +202,7 @@ def _journal_keys(profile: str) -> list[str]:
     """A key digests model, role, prompt, schema and pictures."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         documents, output = Path(folder) / "samples", Path(folder) / "output"
-        draw_demo_folder(documents)
+        write_demo_folder(documents)
         with serve_model(output, instead=lambda call: None if call.role in ASKED else "{}") as server:
             for name, text in {**server.environment, "EVALKIT_PROFILE": profile}.items():
                 patch.setenv(name, text)
@@ -241,7 +241,7 @@ def demo() -> dict[str, str]:
     """The demo's documents and the files that a run over them leaves, drawn and run anew."""
     with tempfile.TemporaryDirectory() as name:
         documents, output = Path(name) / "samples", Path(name) / "output"
-        draw_demo_folder(documents)
+        write_demo_folder(documents)
         run_samples(documents, output)
         return describe_demo(documents, output)
 

@@ -16,7 +16,7 @@ from places import open_folder
 from evalkit.cli import app
 from evalkit.pipeline.executor.dask import parse_scheduler_address
 from evalkit.settings import Settings
-from evalkit.store import resolve_database_url
+from evalkit.store import resolve_postgresql_url
 
 
 def test_the_two_commands_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +30,7 @@ def test_the_two_commands_are_understood(monkeypatch: pytest.MonkeyPatch) -> Non
     given = Settings.load(executor=options["executor"])
     assert (program, name) == (".venv/bin/evalkit", "run")
     assert set(said.values()) == {given.output, given.database}
-    assert resolve_database_url(open_folder(given.output)) == given.database
+    assert resolve_postgresql_url(open_folder(given.output)) == given.database
     assert parse_scheduler_address(given.executor).startswith("tcp://")
 
 

@@ -9,12 +9,12 @@ import pytest
 from places import open_folder
 
 from evalkit.classification.orchestrator import UnparseableClassification
-from evalkit.classification.traps import load_traps
+from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, read_regular_file
 from evalkit.documents.source_file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
-from evalkit.pipeline.supplied_labels import read_classifications, read_production_labels, read_true_labels
+from evalkit.pipeline.supplied_labels import read_production_labels, read_supplied_classifications, read_true_labels
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -70,7 +70,7 @@ def test_what_is_no_file_of_that_size_is_refused(unfit: Callable[[Path], Path], 
         (read_production_labels, "a.csv"),
         (read_production_labels, "a.json"),
         (read_true_labels, "a.csv"),
-        (load_traps, "a.toml"),
+        (load_shipped_and_site_traps, "a.toml"),
     ],
 )
 def test_what_stands_beside_the_documents_is_named(
@@ -78,13 +78,13 @@ def test_what_stands_beside_the_documents_is_named(
 ) -> None:
     path = unfit(tmp_path / name)
     with pytest.raises(UsageError, match=r"pipe or device|larger than") as refused:
-        read(str(path) if read is load_traps else path)
+        read(str(path) if read is load_shipped_and_site_traps else path)
     assert str(path) in refused.value.message
 
 
 def test_a_classification_is_unparseable(unfit: Callable[[Path], Path], tmp_path: Path) -> None:
     unfit(tmp_path / "one.json")
-    supplied, problems = read_classifications(tmp_path, [SourceDocument("one", tmp_path / "one.pdf", None)])
+    supplied, problems = read_supplied_classifications(tmp_path, [SourceDocument("one", tmp_path / "one.pdf", None)])
     assert isinstance(supplied["one"], UnparseableClassification)
     assert problems == []
 

@@ -86,7 +86,13 @@ def table(
 
 def bundle(data: bytes) -> DocumentBundle:
     """The bytes, read."""
-    return read_pdf(data, file_path="x/report.pdf", doc_id="report", sha256="0" * 64, timestamp="2026-01-02T03:04:05Z")
+    return read_pdf(
+        data,
+        recorded_path="x/report.pdf",
+        doc_id="report",
+        sha256="0" * 64,
+        processing_timestamp="2026-01-02T03:04:05Z",
+    )
 
 
 def first(*draw: Callable[[Any], object], rotation: int = 0) -> Page:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from memory import peak
 
-from evalkit.documents.ingest import find_pdfs, read_document
+from evalkit.documents.ingest import list_input_pdfs, read_document
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 
 from .test_pdf import assert_whole
@@ -54,10 +54,12 @@ def golden(*, ocr: bool) -> dict[str, str]:
     return {name: row.get("ocr", row["outcome"]) if ocr else row["outcome"] for name, row in table.items()}
 
 
-def outcome(path: Path, recogniser: PageRecogniser | None = None) -> str:
+def outcome(path: Path, recogniser: PageOcrSettings | None = None) -> str:
     """What becomes of one file. AssertionError where its bundle breaks a promise."""
     try:
-        bundle = read_document(path, doc_id=path.stem, timestamp="2026-01-02T03:04:05Z", recogniser=recogniser)
+        bundle = read_document(
+            path, doc_id=path.stem, processing_timestamp="2026-01-02T03:04:05Z", recogniser=recogniser
+        )
     except DocumentError as error:
         return error.code
     assert_whole(bundle)
@@ -85,10 +87,10 @@ def read_all_in_a_child() -> Reading:
     return Reading(**json.loads(done.stdout))
 
 
-def _read_all(recogniser: PageRecogniser | None) -> Reading:
+def _read_all(recogniser: PageOcrSettings | None) -> Reading:
     outcomes: dict[str, str] = {}
     seconds: dict[str, float] = {}
-    for path in find_pdfs([FOLDER]):
+    for path in list_input_pdfs([FOLDER]):
         started = effort()
         outcomes[path.name] = outcome(path, recogniser)
         seconds[path.name] = round(effort() - started, 2)
@@ -104,10 +106,10 @@ def _written() -> str:
     return _HEAD + "\n".join(rows)
 
 
-def _tesseract() -> PageRecogniser:
+def _tesseract() -> PageOcrSettings:
     found = find_ocr_engine("tesseract")
     assert found
-    return PageRecogniser(found, 10 * SECONDS)  # of the clock's, while much else may be going on
+    return PageOcrSettings(found, 10 * SECONDS)  # of the clock's, while much else may be going on
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ from servers.documentai import (
 
 from evalkit.core.remote_services import parse_retry_after
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.documentai import DocumentAiReader, _extract_pages, _read_requested_wait
+from evalkit.documents.documentai import DocumentAiReader, _extract_pages_as_pdf, _get_requested_wait_seconds
 from evalkit.documents.pdf import read_pdf
 from evalkit.errors import DocumentError, UsageError
 
@@ -665,7 +665,7 @@ def test_pages_that_cannot_be_cut_out_fail(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_slice_is_no_larger_than_its_pages() -> None:
     large = pdf(*[lines(LEFT)] * 3)
-    one, all_three = _extract_pages(large, [2]), _extract_pages(large, [1, 2, 3])
+    one, all_three = _extract_pages_as_pdf(large, [2]), _extract_pages_as_pdf(large, [1, 2, 3])
     assert one is not None
     assert all_three is not None
     assert len(one) < 0.6 * len(all_three)
@@ -830,7 +830,7 @@ def test_how_long_to_wait(headers: dict[str, str], details: list[Any], expected:
 
     from google.api_core.exceptions import TooManyRequests
 
-    assert _read_requested_wait(TooManyRequests("", details=details, response=Response())) == expected
+    assert _get_requested_wait_seconds(TooManyRequests("", details=details, response=Response())) == expected
 
 
 def test_how_long_to_wait_for_a_date() -> None:

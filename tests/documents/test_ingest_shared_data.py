@@ -12,7 +12,7 @@ import pymupdf
 import pytest
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import find_pdfs, read_document
+from evalkit.documents.ingest import list_input_pdfs, read_document
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 
@@ -33,7 +33,7 @@ def test_outcome(name: str) -> None:
 
 
 def test_the_table_is_complete() -> None:
-    assert {path.name for path in find_pdfs([FOLDER])} == set(WITHOUT_OCR)
+    assert {path.name for path in list_input_pdfs([FOLDER])} == set(WITHOUT_OCR)
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def test_tesseract_takes_neither_long_nor_much_memory(with_tesseract: Reading) -
 
 @pytest.mark.parametrize("folder", ["clinical_pdf", "tax", "bank"])
 def test_real_documents_keep_the_promises(folder: str) -> None:
-    for path in find_pdfs([DATA / folder])[::3]:
-        assert_whole(read_document(path, doc_id=path.stem, timestamp="2026-01-02T03:04:05Z"))
+    for path in list_input_pdfs([DATA / folder])[::3]:
+        assert_whole(read_document(path, doc_id=path.stem, processing_timestamp="2026-01-02T03:04:05Z"))
 
 
 def labelled() -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -67,7 +67,7 @@ def labelled() -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def test_scans_are_told_from_text() -> None:
     for path, label in labelled():
-        bundle = read_document(path, doc_id=path.stem, timestamp="")
+        bundle = read_document(path, doc_id=path.stem, processing_timestamp="")
         assert bundle.total_pages == label["pages"]
         assert {page.status.value for page in bundle.pages} == ({"image"} if label.get("scan") else {"text"})
 
@@ -85,7 +85,9 @@ def test_scans_are_read(tmp_path: Path) -> None:
 
     async def all_read() -> list[DocumentBundle]:
         with ReaderPool(2, ReaderConfig(300, ocr_engine="tesseract")) as readers:
-            made = await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp="") for path in scans))
+            made = await asyncio.gather(
+                *(readers.read(path, doc_id=path.stem, processing_timestamp="") for path in scans)
+            )
             return [one.bundle for one in made]
 
     bundles = asyncio.run(all_read())

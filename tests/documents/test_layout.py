@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.layout import Typography, fold_case_and_mask_digits, lay_out_blocks, measure_typography
+from evalkit.documents.layout import PrevailingTypography, fold_case_and_mask_digits, lay_out_blocks, measure_typography
 from evalkit.documents.page_content import PageContent, PageLine, PageToken
 from evalkit.documents.ruled_tables import RulingLine, find_grids
 
-USUAL = Typography(font_size=10, is_bold=False, is_capitals=False)
+USUAL = PrevailingTypography(font_size=10, is_bold=False, is_capitals=False)
 
 
 def line(text: str, x: float, y: float, **look: float) -> PageLine:
@@ -123,13 +123,16 @@ def test_every_word_is_laid_out_once() -> None:
 
 def test_typography_is_that_of_most_characters() -> None:
     lines = [line("A TITLE", 0, 0, size=20, bold=1.0), line("the body of the text", 0, 30), line("goes on", 0, 45)]
-    assert measure_typography(lines).typography == Typography(font_size=10, is_bold=False, is_capitals=False)
+    assert measure_typography(lines).typography == PrevailingTypography(font_size=10, is_bold=False, is_capitals=False)
 
 
 def test_a_page_in_capitals_has_no_headings_by_capitals() -> None:
     title = line("GROSS DESCRIPTION", 50, 100)
     assert lay_out_blocks(page(title), set(), USUAL)[0].type == "heading"
-    assert lay_out_blocks(page(title), set(), Typography(10, is_bold=False, is_capitals=True))[0].type == "paragraph"
+    assert (
+        lay_out_blocks(page(title), set(), PrevailingTypography(10, is_bold=False, is_capitals=True))[0].type
+        == "paragraph"
+    )
 
 
 def test_masking_makes_running_numbers_equal() -> None:

@@ -17,8 +17,8 @@ from patience import SECONDS, eventually
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from evalkit.core.install_hint import format_install_hint
-from evalkit.documents.deskew import denoise_image, deskew_image, detect_clockwise_skew_degrees, is_blank_image
-from evalkit.documents.ocr import OcrEngine, OcrReading, RapidOcr, find_ocr_engine, recognise_image
+from evalkit.documents.deskew import denoise_image, detect_clockwise_skew_degrees, is_blank_image, straighten_image
+from evalkit.documents.ocr import OcrEngine, OcrPageResult, RapidOcr, find_ocr_engine, recognise_page_image
 from evalkit.documents.quality import OcrWord
 from evalkit.errors import DocumentError, UsageError
 
@@ -70,7 +70,7 @@ def noisy(image: Image.Image, sigma: float, seed: int = 1) -> Image.Image:
     return Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8))
 
 
-def recall(truth: list[str], reading: OcrReading | None) -> float:
+def recall(truth: list[str], reading: OcrPageResult | None) -> float:
     def normal(words: list[str]) -> Counter[str]:
         return Counter(filter(None, (re.sub(r"\W", "", word).lower() for word in words)))
 
@@ -218,7 +218,7 @@ def test_a_picture_without_print_has_no_tilt():
 @pytest.mark.parametrize("degrees", [-10, 1.5, 4])
 def test_boxes_come_back_to_where_the_words_stand(sheet, degrees, turn):
     image = tilted(sheet.image, degrees).rotate(-90 * turn, expand=True)
-    page = deskew_image(image, turn, degrees)
+    page = straighten_image(image, turn, degrees)
     overlaps = []
     for _, *box in sheet.boxes:
         quad = corners(tuple(box), SIZE, image.size, degrees + 90 * turn)
@@ -232,7 +232,7 @@ def test_boxes_come_back_to_where_the_words_stand(sheet, degrees, turn):
 
 
 def test_boxes_stay_on_the_page(sheet):
-    page = deskew_image(sheet.image, 0, 5.0)
+    page = straighten_image(sheet.image, 0, 5.0)
     assert page.map_to_source_box(-50, -50, page.image.width + 50, page.image.height + 50) == (0, 0, 1, 1)
 
 
@@ -240,7 +240,7 @@ def test_boxes_stay_on_the_page(sheet):
 def test_every_mode_of_picture_is_read(sheet, mode):
     faked = Faked([OcrWord("seen", 120, 120, 200, 150, 99, 0)])
     image = sheet.image.convert("RGB").convert(mode)
-    reading = recognise_image(image, faked)
+    reading = recognise_page_image(image, faked)
     assert reading
     assert reading.words[0].text == "seen"
     assert faked.pictures[0].mode == "L"
@@ -251,7 +251,7 @@ def test_print_on_nothing_is_print_on_white():
     clear = Image.new("RGBA", SIZE, (0, 0, 0, 0))
     clear.paste((0, 0, 0, 255), mask=sheet.image.point(lambda v: 255 - v))
     faked = Faked([OcrWord("seen", 120, 120, 200, 150, 99, 0)])
-    assert recognise_image(clear, faked)
+    assert recognise_page_image(clear, faked)
     assert np.asarray(faked.pictures[0]).mean() > 200
 
 
@@ -270,7 +270,7 @@ def test_print_on_nothing_is_print_on_white():
     ],
 )
 def test_a_page_without_ink_is_blank(image):
-    assert recognise_image(image, Faked()) is None
+    assert recognise_page_image(image, Faked()) is None
 
 
 def test_a_gradient_is_blank():
@@ -285,7 +285,7 @@ def test_oversized_image_is_downscaled_and_boxes_are_exact():
     image = Image.new("L", (40_000, 300), 255)
     ImageDraw.Draw(image).rectangle((20_000, 100, 21_000, 200), fill=0)
     faked = Faked([OcrWord("word", 8_000, 40, 8_400, 80, 95, 0)])
-    reading = recognise_image(image, faked, dpi=200)
+    reading = recognise_page_image(image, faked, dpi=200)
     assert reading
     assert reading.upright.image.size == (16_000, 120)
     assert reading.upright.map_to_source_box(*reading.words[0][1:5]) == pytest.approx((0.5, 1 / 3, 0.525, 2 / 3))
@@ -296,7 +296,7 @@ def test_a_broken_picture_is_an_error_of_the_document(sheet):
     sheet.image.save(stored, "PNG")
     image = Image.open(io.BytesIO(stored.getvalue()[:2000]))
     with pytest.raises(DocumentError) as error:
-        recognise_image(image, Faked())
+        recognise_page_image(image, Faked())
     assert error.value.code == "OCR-IMAGE"
 
 
@@ -309,14 +309,14 @@ LYING = [OcrWord("word", 100, 100, 130, 200, 95, 0)]
 
 def test_a_page_that_is_read_well_is_not_turned(sheet):
     faked = Faked(GOOD, turn=2)
-    reading = recognise_image(sheet.image, faked)
+    reading = recognise_page_image(sheet.image, faked)
     assert reading
     assert (reading.upright.quarter_turns, len(faked.pictures)) == (0, 1)
 
 
 @pytest.mark.parametrize("first", [POOR, LYING, []])
 def test_a_page_that_is_not_is_turned_as_the_engine_says(sheet, first):
-    reading = recognise_image(sheet.image, Faked(first, GOOD, turn=3))
+    reading = recognise_page_image(sheet.image, Faked(first, GOOD, turn=3))
     assert reading
     assert (reading.upright.quarter_turns, list(reading.words)) == (3, GOOD)
     assert reading.upright.image.size == (SIZE[1], SIZE[0])
@@ -324,14 +324,14 @@ def test_a_page_that_is_not_is_turned_as_the_engine_says(sheet, first):
 
 def test_where_the_engine_does_not_know_turns_are_tried(sheet):
     faked = Faked(POOR, POOR, GOOD)
-    reading = recognise_image(sheet.image, faked)
+    reading = recognise_page_image(sheet.image, faked)
     assert reading
     assert reading.upright.quarter_turns == 1
     assert len(faked.pictures) == 3
 
 
 def test_a_turn_that_reads_worse_is_not_taken(sheet):
-    reading = recognise_image(sheet.image, Faked(POOR, [], LYING, []))
+    reading = recognise_page_image(sheet.image, Faked(POOR, [], LYING, []))
     assert reading
     assert (reading.upright.quarter_turns, list(reading.words)) == (0, POOR)
     assert not reading.quality.is_readable
@@ -339,14 +339,14 @@ def test_a_turn_that_reads_worse_is_not_taken(sheet):
 
 def test_an_engine_that_fails_over_a_turn_leaves_what_was_read(sheet):
     failure = DocumentError("broke", code="OCR-TIMEOUT", remedy="")
-    reading = recognise_image(sheet.image, Faked(POOR, failure, turn=2))
+    reading = recognise_page_image(sheet.image, Faked(POOR, failure, turn=2))
     assert reading
     assert list(reading.words) == POOR
 
 
 def test_an_engine_that_fails_at_first_is_an_error(sheet):
     with pytest.raises(DocumentError, match="broke"):
-        recognise_image(sheet.image, Faked(DocumentError("broke", code="OCR-FAILED", remedy="")))
+        recognise_page_image(sheet.image, Faked(DocumentError("broke", code="OCR-FAILED", remedy="")))
 
 
 # Tesseract itself
@@ -356,7 +356,7 @@ def test_an_engine_that_fails_at_first_is_an_error(sheet):
 def test_a_tilted_noisy_page_is_read_and_its_words_are_placed(sheet, tesseract):
     degrees = 4.0
     image = noisy(tilted(sheet.image, degrees), 25)
-    reading = recognise_image(image, tesseract)
+    reading = recognise_page_image(image, tesseract)
     assert reading
     assert recall(sheet.words, reading) >= 0.95
     assert reading.quality.is_readable
@@ -382,7 +382,7 @@ def test_a_tilted_noisy_page_is_read_and_its_words_are_placed(sheet, tesseract):
 def test_a_turned_page_is_turned_back(sheet, tesseract):
     turn = 3
     image = noisy(tilted(sheet.image, -3), 15).rotate(-90 * turn, expand=True)
-    reading = recognise_image(image, tesseract)
+    reading = recognise_page_image(image, tesseract)
     assert reading
     assert (reading.upright.quarter_turns, reading.upright.skew_angle) == (turn, pytest.approx(-3, abs=0.15))
     assert recall(sheet.words, reading) >= 0.95
@@ -392,7 +392,7 @@ def test_a_turned_page_is_turned_back(sheet, tesseract):
 @needs_tesseract
 def test_two_words_upside_down_are_read(tesseract):
     sheet = Sheet(["Specimen inadequate"])
-    reading = recognise_image(sheet.image.rotate(180), tesseract)
+    reading = recognise_page_image(sheet.image.rotate(180), tesseract)
     assert reading
     assert reading.upright.quarter_turns == 2
     assert [word.text for word in reading.words] == ["Specimen", "inadequate"]
@@ -400,7 +400,7 @@ def test_two_words_upside_down_are_read(tesseract):
 
 @needs_tesseract
 def test_words_of_a_line_stay_together_in_order(sheet, tesseract):
-    reading = recognise_image(sheet.image, tesseract)
+    reading = recognise_page_image(sheet.image, tesseract)
     assert reading
     lines: dict[int, list[str]] = {}
     for word in reading.words:
@@ -418,7 +418,7 @@ def test_grainy_and_speckled_scans_are_read(tesseract):
     specks[dots < 0.03], specks[dots > 0.97] = 0, 255
     for image in (grainy, Image.fromarray(specks)):
         assert denoise_image(image) is not image
-        assert recall(sheet.words, recognise_image(image, tesseract)) >= 0.9
+        assert recall(sheet.words, recognise_page_image(image, tesseract)) >= 0.9
 
 
 @needs_tesseract
@@ -427,7 +427,7 @@ def test_a_shadow_and_pale_print_are_made_even(tesseract):
     shade = np.asarray(sheet.image) * np.linspace(0.25, 1, 1400)[None, :]
     pale = noisy(Sheet(TEXT[2:6], (1400, 500), ink=200, paper=240).image, 4)
     for image in (Image.fromarray(shade.astype(np.uint8)), pale):
-        assert recall(sheet.words, recognise_image(image, tesseract)) >= 0.95
+        assert recall(sheet.words, recognise_page_image(image, tesseract)) >= 0.95
 
 
 def test_a_clean_page_is_left_as_it_is(sheet):
@@ -437,7 +437,7 @@ def test_a_clean_page_is_left_as_it_is(sheet):
 @needs_tesseract
 def test_low_contrast_is_read(tesseract):
     sheet = Sheet(ink=150, paper=200)
-    assert recall(sheet.words, recognise_image(noisy(tilted(sheet.image, 2, 200), 4), tesseract)) >= 0.95
+    assert recall(sheet.words, recognise_page_image(noisy(tilted(sheet.image, 2, 200), 4), tesseract)) >= 0.95
 
 
 @needs_tesseract
@@ -521,10 +521,10 @@ def test_rapidocr_reads_a_tilted_page(sheet):
     rapid = find_ocr_engine("rapidocr")
     assert isinstance(rapid, RapidOcr)
     assert re.fullmatch(r"rapidocr 3\.\S+", rapid.name_and_version)
-    reading = recognise_image(noisy(tilted(sheet.image, 4), 25), rapid)
+    reading = recognise_page_image(noisy(tilted(sheet.image, 4), 25), rapid)
     assert reading
     assert recall(sheet.words, reading) >= 0.9
-    upside_down = recognise_image(Sheet(TEXT[:3]).image.rotate(180), rapid)
+    upside_down = recognise_page_image(Sheet(TEXT[:3]).image.rotate(180), rapid)
     assert upside_down
     assert upside_down.quarter_turns == 2
-    assert rapid.recognise(Image.new("L", (300, 200), 255), dpi=200, seconds=60) == []
+    assert rapid.recognise_words(Image.new("L", (300, 200), 255), dpi=200, time_limit_seconds=60) == []

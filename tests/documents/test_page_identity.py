@@ -5,11 +5,11 @@ import time
 import pytest
 
 from evalkit.documents.bundle import WordPosition
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 
 
 def of(text: str) -> dict[str, str]:
-    return {one.kind: one.normal for one in find_identifiers(text, ())}
+    return {one.kind: one.normal for one in find_patient_identifiers(text, ())}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_first_identifier_wins_and_box_covers_label_and_value() -> None:
         (5, 11, 1500, 500, 2200, 600),
         (16, 20, 4000, 500, 4400, 600),
     ]
-    (one,) = find_identifiers(text, words)
+    (one,) = find_patient_identifiers(text, words)
     assert (one.value, one.box) == ("111222", (0.1, 0.05, 0.22, 0.06))
 
 
@@ -59,7 +59,7 @@ def test_a_strip_at_the_foot_of_a_long_page_is_found() -> None:
 
 def test_empty_cells_take_no_time() -> None:
     began = time.process_time()
-    find_identifiers("name" + "\t" * 1190, ())
+    find_patient_identifiers("name" + "\t" * 1190, ())
     assert time.process_time() - began < 1
 
 
@@ -92,6 +92,8 @@ def test_misread_labels_and_digits_of_scans_are_read() -> None:
     for word in text.split():
         words.append((position, position + len(word), position * 100, 500, (position + len(word)) * 100, 600))
         position += len(word) + 1
-    identifiers = {identifier.kind: identifier for identifier in find_identifiers(text, words, [96, 97, 95, 80, 61])}
+    identifiers = {
+        identifier.kind: identifier for identifier in find_patient_identifiers(text, words, [96, 97, 95, 80, 61])
+    }
     assert (identifiers["date_of_birth"].normal, identifiers["date_of_birth"].confidence) == ("1971-05-22", 0.61)
     assert identifiers["patient"].value == "Marsh, Helen"

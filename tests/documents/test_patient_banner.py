@@ -6,7 +6,7 @@ import pytest
 from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.patient_banner import build_patient_banners, list_page_ranges_by_person
 
 DOE = "Patient: John Doe DOB: 01/15/1970"
@@ -15,7 +15,9 @@ ROE = "Patient: Jane Roe DOB: 03/02/1981"
 
 def read(*texts: str) -> DocumentBundle:
     made = [page(number, text) for number, text in enumerate(texts, 1)]
-    return document(*(one.model_copy(update={"identifiers": find_identifiers(one.text, one.words)}) for one in made))
+    return document(
+        *(one.model_copy(update={"identifiers": find_patient_identifiers(one.text, one.words)}) for one in made)
+    )
 
 
 @pytest.mark.parametrize(

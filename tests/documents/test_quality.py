@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from evalkit.documents.ocr import find_ocr_engine, recognise_image
+from evalkit.documents.ocr import find_ocr_engine, recognise_page_image
 from evalkit.documents.quality import (
     MIN_READABLE_SCORE,
     OcrWord,
-    assess_quality,
+    assess_ocr_quality,
     compute_mean_confidence,
     is_plausible_token,
 )
@@ -75,7 +75,7 @@ def test_sureness_counts_letters():
 
 def test_confidently_read_page_has_no_problems():
     image, words = page()
-    quality = assess_quality(words, image, 200)
+    quality = assess_ocr_quality(words, image, 200)
     assert quality.score >= 0.95
     assert quality.is_readable
     assert quality.problems == ()
@@ -83,26 +83,26 @@ def test_confidently_read_page_has_no_problems():
 
 def test_score_falls_with_confidence_around_the_threshold():
     image, words = page()
-    scores = [assess_quality(unsure(words, confidence), image, 200).score for confidence in (95, 80, 60, 40, 20)]
+    scores = [assess_ocr_quality(unsure(words, confidence), image, 200).score for confidence in (95, 80, 60, 40, 20)]
     assert scores == sorted(scores, reverse=True)
-    assert abs(assess_quality(unsure(words, 60), image, 200).score - MIN_READABLE_SCORE) < 0.05
+    assert abs(assess_ocr_quality(unsure(words, 60), image, 200).score - MIN_READABLE_SCORE) < 0.05
     assert scores[-1] == 0
 
 
 def test_nonsense_is_worth_less_than_words():
     image, words = page()
     nonsense = [word._replace(text="rlnLTvk") for word in words]
-    assert assess_quality(nonsense, image, 200).score == 0
+    assert assess_ocr_quality(nonsense, image, 200).score == 0
 
 
 def test_words_that_the_engine_passed_over_count():
     image, words = page()
-    assert not assess_quality(words[: len(words) // 4], image, 200).is_readable
+    assert not assess_ocr_quality(words[: len(words) // 4], image, 200).is_readable
 
 
 def test_a_page_without_words_says_what_would_help():
     image, _ = page()
-    quality = assess_quality([], image, 200)
+    quality = assess_ocr_quality([], image, 200)
     assert (quality.score, quality.is_readable) == (0, False)
     assert (
         "no words could be recognised: if it is a photograph or handwriting, type what matters" in quality.problems[0]
@@ -120,7 +120,7 @@ def test_a_page_without_words_says_what_would_help():
 )
 def test_what_is_wrong_with_the_picture_is_said(image, size, said):
     _, words = page(size=size)
-    quality = assess_quality(unsure(words), image, 200)
+    quality = assess_ocr_quality(unsure(words), image, 200)
     assert not quality.is_readable
     assert [problem.startswith(said) for problem in quality.problems] == [True]
 
@@ -128,24 +128,24 @@ def test_what_is_wrong_with_the_picture_is_said(image, size, said):
 def test_noise_is_said():
     image, words = page()
     levels = np.asarray(image) + np.random.default_rng(1).normal(0, 70, (image.height, image.width))
-    quality = assess_quality(unsure(words), Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8)), 200)
+    quality = assess_ocr_quality(unsure(words), Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8)), 200)
     assert quality.problems[0].startswith("the page is full of specks")
 
 
 def test_where_nothing_explains_it_something_helps_all_the_same():
     image, words = page()
-    assert assess_quality(unsure(words), image, 200).problems == (
+    assert assess_ocr_quality(unsure(words), image, 200).problems == (
         "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters",
     )
 
 
 def test_print_size_is_judged_by_resolution():
     image, words = page(size=15)
-    assert not any("too small" in problem for problem in assess_quality(unsure(words), image, 100).problems)
+    assert not any("too small" in problem for problem in assess_ocr_quality(unsure(words), image, 100).problems)
 
 
 def test_a_picture_with_a_pixel_does_no_harm():
-    assert assess_quality([], Image.new("L", (1, 1), 0), 200).score == 0
+    assert assess_ocr_quality([], Image.new("L", (1, 1), 0), 200).score == 0
 
 
 @pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
@@ -153,7 +153,7 @@ def test_a_picture_with_a_pixel_does_no_harm():
 def test_a_blurred_page_is_told_from_one_that_can_be_read(blur, readable):
     tesseract = find_ocr_engine("tesseract")
     assert tesseract
-    reading = recognise_image(page()[0].filter(ImageFilter.GaussianBlur(blur)), tesseract)
+    reading = recognise_page_image(page()[0].filter(ImageFilter.GaussianBlur(blur)), tesseract)
     assert reading
     assert reading.quality.is_readable == readable
 
@@ -165,7 +165,7 @@ def test_scribble_is_not_readable():
     ImageDraw.Draw(image).line([tuple(point) for point in points], fill=30, width=3)
     tesseract = find_ocr_engine("tesseract")
     assert tesseract
-    reading = recognise_image(image, tesseract)
+    reading = recognise_page_image(image, tesseract)
     assert reading
     assert not reading.quality.is_readable
     assert any("type what matters" in problem for problem in reading.quality.problems)

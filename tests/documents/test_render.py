@@ -16,7 +16,7 @@ from evalkit.documents import render
 from evalkit.documents.highlight import highlight_boxes
 from evalkit.documents.ingest import read_document
 from evalkit.documents.mupdf import open_pdf
-from evalkit.documents.render import PageImages, encode_jpeg, render_opened_page, render_page
+from evalkit.documents.render import PdfPageRenderer, encode_jpeg, render_opened_page, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
@@ -31,8 +31,8 @@ def report(tmp_path: Path) -> Path:
 
 
 def test_a_page_has_the_size_of_its_resolution(report: Path) -> None:
-    assert render_page(report, 1, dpi=72).size == (612, 792)
-    assert render_page(report, 1, dpi=144).size == (1224, 1584)
+    assert render_page(report, 1, max_dpi=72).size == (612, 792)
+    assert render_page(report, 1, max_dpi=144).size == (1224, 1584)
     assert render_page(report, 1).mode == "RGB"
 
 
@@ -54,7 +54,7 @@ def test_pages_that_do_not_exist(report: Path, number: int) -> None:
 
 def test_light_falls_on_the_words(report: Path) -> None:
     image = render_page(report, 1)
-    box = read_document(report, doc_id="report", timestamp="").page(1).blocks[0].box
+    box = read_document(report, doc_id="report", processing_timestamp="").page(1).blocks[0].box
     found, near = highlight_boxes(image, [box], "found"), highlight_boxes(image, [box], "near")
     for lit in (found, near):
         assert lit.size == image.size
@@ -68,13 +68,13 @@ def test_light_falls_on_the_words(report: Path) -> None:
 
 
 def test_jpeg(report: Path) -> None:
-    data = encode_jpeg(render_page(report, 1, dpi=50))
+    data = encode_jpeg(render_page(report, 1, max_dpi=50))
     assert Image.open(io.BytesIO(data)).format == "JPEG"
-    assert len(encode_jpeg(render_page(report, 1, dpi=50), quality=20)) < len(data)
+    assert len(encode_jpeg(render_page(report, 1, max_dpi=50), quality=20)) < len(data)
 
 
 def test_pictures_of_a_file_that_changes_meanwhile_are_refused(report: Path) -> None:
-    pictures = PageImages(report)
+    pictures = PdfPageRenderer(report)
     assert pictures.render_full_size(1) == pictures.render_full_size(1)
     report.write_bytes(pdf(lines(["Another document"]), lines(["of two pages"])))
     with pytest.raises(DocumentError, match="was changed while it was open") as caught:
@@ -88,12 +88,12 @@ def test_pictures_of_a_file_that_changes_meanwhile_are_refused(report: Path) -> 
 
 def test_pictures_of_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="does not exist") as caught:
-        PageImages(tmp_path / "nowhere.pdf")
+        PdfPageRenderer(tmp_path / "nowhere.pdf")
     assert caught.value.code == "READER-UNREADABLE"
 
 
 def test_a_preview_is_between_thumbnail_and_page(report: Path) -> None:
-    pictures = PageImages(report)
+    pictures = PdfPageRenderer(report)
     widths = [
         Image.open(io.BytesIO(draw(1))).width
         for draw in (pictures.render_thumbnail, pictures.render_preview, pictures.render_full_size)
@@ -188,7 +188,7 @@ def test_colourless_page_is_rendered_in_grey_and_looks_equal(tmp_path: Path, nam
     path = tmp_path / "page.pdf"
     document.save(path)
     opened = open_pdf(path, str(path))
-    image = render_opened_page(opened, path, 1, 110, allow_grey=True)
+    image = render_opened_page(opened, path, 1, 110, use_grey_if_colourless=True)
     opened.document.close()
     assert image.mode == mode
     alike = render_page(path, 1, 110)
@@ -201,7 +201,7 @@ def test_two_hundred_openings_leave_memory_as_it_was(tmp_path: Path) -> None:
     path.write_bytes(scans(2))
 
     def look() -> None:
-        pictures = PageImages(path)
+        pictures = PdfPageRenderer(path)
         for number in (1, 2):
             pictures.render_full_size(number)
         pictures.close()

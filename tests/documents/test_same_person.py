@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.page_identity import normalise_identifier
-from evalkit.documents.identity.same_person import PersonRelation, compare_persons
+from evalkit.documents.identity.same_person import SamePersonVerdict, compare_persons
 
 _KIND_BY_WORD: dict[str, IdentifierKind] = {
     "record": "mrn", "account": "account", "accession": "accession", "visit": "visit",
@@ -26,7 +26,7 @@ _KIND_BY_WORD: dict[str, IdentifierKind] = {
 def build_identifier(
     kind: IdentifierKind, value: str, *, issuer: str | None = None, confidence: float = 1.0
 ) -> Identifier:
-    normal = normalise_identifier(kind, value, is_recognised=confidence < 1) or ""
+    normal = normalise_identifier(kind, value, is_ocr_text=confidence < 1) or ""
     return Identifier(kind=kind, value=value, normal=normal, box=(0, 0, 0, 0), issuer=issuer, confidence=confidence)
 
 
@@ -81,7 +81,7 @@ def test_facts_that_were_read_unsurely_are_not_certain() -> None:
         build_identifier("date_of_birth", "11/02/1978", confidence=0.97),
     ]
     comparison = compare_persons(HELEN, uwe)
-    assert (comparison.relation, comparison.is_certain) == (PersonRelation.DIFFERENT, False)
+    assert (comparison.relation, comparison.is_certain) == (SamePersonVerdict.DIFFERENT, False)
 
 
 _NAMES = st.sampled_from(
@@ -96,8 +96,8 @@ def test_comparison_is_symmetric_and_reflexive(
 ) -> None:
     left = [build_identifier("patient", name), build_identifier("date_of_birth", birth_date)]
     right = [build_identifier("patient", other_name), build_identifier("date_of_birth", other_date)]
-    assert compare_persons(left, left).relation is PersonRelation.SAME
+    assert compare_persons(left, left).relation is SamePersonVerdict.SAME
     assert (
-        compare_persons(left, right, is_recognised=is_recognised).relation
-        is compare_persons(right, left, is_recognised=is_recognised).relation
+        compare_persons(left, right, is_ocr_text=is_recognised).relation
+        is compare_persons(right, left, is_ocr_text=is_recognised).relation
     )

@@ -17,7 +17,7 @@ from evalkit.documents.ingest import read_document
 from evalkit.documents.ocr import OcrEngine, find_ocr_engine
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.quality import OcrWord
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 from evalkit.grounding import QuoteLocator
 
@@ -57,11 +57,11 @@ def recognised(data: bytes, engine: OcrEngine | None, seconds: float = 30) -> Do
     """The bytes, read; the promises of every bundle, and of every recognised page, are kept."""
     made = read_pdf(
         data,
-        file_path="x/scan.pdf",
+        recorded_path="x/scan.pdf",
         doc_id="scan",
         sha256="0" * 64,
-        timestamp="2026-01-02T03:04:05Z",
-        recogniser=PageRecogniser(engine, seconds) if engine else None,
+        processing_timestamp="2026-01-02T03:04:05Z",
+        recogniser=PageOcrSettings(engine, seconds) if engine else None,
     )
     assert_whole(made)
     for page in made.pages:
@@ -395,8 +395,15 @@ def test_a_layer_that_nobody_could_check_is_not_believed(paper: Paper) -> None:
 
 def test_time_begins_anew_after_each_page(paper: Paper) -> None:
     done: list[int] = []
-    recogniser = PageRecogniser(Told("one", LATE, "three"), 30, lambda: done.append(len(done)))
-    read_pdf(scan(paper, paper, paper), file_path="x.pdf", doc_id="x", sha256="", timestamp="", recogniser=recogniser)
+    recogniser = PageOcrSettings(Told("one", LATE, "three"), 30, lambda: done.append(len(done)))
+    read_pdf(
+        scan(paper, paper, paper),
+        recorded_path="x.pdf",
+        doc_id="x",
+        sha256="",
+        processing_timestamp="",
+        recogniser=recogniser,
+    )
     assert done == [0, 1, 2]
 
 
@@ -411,7 +418,9 @@ def test_equal_bytes_give_an_equal_bundle_naming_its_engine(paper: Paper, tesser
     path = tmp_path / "scan.pdf"
     path.write_bytes(scan(paper.tilted(2).noisy()))
     first, second = (
-        read_document(path, doc_id="scan", timestamp="2026-01-02T03:04:05Z", recogniser=PageRecogniser(tesseract, 30))
+        read_document(
+            path, doc_id="scan", processing_timestamp="2026-01-02T03:04:05Z", recogniser=PageOcrSettings(tesseract, 30)
+        )
         for _ in range(2)
     )
     assert first.page(1).text == WHOLE

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import Page
-from evalkit.documents.search import MAX_SEARCH_HITS, search_document
+from evalkit.documents.search import MAX_SEARCH_HITS, find_text_in_document
 
 
 def said(page: Page, boxes: tuple[tuple[int, float, float, float, float], ...]) -> str:
@@ -37,12 +37,12 @@ def said(page: Page, boxes: tuple[tuple[int, float, float, float, float], ...]) 
 )
 def test_what_is_typed_is_found(text: str, found: list[tuple[int, str]]) -> None:
     bundle = doc2_6()
-    hits = search_document(bundle, text)
+    hits = find_text_in_document(bundle, text)
     assert [(hit[0][0], said(bundle.page(hit[0][0]), hit)) for hit in hits] == found
 
 
 def test_an_occurrence_over_a_line_break_has_a_box_on_each_line() -> None:
-    (hit,) = search_document(document("report on the left\nbreast and node"), "left breast")
+    (hit,) = find_text_in_document(document("report on the left\nbreast and node"), "left breast")
     assert len(hit) == 2
     assert hit[0][2] < hit[1][2], "the second line is below"
     assert hit[1][1] < hit[0][1], "and begins farther left"
@@ -59,13 +59,13 @@ def test_any_run_of_words_is_found_however_it_is_typed(data: st.DataObject) -> N
     gaps = data.draw(st.lists(st.sampled_from([" ", "\n", "\t", "  ", "\u00a0"]), min_size=len(words)))
     typed = "".join(word + gap for word, gap in zip(words, gaps, strict=False))
     typed = data.draw(st.sampled_from([typed, typed.upper(), typed.lower(), typed.swapcase()]))
-    hits = [hit for hit in search_document(bundle, typed) if hit[0][0] == number]
+    hits = [hit for hit in find_text_in_document(bundle, typed) if hit[0][0] == number]
     assert any(" ".join(words) in said(page, hit) for hit in hits)
 
 
 @given(st.text(max_size=40), st.text(max_size=6))
 def test_no_text_breaks_it_and_every_box_is_on_its_page(text: str, typed: str) -> None:
-    for hit in search_document(document(text, text + "\n" + typed), typed):
+    for hit in find_text_in_document(document(text, text + "\n" + typed), typed):
         assert hit
         for page, x0, y0, x1, y1 in hit:
             assert page in {1, 2}
@@ -78,13 +78,13 @@ def test_signs_that_grow_when_folded_keep_their_place(text: str) -> None:
     bundle = document(text)
     for start, end, *_ in bundle.page(1).words:
         word = text[start:end]
-        assert any(word in said(bundle.page(1), hit) for hit in search_document(bundle, word))
+        assert any(word in said(bundle.page(1), hit) for hit in find_text_in_document(bundle, word))
 
 
 def test_words_without_a_place_are_somewhere_on_the_page() -> None:
     page = document("BRCA1 was detected").page(1).model_copy(update={"words": ()})
-    assert search_document(document(page), "detected") == (((1, 0.0, 0.0, 1.0, 1.0),),)
+    assert find_text_in_document(document(page), "detected") == (((1, 0.0, 0.0, 1.0, 1.0),),)
 
 
 def test_nobody_steps_through_more_than_five_hundred() -> None:
-    assert len(search_document(document("a " * 400, "a " * 400), "a")) == MAX_SEARCH_HITS
+    assert len(find_text_in_document(document("a " * 400, "a " * 400), "a")) == MAX_SEARCH_HITS

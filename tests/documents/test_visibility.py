@@ -10,7 +10,7 @@ import pytest
 
 from evalkit.documents.bundle import Page
 from evalkit.documents.pdf import read_pdf
-from evalkit.documents.visibility import PageInspector
+from evalkit.documents.visibility import PageVisibilityInspector
 
 from .drawing import LEFT, bundle, by_hand, draw_together, first, lines, nothing, pdf, table
 
@@ -215,7 +215,7 @@ def test_the_white_header_of_a_table_is_in_the_table() -> None:
 def test_no_picture_is_drawn_of_plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[object] = []
     monkeypatch.setattr(
-        PageInspector, "is_print_visible", lambda sheet, box, *, needs_strong_contrast: not drawn.append(box)
+        PageVisibilityInspector, "has_visible_ink", lambda sheet, box, *, needs_strong_contrast: not drawn.append(box)
     )
     plain = draw_together(
         lines(LEFT), table([["WBC", "7.25"], ["HGB", "13.9"]]), box(60, 380, 300, 420, fill=(0.9, 0.9, 1))
@@ -336,7 +336,7 @@ def with_own_font(word: str) -> bytes:
     ("word", "text"), [("aaa", "Plain words\naaa"), ("aab", "Plain words\naab"), ("bbb", "Plain words")]
 )
 def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
-    bundle = read_pdf(with_own_font(word), file_path="x.pdf", doc_id="x", sha256="0" * 64, timestamp="")
+    bundle = read_pdf(with_own_font(word), recorded_path="x.pdf", doc_id="x", sha256="0" * 64, processing_timestamp="")
     assert bundle.page(1).text == text
     assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
 
@@ -446,5 +446,5 @@ def test_no_page_is_too_large_to_tell_what_is_white() -> None:
     page = document.new_page(width=5000, height=5000)
     page.insert_text((100, 400), "Visible report text", fontsize=80)
     page.insert_text((100, 900), "WHITE INJECTION", fontsize=80, color=(1, 1, 1))
-    bundle = read_pdf(document.tobytes(), file_path="x.pdf", doc_id="x", sha256="0" * 64, timestamp="")
+    bundle = read_pdf(document.tobytes(), recorded_path="x.pdf", doc_id="x", sha256="0" * 64, processing_timestamp="")
     assert bundle.page(1).text == "Visible report text"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.evaluation.study import ReviewRecord, ScoredIssue
+from evalkit.evaluation.study import IssueWithVerdict, ReviewRecord
 
 
-def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> ScoredIssue:
+def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> IssueWithVerdict:
     """An open issue of a rule, of which no expert said anything; the agent is the code's beginning."""
     given = {
         "issue_id": f"{code.partition('-')[0]}-0001",
@@ -18,7 +18,7 @@ def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> ScoredIssue:
         "message": "a sentence",
         "verdict": None,
     } | fields
-    return ScoredIssue(code=code, severity=severity, **given)
+    return IssueWithVerdict(code=code, severity=severity, **given)
 
 
 def answer(case_id: str, **fields: Any) -> ReviewRecord:

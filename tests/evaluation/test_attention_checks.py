@@ -10,9 +10,9 @@ from scipy.stats import beta
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_fault_detection
-from evalkit.evaluation.attention_outcomes import AttentionCheck
+from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome
 from evalkit.evaluation.report import build_report
-from evalkit.review.attention_checks import Fault, describe_fault, format_feedback, is_fault_corrected
+from evalkit.review.attention_checks import Fault, describe_fault, format_attention_check_feedback, is_fault_corrected
 from evalkit.review.ground_truth import Review
 
 NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
@@ -23,9 +23,9 @@ NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
 )
 
 
-def case(doc_id: str, reviewer: str, kind: str = "type", **fields: Any) -> AttentionCheck:
+def case(doc_id: str, reviewer: str, kind: str = "type", **fields: Any) -> AttentionCheckOutcome:
     given = {"status": "answered", "outcome": "validated", "active_seconds": 30.0} | fields
-    return AttentionCheck(f"{doc_id}-0a1b2c3d", doc_id, kind, "planted", reviewer=reviewer, **given)
+    return AttentionCheckOutcome(f"{doc_id}-0a1b2c3d", doc_id, kind, "planted", reviewer=reviewer, **given)
 
 
 CASES = (
@@ -147,8 +147,8 @@ def test_noticed_is_what_was_planted_and_nothing_else(
 ) -> None:
     review = said(before, answer(dominant, *segments))
     assert is_fault_corrected(fault, review) is noticed
-    assert ("You saw it" in format_feedback(fault, review)) is noticed
-    assert describe_fault(fault) in format_feedback(fault, review)
+    assert ("You saw it" in format_attention_check_feedback(fault, review)) is noticed
+    assert describe_fault(fault) in format_attention_check_feedback(fault, review)
 
 
 @pytest.mark.parametrize("outcome", ["validated", "undeterminable"])

@@ -14,13 +14,13 @@ from sklearn.metrics import brier_score_loss
 from evalkit.evaluation.calibration import (
     ThresholdCertificate,
     certify_threshold,
+    choose_rows_of_equal_probability,
     compute_brier_score,
     compute_expected_calibration_error,
     tabulate_reliability,
     tabulate_risk_coverage,
-    thin_to_equal_probability,
 )
-from evalkit.evaluation.intervals import bound_error_rate, count_audits_needed, estimate_proportion
+from evalkit.evaluation.intervals import compute_error_rate_upper_bound, count_audits_needed, estimate_proportion
 
 rows = st.lists(
     st.tuples(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.1, 0.5, 0.95, 1.0])), st.booleans()),
@@ -233,7 +233,7 @@ def test_thresholds_are_tried_from_above_until_one_fails(wrong):
     expected, bad, n = None, 0, 0
     for score, size, more in zip(scores, sizes, wrong, strict=True):
         bad, n = bad + more, n + size
-        if bound_error_rate(bad, n) > rate:
+        if compute_error_rate_upper_bound(bad, n) > rate:
             break
         expected = score, bad, n
     found = certify_threshold(*slices(sizes, wrong, scores), max_error_rate=rate, candidate_thresholds=list(scores))
@@ -242,7 +242,7 @@ def test_thresholds_are_tried_from_above_until_one_fails(wrong):
         assert found.more_audits_needed > 0
     else:
         assert (found.threshold, found.error_count, found.audit_count) == expected
-        assert found.error_bound == bound_error_rate(found.error_count, found.audit_count) <= rate
+        assert found.error_bound == compute_error_rate_upper_bound(found.error_count, found.audit_count) <= rate
         assert found.coverage == pytest.approx(found.audit_count / 240)
         assert found.more_audits_needed == 0
 
@@ -285,7 +285,7 @@ def test_which_thresholds_are_tried_does_not_depend_on_outcomes():
 )
 def test_where_nothing_passes_the_missing_audits_are_counted(score, right, wrong, n, more):
     assert certify_threshold(score, right, max_error_rate=0.05) == ThresholdCertificate(
-        None, 0.0, wrong, n, bound_error_rate(wrong, n), more
+        None, 0.0, wrong, n, compute_error_rate_upper_bound(wrong, n), more
     )
 
 
@@ -294,8 +294,8 @@ def test_with_the_missing_audits_it_passes(pairs, candidates):
     score, right = columns(pairs)
     found = certify_threshold(score, right, max_error_rate=0.3, candidate_thresholds=candidates)
     if found.threshold is None:
-        assert bound_error_rate(found.error_count, found.audit_count + found.more_audits_needed) <= 0.3
-        assert bound_error_rate(found.error_count, found.audit_count + found.more_audits_needed - 1) > 0.3
+        assert compute_error_rate_upper_bound(found.error_count, found.audit_count + found.more_audits_needed) <= 0.3
+        assert compute_error_rate_upper_bound(found.error_count, found.audit_count + found.more_audits_needed - 1) > 0.3
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40), st.randoms())
@@ -326,21 +326,23 @@ def test_thinned_audits_were_drawn_with_equal_probability():
     random = np.random.default_rng(1)
     probability = np.where(np.arange(40_000) < 20_000, 0.2, 0.05)
     drawn = np.flatnonzero(random.random(40_000) < probability)
-    stayed = drawn[thin_to_equal_probability(probability[drawn], seed=2)]
+    stayed = drawn[choose_rows_of_equal_probability(probability[drawn], seed=2)]
     early = int((stayed < 20_000).sum())
     assert stats.binomtest(early, 20_000, 0.05).pvalue > 0.01
     assert (stayed >= 20_000).sum() == (drawn >= 20_000).sum()
     assert np.array_equal(
-        thin_to_equal_probability(probability[drawn], seed=2), thin_to_equal_probability(probability[drawn], seed=2)
+        choose_rows_of_equal_probability(probability[drawn], seed=2),
+        choose_rows_of_equal_probability(probability[drawn], seed=2),
     )
     assert not np.array_equal(
-        thin_to_equal_probability(probability[drawn], seed=2), thin_to_equal_probability(probability[drawn], seed=3)
+        choose_rows_of_equal_probability(probability[drawn], seed=2),
+        choose_rows_of_equal_probability(probability[drawn], seed=3),
     )
 
 
 @given(st.lists(st.sampled_from([0.05, 0.2, 1.0]), max_size=30), st.integers(0, 5))
 def test_the_least_likely_all_stay(probabilities, seed):
-    stays = set(thin_to_equal_probability(probabilities, seed).tolist())
+    stays = set(choose_rows_of_equal_probability(probabilities, seed).tolist())
     least = min(probabilities, default=1)
     assert {i for i, one in enumerate(probabilities) if one == least} <= stays <= set(range(len(probabilities)))
 
@@ -348,7 +350,7 @@ def test_the_least_likely_all_stay(probabilities, seed):
 @pytest.mark.parametrize("probability", [0, 1.1, math.nan])
 def test_impossible_probabilities_are_refused(probability):
     with pytest.raises(ValueError, match="above 0"):
-        thin_to_equal_probability([probability], seed=0)
+        choose_rows_of_equal_probability([probability], seed=0)
 
 
 def test_bins_of_equal_mass_hold_equally_many() -> None:

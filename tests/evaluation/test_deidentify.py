@@ -24,11 +24,11 @@ from evalkit.evaluation.deidentify import (
     find_labelled_identifiers,
     find_mask_spans,
     mask_text,
-    measure_missed_identifiers,
-    measure_needless_masking,
+    measure_masked_medical_terms,
+    measure_missed_planted_identifiers,
 )
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,8 @@ def test_ordinary_words_of_the_folders_names_stay(text: str) -> None:
 
 def test_needless_masks_of_the_folders_names_are_counted() -> None:
     assert (
-        measure_needless_masking(["tamoxifen"], frozenset(["tamoxifen"])).set_index("kind").loc["drug", "masked"] == 1
+        measure_masked_medical_terms(["tamoxifen"], frozenset(["tamoxifen"])).set_index("kind").loc["drug", "masked"]
+        == 1
     )
 
 
@@ -278,9 +279,9 @@ def test_numbers_without_words_are_masked_in_free_form(tmp_path: Path) -> None:
 
 
 def test_misses_are_measured_and_the_same_each_time() -> None:
-    table = measure_missed_identifiers(0, 60)
+    table = measure_missed_planted_identifiers(0, 60)
     assert list(table.columns) == ["kind", "planted", "missed", "share", "high"]
-    assert table.equals(measure_missed_identifiers(0, 60))
+    assert table.equals(measure_missed_planted_identifiers(0, 60))
     assert ((table["share"] <= table["high"]) & (table["high"] <= 1)).all()
     by_kind = table.set_index("kind")["share"]
     for kind in (
@@ -297,23 +298,23 @@ def test_misses_are_measured_and_the_same_each_time() -> None:
 
 def test_without_masking_everything_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deidentify, "find_mask_spans", lambda *_: [])
-    assert (measure_missed_identifiers(0, 20)["share"] == 1).all()
+    assert (measure_missed_planted_identifiers(0, 20)["share"] == 1).all()
 
 
 def test_medical_words_of_the_samples_stay(tmp_path: Path) -> None:
-    draw_demo_folder(tmp_path)
+    write_demo_folder(tmp_path)
     bundles = [
-        read_document(path, doc_id=path.stem, timestamp="2025-01-01T00:00:00+00:00")
+        read_document(path, doc_id=path.stem, processing_timestamp="2025-01-01T00:00:00+00:00")
         for path in sorted(tmp_path.glob("*.pdf"))
     ]
     texts = ["\n".join(page.text for page in bundle.pages) for bundle in bundles]
-    table = measure_needless_masking(texts)
+    table = measure_masked_medical_terms(texts)
     assert table["words"].sum() > 200
     assert table["masked"].sum() / table["words"].sum() <= 0.01
 
 
 def test_harm_counts_what_is_masked() -> None:
-    table = measure_needless_masking(["Name: Ibuprofen\nTamoxifen 20 mg"]).set_index("kind")
+    table = measure_masked_medical_terms(["Name: Ibuprofen\nTamoxifen 20 mg"]).set_index("kind")
     assert table.loc["drug", ["words", "masked"]].tolist() == [2, 1]
     assert table.loc["blood pressure", "words"] == 0
 
@@ -323,5 +324,5 @@ SHARED = Path(__file__).parents[3] / "shared/data/clinical_text.jsonl"
 
 @pytest.mark.skipif(not SHARED.is_file(), reason="the developers' data (../shared/data) is not there")
 def test_medical_words_of_real_texts_stay() -> None:
-    table = measure_needless_masking(json.loads(line)["text"] for line in SHARED.read_text().splitlines())
+    table = measure_masked_medical_terms(json.loads(line)["text"] for line in SHARED.read_text().splitlines())
     assert table["masked"].sum() / table["words"].sum() <= 0.01

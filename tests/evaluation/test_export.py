@@ -18,7 +18,7 @@ from places import open_index
 
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
-from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, save_table
+from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, write_private_csv
 from evalkit.evaluation.ground_truth_table import COLUMNS, load_ground_truth
 from evalkit.store import result_file_name, review_file_name
 
@@ -400,7 +400,7 @@ def test_standard_output(output: Output, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_a_saved_table_has_empty_cells_for_what_is_missing(tmp_path: Path) -> None:
     table = pd.DataFrame({"type": ["Other", None], "share": [None, 0.5], "documents": [("a",), ()], "n": [1, 2]})
-    save_table(table, tmp_path / "t.csv")
+    write_private_csv(table, tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(one["type"], one["share"], one["n"]) for one in rows] == [("Other", "", "1"), ("", "0.5", "2")]

@@ -9,12 +9,12 @@ import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated_document, labels, study, truth
 
 from evalkit.evaluation.headline_estimates import (
+    compute_page_type_accuracy,
     estimate_headline_figures,
-    score_page_types,
-    score_segment_correctness,
-    score_type_correctness,
+    score_agent_segmentation,
+    score_agent_type,
 )
-from evalkit.evaluation.sampling import plan_draw
+from evalkit.evaluation.sampling import draw_stratified_sample
 from evalkit.evaluation.study import add_review_probabilities
 
 
@@ -64,13 +64,13 @@ def test_production_is_measured_where_it_has_a_label() -> None:
 @pytest.mark.parametrize(
     ("measure", "made", "value"),
     [
-        (score_type_correctness, escalated_document("a", truth=truth(), agent_labels=None), 0.0),
-        (score_type_correctness, escalated_document("a", truth=truth(vouched=frozenset({"segments"}))), None),
-        (score_segment_correctness, escalated_document("a", truth=truth(vouched=frozenset({"dominant_type"}))), None),
-        (score_segment_correctness, escalated_document("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, NOTE))), 0.0),
-        (score_segment_correctness, escalated_document("a", truth=truth(), agent_labels=None), 0.0),
-        (score_page_types, escalated_document("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, OTHER))), 0.5),
-        (score_page_types, escalated_document("a", truth=truth(), page_count=None), None),
+        (score_agent_type, escalated_document("a", truth=truth(), agent_labels=None), 0.0),
+        (score_agent_type, escalated_document("a", truth=truth(vouched=frozenset({"segments"}))), None),
+        (score_agent_segmentation, escalated_document("a", truth=truth(vouched=frozenset({"dominant_type"}))), None),
+        (score_agent_segmentation, escalated_document("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, NOTE))), 0.0),
+        (score_agent_segmentation, escalated_document("a", truth=truth(), agent_labels=None), 0.0),
+        (compute_page_type_accuracy, escalated_document("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, OTHER))), 0.5),
+        (compute_page_type_accuracy, escalated_document("a", truth=truth(), page_count=None), None),
     ],
 )
 def test_only_vouched_parts_count_and_no_answer_is_wrong(measure, made, value) -> None:
@@ -118,7 +118,9 @@ def populated() -> list:
 
 def drawn_again(made: list, reviewed: frozenset[str]) -> list:
     """After 320 more were drawn by type, and those of the given types among them reviewed."""
-    draw = plan_draw(study(*(one for one, _ in made)), 320, "type", seed="1", drawn_at="2026-01-01T00:00:00Z")
+    draw = draw_stratified_sample(
+        study(*(one for one, _ in made)), 320, "type", seed="1", drawn_at="2026-01-01T00:00:00Z"
+    )
     strata = {name: (chance, one.value) for one in draw.strata for name, chance in one.probability.items()}
     new = {name for one in draw.strata for name in one.drawn}
     after = []

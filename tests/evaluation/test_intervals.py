@@ -12,9 +12,9 @@ from scipy import stats
 from evalkit.evaluation.intervals import (
     Estimate,
     Observation,
-    bootstrap_estimate,
-    bound_error_rate,
+    compute_error_rate_upper_bound,
     count_audits_needed,
+    estimate_by_bootstrap,
     estimate_proportion,
     estimate_weighted_mean,
 )
@@ -74,7 +74,7 @@ def test_exact_covers_whatever_the_truth_is(n):
 def test_upper_bound_is_scipys(counts, level):
     wrong, n = counts
     theirs = stats.binomtest(wrong, n, alternative="less").proportion_ci(level, "exact").high
-    assert bound_error_rate(wrong, n, level) == pytest.approx(theirs, abs=1e-9)
+    assert compute_error_rate_upper_bound(wrong, n, level) == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_known_numbers_of_audits(rate, wrong, needed):
 @given(st.floats(0.001, 0.99), st.integers(0, 40), st.floats(0.5, 0.999))
 def test_one_audit_less_is_not_enough(rate, wrong, level):
     needed = count_audits_needed(rate, wrong, level)
-    assert bound_error_rate(wrong, needed, level) <= rate
-    assert needed == wrong or bound_error_rate(wrong, needed - 1, level) > rate
+    assert compute_error_rate_upper_bound(wrong, needed, level) <= rate
+    assert needed == wrong or compute_error_rate_upper_bound(wrong, needed - 1, level) > rate
 
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.1])
@@ -107,7 +107,7 @@ def mean_of(values: np.ndarray) -> Callable[[np.ndarray], float]:
 
 def test_bootstrap_repeats_with_its_seed_and_only_with_it():
     values = np.random.default_rng(0).random(50)
-    one, again, other = (bootstrap_estimate(mean_of(values), 50, seed=seed, repeats=100) for seed in (1, 1, 2))
+    one, again, other = (estimate_by_bootstrap(mean_of(values), 50, seed=seed, repeats=100) for seed in (1, 1, 2))
     assert one == again
     assert one.value == other.value == values.mean()
     assert (one.low, one.high) != (other.low, other.high)
@@ -116,7 +116,7 @@ def test_bootstrap_repeats_with_its_seed_and_only_with_it():
 
 def test_bootstrap_agrees_with_normal_interval():
     values = np.random.default_rng(0).normal(0.5, 0.1, 400)
-    estimate = bootstrap_estimate(mean_of(values), 400, seed=0, repeats=4000)
+    estimate = estimate_by_bootstrap(mean_of(values), 400, seed=0, repeats=4000)
     half = 1.96 * values.std() / 20
     assert estimate.value - estimate.low == pytest.approx(half, rel=0.2)
     assert estimate.high - estimate.value == pytest.approx(half, rel=0.2)
@@ -124,19 +124,23 @@ def test_bootstrap_agrees_with_normal_interval():
 
 @pytest.mark.parametrize("n", [1, 12, 300])
 def test_where_all_are_right_the_bootstrap_is_exact(n):
-    estimate = bootstrap_estimate(mean_of(np.ones(n)), n, seed=0, repeats=20)
+    estimate = estimate_by_bootstrap(mean_of(np.ones(n)), n, seed=0, repeats=20)
     assert estimate[:3] == pytest.approx(estimate_proportion(n, n)[:3], abs=1e-9)
 
 
 def test_weights_make_a_plain_statistic_that_of_the_population():
     values = np.array([1.0, 0.0, 1.0])
-    assert bootstrap_estimate(mean_of(values), 3, seed=0, repeats=20, weights=[1, 20, 3]).value == pytest.approx(4 / 24)
+    assert estimate_by_bootstrap(mean_of(values), 3, seed=0, repeats=20, weights=[1, 20, 3]).value == pytest.approx(
+        4 / 24
+    )
 
 
 def test_what_is_not_defined_has_no_value():
-    assert bootstrap_estimate(lambda rows: math.nan, 5, seed=0) == Estimate(None, 0.0, 1.0, 0, "bootstrap")
-    assert bootstrap_estimate(lambda rows: 1.0, 0, seed=0, bounds=(-1, 1)) == Estimate(None, -1, 1, 0, "bootstrap")
-    sometimes = bootstrap_estimate(lambda rows: math.nan if rows[0] else 0.5, 5, seed=0, repeats=50)
+    assert estimate_by_bootstrap(lambda rows: math.nan, 5, seed=0) == Estimate(None, 0.0, 1.0, 0, "bootstrap")
+    assert estimate_by_bootstrap(lambda rows: 1.0, 0, seed=0, value_range=(-1, 1)) == Estimate(
+        None, -1, 1, 0, "bootstrap"
+    )
+    sometimes = estimate_by_bootstrap(lambda rows: math.nan if rows[0] else 0.5, 5, seed=0, repeats=50)
     assert 0 < sometimes.low < sometimes.value < sometimes.high < 1
 
 
@@ -146,7 +150,7 @@ def test_what_is_not_defined_has_no_value():
 )
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        bootstrap_estimate(lambda rows: 0.5, 3, seed=0, **arguments)
+        estimate_by_bootstrap(lambda rows: 0.5, 3, seed=0, **arguments)
 
 
 POPULATIONS = {
@@ -163,7 +167,9 @@ def test_bootstrap_covers(name, n):
     draw, truth = POPULATIONS[name]
     random = np.random.default_rng(7)
     samples = [draw(random, n).astype(float) for _ in range(200)]
-    share = covered([bootstrap_estimate(mean_of(one), n, seed=i, repeats=100) for i, one in enumerate(samples)], truth)
+    share = covered(
+        [estimate_by_bootstrap(mean_of(one), n, seed=i, repeats=100) for i, one in enumerate(samples)], truth
+    )
     assert share >= CLAIMED
 
 
@@ -176,9 +182,9 @@ def test_weighted_bootstrap_covers_a_population_drawn_unequally():
     for seed in range(200):
         drawn = np.flatnonzero(random.random(1000) < probability)
         values = right[drawn].astype(float)
-        naive.append(bootstrap_estimate(mean_of(values), drawn.size, seed=seed, repeats=60))
+        naive.append(estimate_by_bootstrap(mean_of(values), drawn.size, seed=seed, repeats=60))
         fair.append(
-            bootstrap_estimate(mean_of(values), drawn.size, seed=seed, repeats=60, weights=1 / probability[drawn])
+            estimate_by_bootstrap(mean_of(values), drawn.size, seed=seed, repeats=60, weights=1 / probability[drawn])
         )
     assert covered(fair, right.mean()) >= CLAIMED
     assert covered(naive, right.mean()) == 0
@@ -195,14 +201,14 @@ def drawn_from(values, probability, random) -> list[Observation]:
 
 
 def test_a_census_has_no_sampling_error():
-    assert estimate_weighted_mean([Observation(1, 1), Observation(0, 1)], 2, certain_total=2) == Estimate(
+    assert estimate_weighted_mean([Observation(1, 1), Observation(0, 1)], 2, certain_count=2) == Estimate(
         0.5, 0.5, 0.5, 2, "weighted"
     )
 
 
 def test_with_one_probability_it_is_the_exact_interval():
     observed = [Observation(1, 0.05)] * 90 + [Observation(0, 0.05)] * 10
-    assert estimate_weighted_mean(observed, 2000, certain_total=0)[:4] == pytest.approx(
+    assert estimate_weighted_mean(observed, 2000, certain_count=0)[:4] == pytest.approx(
         estimate_proportion(90, 100)[:4], abs=1e-9
     )
 
@@ -215,7 +221,7 @@ def test_the_value_is_the_ratio_of_weighted_sums():
         Observation(0, 0.25),
         Observation(1, 0.125),
     ]
-    estimate = estimate_weighted_mean(observed, 100, certain_total=4)
+    estimate = estimate_weighted_mean(observed, 100, certain_count=4)
     assert estimate.value == pytest.approx((3 + 96 * 0.75) / 100, abs=1e-9)
     # The weights sum to 16, the largest is 8.
     n = 2
@@ -225,32 +231,32 @@ def test_the_value_is_the_ratio_of_weighted_sums():
 
 
 def test_missing_certain_ones_stay_in_the_denominator():
-    whole = estimate_weighted_mean([Observation(1, 1)] * 6, 10, certain_total=10)
+    whole = estimate_weighted_mean([Observation(1, 1)] * 6, 10, certain_count=10)
     assert whole == Estimate(0.6, 0.6, 1.0, 6, "weighted")
-    assert estimate_weighted_mean([Observation(1, 1)] * 6 + [Observation(None, 1)] * 4, 10, certain_total=10) == whole
+    assert estimate_weighted_mean([Observation(1, 1)] * 6 + [Observation(None, 1)] * 4, 10, certain_count=10) == whole
 
 
 def test_drawn_ones_that_nobody_can_tell_widen_both_ends():
     known = [Observation(1, 0.1)] * 50
     without, with_ = (
-        estimate_weighted_mean(known, 1000, certain_total=0),
-        estimate_weighted_mean([*known, *[Observation(None, 0.1)] * 5], 1000, certain_total=0),
+        estimate_weighted_mean(known, 1000, certain_count=0),
+        estimate_weighted_mean([*known, *[Observation(None, 0.1)] * 5], 1000, certain_count=0),
     )
     assert with_.value == pytest.approx(50 / 55)
     assert with_.low == pytest.approx(estimate_proportion(50, 55).low)
     assert with_.low < without.low
     assert with_.high == 1
-    wrong = estimate_weighted_mean([*[Observation(0, 0.1)] * 50, *[Observation(None, 0.1)] * 5], 1000, certain_total=0)
+    wrong = estimate_weighted_mean([*[Observation(0, 0.1)] * 50, *[Observation(None, 0.1)] * 5], 1000, certain_count=0)
     assert wrong.high == pytest.approx(estimate_proportion(5, 55).high)
 
 
 def test_where_nothing_was_drawn_anything_is_possible():
-    assert estimate_weighted_mean([], 10, certain_total=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
-    assert estimate_weighted_mean([], 0, certain_total=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
-    assert estimate_weighted_mean([Observation(1, 1)] * 2, 10, certain_total=2) == Estimate(
+    assert estimate_weighted_mean([], 10, certain_count=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
+    assert estimate_weighted_mean([], 0, certain_count=0) == Estimate(None, 0.0, 1.0, 0, "weighted")
+    assert estimate_weighted_mean([Observation(1, 1)] * 2, 10, certain_count=2) == Estimate(
         None, 0.2, 1.0, 2, "weighted"
     )
-    assert estimate_weighted_mean([Observation(None, 0.5)], 10, certain_total=0)[:3] == (None, 0.0, 1.0)
+    assert estimate_weighted_mean([Observation(None, 0.5)], 10, certain_count=0)[:3] == (None, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +273,7 @@ def test_where_nothing_was_drawn_anything_is_possible():
 )
 def test_impossible_samples_are_refused(observed, population, take_all):
     with pytest.raises(ValueError, match=r"must|could"):
-        estimate_weighted_mean(observed, population, certain_total=take_all)
+        estimate_weighted_mean(observed, population, certain_count=take_all)
 
 
 observations = st.lists(
@@ -280,13 +286,13 @@ observations = st.lists(
 def test_weighted_stays_within_bounds_and_takes_any_order(observed, more_certain, more_others, random):
     certain = sum(one.inclusion_probability == 1 for one in observed) + more_certain
     population = len(observed) + more_certain + more_others
-    estimate = estimate_weighted_mean(observed, population, certain_total=certain)
+    estimate = estimate_weighted_mean(observed, population, certain_count=certain)
     assert 0 <= estimate.low <= estimate.high <= 1
     assert 0 <= estimate.n <= len(observed) + 1e-9
     if estimate.value is not None:
         assert estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9
     shuffled = random.sample(observed, len(observed))
-    again = estimate_weighted_mean(shuffled, population, certain_total=certain)
+    again = estimate_weighted_mean(shuffled, population, certain_count=certain)
     assert again[1:4] == pytest.approx(estimate[1:4], abs=1e-9)
 
 
@@ -294,7 +300,7 @@ def test_weighted_stays_within_bounds_and_takes_any_order(observed, more_certain
 def test_no_usual_effective_size_is_smaller(rows):
     values, weights = np.array([one for one, _ in rows], dtype=float), np.array([1 / p for _, p in rows])
     share = np.average(values, weights=weights)
-    n = estimate_weighted_mean([Observation(float(one), p) for one, p in rows], 1000, certain_total=0).n
+    n = estimate_weighted_mean([Observation(float(one), p) for one, p in rows], 1000, certain_count=0).n
     variance = (weights * (weights - 1) * (values - share) ** 2).sum() / weights.sum() ** 2
     assert n <= weights.sum() ** 2 / (weights**2).sum() + 1e-9
     assert n * variance <= share * (1 - share) + 1e-9
@@ -329,7 +335,7 @@ def test_weighted_covers(name):
     values, probability = designs()[name]
     random = np.random.default_rng(13)
     estimates = [
-        estimate_weighted_mean(drawn_from(values, probability, random), len(values), certain_total=0)
+        estimate_weighted_mean(drawn_from(values, probability, random), len(values), certain_count=0)
         for _ in range(250)
     ]
     assert covered(estimates, values.mean()) >= CLAIMED
@@ -346,7 +352,7 @@ def test_weighted_covers_a_fixed_number_from_each_stratum(per_stratum):
         observed = [
             Observation(values[i], per_stratum / (strata == one).sum()) for one in range(4) for i in chosen[one]
         ]
-        estimates.append(estimate_weighted_mean(observed, 3000, certain_total=0))
+        estimates.append(estimate_weighted_mean(observed, 3000, certain_count=0))
     assert covered(estimates, values.mean()) >= CLAIMED
 
 
@@ -361,7 +367,7 @@ def test_only_weighted_interval_covers_biased_escalation():
         audited = np.where(np.arange(2000) < 500, 0.2, 0.05)
         observed = drawn_from(right, np.where(escalated, 1.0, audited), random)
         truth = right.mean()
-        fair.append(estimate_weighted_mean(observed, 2000, certain_total=int(escalated.sum())))
+        fair.append(estimate_weighted_mean(observed, 2000, certain_count=int(escalated.sum())))
         naive.append(estimate_proportion(sum(one.value for one in observed), len(observed)))
         fair[-1] = fair[-1]._replace(low=fair[-1].low - truth, high=fair[-1].high - truth)
         naive[-1] = naive[-1]._replace(low=naive[-1].low - truth, high=naive[-1].high - truth)
@@ -378,6 +384,6 @@ def test_pending_hard_ones_do_not_make_it_look_better():
         audits = drawn_from(right, np.full(1500, 0.1), random)
         reviewed = [Observation(float(value), 1.0) for value in random.random(450) < 0.7]
         truth = (right.sum() + sum(one.value for one in reviewed)) / 2000
-        estimate = estimate_weighted_mean([*audits, *reviewed], 2000, certain_total=500)
+        estimate = estimate_weighted_mean([*audits, *reviewed], 2000, certain_count=500)
         estimates.append(estimate._replace(low=estimate.low - truth, high=estimate.high - truth))
     assert covered(estimates, 0) >= CLAIMED

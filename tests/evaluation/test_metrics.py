@@ -17,16 +17,16 @@ from evalkit.evaluation.metrics import (
     compute_macro_f1,
     compute_mixture_error,
     compute_page_accuracy,
+    count_segment_matches,
     find_boundaries,
     is_exact_segmentation,
     list_page_types,
-    match_segments,
-    merge_neighbours,
-    pool_scores,
+    merge_same_type_neighbours,
+    pool_detection_scores,
     score_boundaries,
-    score_presence,
-    score_types,
     tabulate_confusion,
+    tabulate_presence_scores,
+    tabulate_type_scores,
 )
 
 TYPES = [str(kind) for kind in DocumentType]
@@ -68,7 +68,9 @@ def test_documents_are_counted_as_scikit_learn_does(rows, random):
         assert compute_accuracy(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
         theirs = sklearn_metrics.f1_score(truth, predicted, average="macro", sample_weight=weight, zero_division=0)
         assert compute_macro_f1(truth, predicted, weight) == pytest.approx(theirs, abs=1e-9)
-        ours = score_types(truth, predicted, TYPES, weight)[["precision", "recall", "f1", "support"]].to_numpy().T
+        ours = (
+            tabulate_type_scores(truth, predicted, TYPES, weight)[["precision", "recall", "f1", "support"]].to_numpy().T
+        )
         theirs = sklearn_metrics.precision_recall_fscore_support(
             truth, predicted, labels=TYPES, sample_weight=weight, zero_division=np.nan
         )
@@ -85,7 +87,7 @@ def test_an_answer_that_is_missing_is_wrong_and_never_dropped(rows, random):
     assert list(table.columns) == [*TYPES, CANNOT_TELL]
     right = sum(a == b for a, b in rows)
     assert compute_accuracy(truth, predicted) == pytest.approx(right / len(rows), abs=1e-9)
-    assert score_types(truth, predicted, TYPES)["support"].sum() == len(rows)
+    assert tabulate_type_scores(truth, predicted, TYPES)["support"].sum() == len(rows)
     assert 0 <= compute_macro_f1(truth, predicted) <= 1
     random.shuffle(rows)
     again = split(rows)
@@ -103,7 +105,7 @@ def test_macro_f1_worked_out():
 
 
 def test_types_that_nobody_named_have_no_scores():
-    table = score_types(["Note", "Note"], ["Note", "Other"], ["Note", "Other", "Radiology"]).set_index("type")
+    table = tabulate_type_scores(["Note", "Note"], ["Note", "Other"], ["Note", "Other", "Radiology"]).set_index("type")
     assert table.loc["Note"].tolist() == pytest.approx([2, 1, 0.5, 2 / 3])
     assert table.loc["Other", "precision"] == 0
     assert math.isnan(table.loc["Other", "recall"])
@@ -120,9 +122,9 @@ def test_foreign_labels_get_rows_and_columns_of_their_own():
 def test_nothing_to_count_is_not_a_number():
     assert math.isnan(compute_accuracy([], []))
     assert math.isnan(compute_macro_f1([], []))
-    assert score_types([], [], TYPES)["f1"].isna().all()
+    assert tabulate_type_scores([], [], TYPES)["f1"].isna().all()
     assert tabulate_confusion([], [], TYPES).to_numpy().sum() == 0
-    assert score_presence([], [], TYPES)["level_agreement"].isna().all()
+    assert tabulate_presence_scores([], [], TYPES)["level_agreement"].isna().all()
 
 
 def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
@@ -130,7 +132,8 @@ def test_an_unknown_truth_is_not_matched_by_an_unknown_answer():
 
 
 @pytest.mark.parametrize(
-    "function", [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES), score_presence]
+    "function",
+    [compute_accuracy, compute_macro_f1, lambda a, b: tabulate_confusion(a, b, TYPES), tabulate_presence_scores],
 )
 def test_lists_of_different_length_are_refused(function):
     with pytest.raises(ValueError, match="one to one"):
@@ -147,9 +150,9 @@ def test_a_perfect_answer_is_perfect(spans):
     assert compute_page_accuracy(spans, backwards, PAGES) == 1
     assert score_boundaries(spans, backwards)[:3] == (1, 1, 1)
     for typed in (False, True):
-        assert match_segments(spans, backwards, typed).panoptic_quality == 1
+        assert count_segment_matches(spans, backwards, typed).panoptic_quality == 1
         assert is_exact_segmentation(spans, backwards, typed)
-        assert is_exact_segmentation(merge_neighbours(spans), merge_neighbours(backwards), typed)
+        assert is_exact_segmentation(merge_same_type_neighbours(spans), merge_same_type_neighbours(backwards), typed)
     assert compute_drag_and_drop_distance(spans, backwards, PAGES) == 0
 
 
@@ -158,13 +161,16 @@ def test_any_answer_has_scores_within_bounds(truth, predicted, random):
     assert len(list_page_types(predicted, PAGES)) == PAGES
     numbers = [compute_page_accuracy(truth, predicted, PAGES), *score_boundaries(truth, predicted)[:3]]
     for typed in (False, True):
-        found = match_segments(truth, predicted, typed)
+        found = count_segment_matches(truth, predicted, typed)
         numbers.append(found.panoptic_quality)
         assert found.true_positives + found.false_negatives == len(truth)
         assert is_exact_segmentation(truth, predicted, typed) <= (found.panoptic_quality == pytest.approx(1))
     assert all(0 <= number <= 1 + 1e-9 for number in numbers)
     assert 0 <= compute_drag_and_drop_distance(truth, predicted, PAGES) <= PAGES
-    assert match_segments(truth, predicted, True).true_positives <= match_segments(truth, predicted).true_positives
+    assert (
+        count_segment_matches(truth, predicted, True).true_positives
+        <= count_segment_matches(truth, predicted).true_positives
+    )
     # The first listed wins a page only where two begin together.
     distinct = list({span[0]: span for span in predicted}.values())
     shuffled = random.sample(distinct, len(distinct))
@@ -172,14 +178,16 @@ def test_any_answer_has_scores_within_bounds(truth, predicted, random):
     assert compute_drag_and_drop_distance(truth, distinct, PAGES) == compute_drag_and_drop_distance(
         truth, shuffled, PAGES
     )
-    assert match_segments(truth, distinct) == pytest.approx(match_segments(truth, shuffled))
+    assert count_segment_matches(truth, distinct) == pytest.approx(count_segment_matches(truth, shuffled))
 
 
 @given(good_spans(), good_spans())
 def test_whoever_comes_first(one, other):
     assert score_boundaries(one, other).f1 == score_boundaries(other, one).f1
     assert score_boundaries(one, other).precision == score_boundaries(other, one).recall
-    assert match_segments(one, other).panoptic_quality == pytest.approx(match_segments(other, one).panoptic_quality)
+    assert count_segment_matches(one, other).panoptic_quality == pytest.approx(
+        count_segment_matches(other, one).panoptic_quality
+    )
     assert compute_drag_and_drop_distance(one, other, PAGES) == compute_drag_and_drop_distance(other, one, PAGES)
     assert (compute_drag_and_drop_distance(one, other, PAGES) == 0) == is_exact_segmentation(
         one, other, compare_types=False
@@ -196,7 +204,7 @@ def as_labels(spans):
 def test_boundaries_are_scored_as_scikit_learn_does(documents):
     truth = list(itertools.chain.from_iterable(as_labels(one) for one, _ in documents))
     predicted = list(itertools.chain.from_iterable(as_labels(other) for _, other in documents))
-    ours = pool_scores(score_boundaries(one, other) for one, other in documents)
+    ours = pool_detection_scores(score_boundaries(one, other) for one, other in documents)
     theirs = sklearn_metrics.precision_recall_fscore_support(truth, predicted, average="binary", zero_division=0)
     if any(truth) or any(predicted):
         assert ours[:3] == pytest.approx(theirs[:3], abs=1e-9)
@@ -218,8 +226,8 @@ def test_one_segment_called_one_is_right_and_adds_nothing():
     assert score_boundaries(single, [(1, 5, "Other")]) == (1, 1, 1, 0, 0, 0)
     cut = score_boundaries([(1, 2, "Note"), (3, 5, "Other")], single)
     assert cut[:3] == (0, 0, 0)
-    assert pool_scores([cut, score_boundaries(single, single)]) == cut
-    assert pool_scores([]) == (1, 1, 1, 0, 0, 0)
+    assert pool_detection_scores([cut, score_boundaries(single, single)]) == cut
+    assert pool_detection_scores([]) == (1, 1, 1, 0, 0, 0)
 
 
 @pytest.mark.parametrize("nothing", [[], [(3, 1, "Note")]])
@@ -227,7 +235,7 @@ def test_no_answer_is_right_about_nothing(nothing):
     truth = [(1, 5, "Note")]
     assert compute_page_accuracy(truth, nothing, 5) == 0
     assert score_boundaries(truth, nothing)[:3] == (0, 0, 0)
-    assert match_segments(truth, nothing).panoptic_quality == 0
+    assert count_segment_matches(truth, nothing).panoptic_quality == 0
     assert not is_exact_segmentation(truth, nothing, compare_types=False)
     assert compute_drag_and_drop_distance(truth, nothing, 5) == 5
 
@@ -236,8 +244,8 @@ def test_cannot_tell_is_never_the_right_type():
     unknown = [(1, 3, None)]
     assert compute_page_accuracy(unknown, unknown, 3) == 0
     assert not is_exact_segmentation(unknown, unknown, compare_types=True)
-    assert match_segments(unknown, unknown, compare_types=True).panoptic_quality == 0
-    assert match_segments(unknown, unknown).panoptic_quality == 1
+    assert count_segment_matches(unknown, unknown, compare_types=True).panoptic_quality == 0
+    assert count_segment_matches(unknown, unknown).panoptic_quality == 1
 
 
 def test_malformed_spans_mean_what_is_said_of_them():
@@ -247,13 +255,13 @@ def test_malformed_spans_mean_what_is_said_of_them():
 
 
 def test_overlapping_predictions_match_a_segment_once():
-    found = match_segments([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
+    found = count_segment_matches([(1, 10, "A")], [(1, 9, "A"), (1, 10, "A")])
     assert (found, found.panoptic_quality) == ((1, 1, 1, 0), pytest.approx(2 / 3))
 
 
 def test_half_is_not_more_than_half():
-    assert match_segments([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
-    assert match_segments([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
+    assert count_segment_matches([(1, 4, "A")], [(1, 2, "A"), (3, 4, "A")]).true_positives == 0
+    assert count_segment_matches([(1, 5, "A")], [(1, 3, "A"), (4, 5, "A")]).true_positives == 1
 
 
 @pytest.mark.parametrize(
@@ -286,19 +294,19 @@ def test_pages_to_move_by_trying_everything(truth, predicted):
 
 @given(good_spans())
 def test_merging_keeps_every_page_and_is_done_once(spans):
-    assert list_page_types(merge_neighbours(spans), PAGES) == list_page_types(spans, PAGES)
-    assert merge_neighbours(merge_neighbours(spans)) == merge_neighbours(spans)
-    assert all(a[2] != b[2] for a, b in itertools.pairwise(merge_neighbours(spans)))
+    assert list_page_types(merge_same_type_neighbours(spans), PAGES) == list_page_types(spans, PAGES)
+    assert merge_same_type_neighbours(merge_same_type_neighbours(spans)) == merge_same_type_neighbours(spans)
+    assert all(a[2] != b[2] for a, b in itertools.pairwise(merge_same_type_neighbours(spans)))
 
 
 def test_only_true_neighbours_are_merged():
-    assert merge_neighbours([(1, 2, "A"), (4, 5, "A"), (6, 6, None), (7, 7, None)]) == [
+    assert merge_same_type_neighbours([(1, 2, "A"), (4, 5, "A"), (6, 6, None), (7, 7, None)]) == [
         (1, 2, "A"),
         (4, 5, "A"),
         (6, 6, None),
         (7, 7, None),
     ]
-    assert merge_neighbours([(1, 5, "A"), (2, 3, "A")]) == [(1, 5, "A")]
+    assert merge_same_type_neighbours([(1, 5, "A"), (2, 3, "A")]) == [(1, 5, "A")]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -311,7 +319,7 @@ levels = st.dictionaries(types, st.sampled_from(["PRIMARY", "EMBEDDED_RAW", "MEN
 @given(st.lists(st.tuples(levels, levels), min_size=1, max_size=20))
 def test_presence_is_scored_as_scikit_learn_does(rows):
     truth, predicted = split(rows)
-    table = score_presence(truth, predicted).set_index("type")
+    table = tabulate_presence_scores(truth, predicted).set_index("type")
     for kind in TYPES:
         there = [one.get(kind, "NO_EVIDENCE") != "NO_EVIDENCE" for one in truth]
         said = [one.get(kind, "NO_EVIDENCE") != "NO_EVIDENCE" for one in predicted]
@@ -324,7 +332,7 @@ def test_presence_is_scored_as_scikit_learn_does(rows):
 
 
 def test_presence_without_an_answer_agrees_in_nothing():
-    table = score_presence([{"Note": "PRIMARY"}, {}], [None, None], ["Note"])
+    table = tabulate_presence_scores([{"Note": "PRIMARY"}, {}], [None, None], ["Note"])
     assert table["recall"].tolist() == [0]
     assert table["level_agreement"].tolist() == [0]
 

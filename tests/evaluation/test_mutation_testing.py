@@ -38,20 +38,20 @@ from evalkit.evaluation.faults import (
     FAULT_BY_ID,
     FAULTS,
     CleanAnswer,
+    FaultNotApplicableError,
     MutatedAnswer,
-    NotApplicableError,
     load_fault_texts,
 )
 from evalkit.evaluation.mutation_testing import (
     KIND_COLUMNS,
-    MutationCase,
+    JudgedMutation,
     MutationTestReport,
     challenge,
-    format_report_lines,
-    is_same_classification,
-    judge_mutations,
+    format_report_table_and_summary,
+    is_nearly_same_classification,
+    plant_and_judge_mutations,
     run_mutation_test,
-    select_operators,
+    select_mutation_operators,
 )
 from evalkit.llm.model import Answer, AnswerT, Model, Question
 from evalkit.pipeline import RunSummary
@@ -96,9 +96,9 @@ def slides() -> CleanAnswer:
 def plant(
     cleans: Sequence[CleanAnswer], kinds: str = "", model: Model | None = None, **options: int
 ) -> MutationTestReport:
-    faults = select_operators(filter(None, kinds.split(",")))
+    faults = select_mutation_operators(filter(None, kinds.split(",")))
     return asyncio.run(
-        judge_mutations(cleans, RetryOrchestrator(model, include_rule_findings=False), faults, **options)
+        plant_and_judge_mutations(cleans, RetryOrchestrator(model, include_rule_findings=False), faults, **options)
     )
 
 
@@ -108,7 +108,7 @@ def everything() -> MutationTestReport:
 
 
 def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
-    return {row["kind"]: (row["caught"], row["n"]) for row in made.tabulate_kinds().to_dict("records")}
+    return {row["kind"]: (row["caught"], row["n"]) for row in made.tabulate_fault_kinds().to_dict("records")}
 
 
 # ------------------------------------------------------------------------------------------------ what is planted
@@ -143,7 +143,7 @@ def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
     for clean in cleans:
         for seed in range(3):
             draft = MutatedAnswer.from_clean_answer(clean)
-            with suppress(NotApplicableError):
+            with suppress(FaultNotApplicableError):
                 fault.plant(draft, random.Random(seed))
                 planted += 1
                 assert (draft.answer_json, draft.bundle) != (clean.classification.to_json(), clean.bundle)
@@ -240,10 +240,10 @@ def test_answers_are_the_same_up_to_shares_that_v2_lets_pass() -> None:
         first = mixture[0].model_copy(update={"overall_share": mixture[0].overall_share + by})
         return one.model_copy(update={"document_mixture": (*mixture[1:], first)})
 
-    assert is_same_classification(one, moved(0.0))
-    assert is_same_classification(one, moved(0.04))
-    assert not is_same_classification(one, moved(0.06))
-    assert not is_same_classification(one, one.model_copy(update={"number_of_segments": 3}))
+    assert is_nearly_same_classification(one, moved(0.0))
+    assert is_nearly_same_classification(one, moved(0.04))
+    assert not is_nearly_same_classification(one, moved(0.06))
+    assert not is_nearly_same_classification(one, one.model_copy(update={"number_of_segments": 3}))
 
 
 class Silent:
@@ -327,17 +327,17 @@ def test_kinds_that_apply_nowhere_are_told_and_counted() -> None:
         document(NOTE_PAGE), parse_answer(one_segment(NOTE, 1, evidence("The patient reports no fever", 1)))
     )
     made = plant([single], "merged,trap-vendor,segment-count")
-    rows = {row["kind"]: row for row in made.tabulate_kinds().to_dict("records")}
+    rows = {row["kind"]: row for row in made.tabulate_fault_kinds().to_dict("records")}
     assert (rows["merged"]["n"], rows["merged"]["skipped"]) == (0, 1)
     assert (rows["trap-vendor"]["n"], rows["trap-vendor"]["skipped"]) == (0, 1)
     assert rows["segment-count"]["skipped"] == 0
-    assert list(made.tabulate_kinds().columns) == list(KIND_COLUMNS)
+    assert list(made.tabulate_fault_kinds().columns) == list(KIND_COLUMNS)
 
 
 def test_the_table_says_what_was_counted() -> None:
-    def case(kind: str, outcome: str, by_other: bool = False) -> MutationCase:
+    def case(kind: str, outcome: str, by_other: bool = False) -> JudgedMutation:
         caught = outcome in ("escalated", "undone")
-        return MutationCase(
+        return JudgedMutation(
             "d", kind, "quote", 0, caught, by_other, outcome, "MAJOR", ("V4",), ("V4-X",), "AUTO_ACCEPT", "7", False
         )
 
@@ -346,7 +346,7 @@ def test_the_table_says_what_was_counted() -> None:
     )
     assert made.macro_detection_rate == pytest.approx(0.75)
     assert shares(made) == {"label": (1, 2), "merged": (1, 1)}
-    head, rows, tail = format_report_lines(made)
+    head, rows, tail = format_report_table_and_summary(made)
     assert len(rows[0]) == len(head)
     assert rows[0][:4] == ["label", FAULT_BY_ID["label"].description, "2", "50.0 %"]
     assert rows[0][-2] == "1 missed"
@@ -355,7 +355,7 @@ def test_the_table_says_what_was_counted() -> None:
     assert [row["caught_by_other"] for row in made.to_json()["kinds"]] == [0, 1]
     assert "75.0 % caught on the mean of 2 kinds" in tail[0]
     more = replace(made, skipped_counts={"label": 0, "merged": 0, "boundary-5": 4})
-    assert format_report_lines(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
+    assert format_report_table_and_summary(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
     assert tail[1].startswith("False alarms: 0 of 4 documents")
 
 
@@ -368,7 +368,7 @@ def test_an_output_folder_is_read_and_not_touched(demo_run: RunSummary) -> None:
         return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
 
     before = state()
-    made = run_mutation_test([demo_run.output], Settings.load(), kinds=["structural"], limit=1)
+    made = run_mutation_test([demo_run.output], Settings.load(), kinds=["structural"], max_cases_per_kind=1)
     assert state() == before
     accepted = [one.doc_id for one in demo_run.documents if one.decision == "AUTO_ACCEPT"]
     assert made.clean_document_count == len(accepted)
@@ -380,21 +380,22 @@ def test_an_output_folder_is_read_and_not_touched(demo_run: RunSummary) -> None:
 def test_corrected_answers_are_left_out_and_unreadable_named(demo_run: RunSummary, tmp_path: Path) -> None:
     folder = tmp_path / "output"
     shutil.copytree(demo_run.output, folder)
-    before = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], limit=1)
+    before = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], max_cases_per_kind=1)
     accepted = [one.doc_id for one in demo_run.documents if one.decision == "AUTO_ACCEPT"]
     corrected, broken = (folder / "ground_truth" / f"gt_{doc_id}.json" for doc_id in accepted[:2])
     value = json.loads(corrected.read_text())
     value |= {"ground_truth_source": "SME_CORRECTED", "reviewer": "Dr. A", "vouched": ["dominant_type"], "revision": 1}
     corrected.write_text(json.dumps(value))
     broken.write_text("{")
-    made = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], limit=1)
+    made = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], max_cases_per_kind=1)
     assert made.clean_document_count == before.clean_document_count - 1
     assert [broken.name in problem for problem in made.problems] == [True]
 
 
 def test_a_document_that_is_named_twice_counts_once(demo_run: RunSummary) -> None:
     once, twice = (
-        run_mutation_test([demo_run.output] * n, Settings.load(), kinds=["segment-count"], limit=50) for n in (1, 2)
+        run_mutation_test([demo_run.output] * n, Settings.load(), kinds=["segment-count"], max_cases_per_kind=50)
+        for n in (1, 2)
     )
     assert (once.clean_document_count, len(once.cases)) == (twice.clean_document_count, len(twice.cases))
 
@@ -416,7 +417,9 @@ def test_pdfs_count_if_accepted_or_with_supplied_answer(samples: Path, tmp_path:
     (tmp_path / given.name).write_text(given.read_text())
     words = [samples / "segment_count.pdf", samples / "poor_scan.pdf", tmp_path / "gone"]
     without_ocr = Settings.load(ocr="none")
-    made = run_mutation_test(words, without_ocr, classifications=tmp_path, kinds=["merged"], limit=3)
+    made = run_mutation_test(
+        words, without_ocr, classifications_folder=tmp_path, kinds=["merged"], max_cases_per_kind=3
+    )
     assert (made.clean_document_count, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
     assert made.unjudged_doc_ids == ("poor_scan",)
     assert ["gone" in problem for problem in made.problems] == [True]
@@ -442,12 +445,12 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     with GeminiServer(lambda call: '{"findings": []}') as server:
         words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
         asked = Settings.load(**words)
-        made = run_mutation_test([demo_run.output], asked, kinds=["label-all"], limit=20)
+        made = run_mutation_test([demo_run.output], asked, kinds=["label-all"], max_cases_per_kind=20)
         limited = Settings.load(**words, limits={"calls_per_run": 10})
-        few = run_mutation_test([demo_run.output], limited, kinds=["label-all"], limit=20)
+        few = run_mutation_test([demo_run.output], limited, kinds=["label-all"], max_cases_per_kind=20)
         calls = len(server.calls)
         forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
-        same = run_mutation_test([demo_run.output], forgiving, kinds=["label-all"], limit=20)
+        same = run_mutation_test([demo_run.output], forgiving, kinds=["label-all"], max_cases_per_kind=20)
     assert made.model == "gemini:gemini-2.5-flash"
     assert (len(made.cases), made.alarms) == (20, ())
     assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything

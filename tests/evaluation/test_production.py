@@ -17,9 +17,9 @@ from evalkit.evaluation.production import (
     CLASS_COLUMNS,
     DIFFERENCE_COLUMNS,
     EVIDENCE_COLUMNS,
-    tabulate_differences,
-    tabulate_evidence,
-    tabulate_worst_classes,
+    tabulate_agent_evidence,
+    tabulate_production_scores_by_type,
+    tabulate_production_vs_agent,
 )
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, Study
 
@@ -52,7 +52,7 @@ def none(value: object) -> bool:
     ],
 )
 def test_who_is_right_where_they_differ(production, agent, true, right) -> None:
-    (one,) = tabulate_differences(
+    (one,) = tabulate_production_vs_agent(
         study(document("a", production_labels=says(production), agent_labels=labels(agent), truth=true))
     ).to_dict("records")
     assert (one["production"], one["right"]) == (production, right)
@@ -60,7 +60,7 @@ def test_who_is_right_where_they_differ(production, agent, true, right) -> None:
 
 
 def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
-    frame = tabulate_differences(
+    frame = tabulate_production_vs_agent(
         study(
             document("alike", production_labels=says(NOTE)),
             document("unlabelled"),
@@ -89,7 +89,7 @@ def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
         "standing": "reviewed",
         "simulated": 1,
     }
-    assert tuple(tabulate_differences(study()).columns) == DIFFERENCE_COLUMNS
+    assert tuple(tabulate_production_vs_agent(study()).columns) == DIFFERENCE_COLUMNS
 
 
 def test_evidence_of_own_type_and_large_shares_comes_first(tmp_path: Path) -> None:
@@ -104,18 +104,18 @@ def test_evidence_of_own_type_and_large_shares_comes_first(tmp_path: Path) -> No
     write_result(tmp_path, "failed", None)
     write_result(tmp_path, "damaged", {"segments": []})
     one = Study(tmp_path, (), ())
-    assert list(tabulate_evidence(one, "a").itertuples(index=False, name=None)) == [
+    assert list(tabulate_agent_evidence(one, "a").itertuples(index=False, name=None)) == [
         (4, NOTE, "letter", ("letter",)),
         (2, NOTE, "visit", ("visit",)),
         (3, NOTE, "plan", ("plan",)),
         (1, GENOMIC, "gene", ("gene",)),
     ]
-    assert tuple(tabulate_evidence(one, "failed").columns) == EVIDENCE_COLUMNS
-    assert tabulate_evidence(one, "failed").empty
+    assert tuple(tabulate_agent_evidence(one, "failed").columns) == EVIDENCE_COLUMNS
+    assert tabulate_agent_evidence(one, "failed").empty
     with pytest.raises(NotFound):
-        tabulate_evidence(one, "gone")
+        tabulate_agent_evidence(one, "gone")
     with pytest.raises(StoreError, match="damaged"):
-        tabulate_evidence(one, "damaged")
+        tabulate_agent_evidence(one, "damaged")
 
 
 def write_result(folder: Path, doc_id: str, classification: dict | None) -> None:
@@ -143,7 +143,7 @@ def ten() -> Study:
 
 
 def test_classes_by_hand_the_worst_first() -> None:
-    frame = tabulate_worst_classes(ten())
+    frame = tabulate_production_scores_by_type(ten())
     assert tuple(frame.columns) == CLASS_COLUMNS
     assert list(frame["type"]) == [NOTE, GENOMIC, "Lab letter"]
     rows = frame.set_index("type")
@@ -168,7 +168,7 @@ def test_classes_by_hand_the_worst_first() -> None:
 
 def test_the_interval_of_recall_by_hand() -> None:
     """Both size and share of the drawn part are uncertain, each with half of the doubt."""
-    row = tabulate_worst_classes(ten()).set_index("type").loc[GENOMIC]
+    row = tabulate_production_scores_by_type(ten()).set_index("type").loc[GENOMIC]
     size, share = estimate_proportion(1, 4, 0.975), estimate_proportion(1, 1, 0.975)
     least, most = max(8 * size.low, 1), min(8 * size.high, 5)
     low = min((1 + one * share.low) / (2 + one) for one in (least, most))
@@ -178,7 +178,9 @@ def test_the_interval_of_recall_by_hand() -> None:
 
 def test_what_is_pending_makes_no_figure_better() -> None:
     pending = escalated_document("p", production_labels=says(NOTE))
-    before, after = (tabulate_worst_classes(one).set_index("type") for one in (ten(), study(*ten().documents, pending)))
+    before, after = (
+        tabulate_production_scores_by_type(one).set_index("type") for one in (ten(), study(*ten().documents, pending))
+    )
     assert after.loc[NOTE, "precision"] == pytest.approx(6 / 8, abs=1e-9)
     assert after.loc[NOTE, "precision_high"] == pytest.approx(7 / 8, abs=1e-9)
     assert after.loc[NOTE, "recall"] == before.loc[NOTE, "recall"]
@@ -191,11 +193,11 @@ def test_unreviewed_accepted_documents_give_no_estimate() -> None:
         escalated_document("e", production_labels=says(NOTE), truth=truth(NOTE, is_simulated=True)),
         document("a", production_labels=says(NOTE)),
     )
-    (row,) = tabulate_worst_classes(one).to_dict("records")
+    (row,) = tabulate_production_scores_by_type(one).to_dict("records")
     assert none(row["recall"])
     assert none(row["precision"])
     assert (row["recall_reviewed_only"], row["simulated"]) == (1.0, 1)
-    assert tabulate_worst_classes(study()).empty
+    assert tabulate_production_scores_by_type(study()).empty
 
 
 def test_unreadable_document_counts_in_precision_only() -> None:
@@ -210,7 +212,7 @@ def test_unreadable_document_counts_in_precision_only() -> None:
     whole = study(
         *(escalated_document(f"d{n}", production_labels=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost
     )
-    (row,) = tabulate_worst_classes(whole).to_dict("records")
+    (row,) = tabulate_production_scores_by_type(whole).to_dict("records")
     assert (row["precision"], row["precision_low"], row["precision_high"]) == pytest.approx((4 / 5, 4 / 5, 1))
     assert (row["recall"], row["recall_low"], row["recall_high"]) == (1, 1, 1)
 
@@ -223,7 +225,7 @@ def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
             for n, (true, said) in enumerate(pairs)
         )
     )
-    for one in tabulate_worst_classes(whole).to_dict("records"):
+    for one in tabulate_production_scores_by_type(whole).to_dict("records"):
         for name in ("recall", "precision"):
             alike = one[f"{name}_reviewed_only"]
             assert none(alike) if none(one[name]) else one[name] == pytest.approx(alike, abs=1e-9)
@@ -239,7 +241,7 @@ def test_weighted_intervals_cover_truth_and_plain_shares_do_not() -> None:
             is_right = chance.random() >= (0.6 if is_escalated else 0.05)
             right += is_right
             whole.append(simulated(n, is_escalated, is_right, chance))
-        row = tabulate_worst_classes(study(*whole)).set_index("type").loc[NOTE]
+        row = tabulate_production_scores_by_type(study(*whole)).set_index("type").loc[NOTE]
         covered += row["recall_low"] <= right / 600 <= row["recall_high"]
         seen = estimate_proportion(row["true_reviewed"] * row["recall_reviewed_only"], row["true_reviewed"])
         misled += not seen.low <= right / 600 <= seen.high

@@ -17,16 +17,26 @@ from places import open_folder
 from sklearn.metrics import f1_score
 from statements.reviewing import break_template, review_without_model, statement, wrong_dates
 
-from evalkit.evaluation.acceptance_threshold import measure_calibration, offer_threshold
+from evalkit.evaluation.acceptance_threshold import find_certified_acceptance_threshold, measure_confidence_calibration
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
-from evalkit.evaluation.report import _describe_offer, build_report, convert_to_json, format_cell, write_html
-from evalkit.evaluation.reviewer_performance import measure_agreement, tabulate_reviewers, tabulate_wrong_validations
-from evalkit.evaluation.sampling import draw_and_publish_sample
-from evalkit.evaluation.segmentation_metrics import estimate_measures, rank_documents_by_pages_to_move
+from evalkit.evaluation.report import (
+    _describe_threshold_evidence,
+    build_report,
+    convert_report_to_json,
+    format_cell,
+    write_html_report,
+)
+from evalkit.evaluation.reviewer_performance import (
+    measure_expert_agreement,
+    tabulate_reviewer_performance,
+    tabulate_wrong_validations,
+)
+from evalkit.evaluation.sampling import draw_and_queue_sample
+from evalkit.evaluation.segmentation_metrics import estimate_segmentation_measures, rank_documents_by_pages_to_move
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
-from evalkit.samples.simulated_experts import simulate_reviews
+from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 from evalkit.store import template_review_file_name
 
 NOW = "2026-01-01T00:00:00Z"
@@ -49,8 +59,8 @@ KEYS = [
 def reviewed(demo_run: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     output = tmp_path_factory.mktemp("reviewed") / "output"
     shutil.copytree(demo_run.output, output)
-    draw_and_publish_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
-    simulate_reviews(open_folder(output), samples / "truth.csv")
+    draw_and_queue_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
+    simulate_and_submit_reviews(open_folder(output), samples / "truth.csv")
     return read_study(output)
 
 
@@ -75,7 +85,7 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     assert shares["approved in the end"] == estimate_proportion(1, 1)
     assert shares["sent to arbitration"] == estimate_proportion(1, 2)
     assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
-    write_html(made, tmp_path / "report.html")
+    write_html_report(made, tmp_path / "report.html")
     assert "Templates of bank statements" in (tmp_path / "report.html").read_text()
 
 
@@ -96,7 +106,7 @@ class Page(HTMLParser):
 def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_path: Path) -> None:
     made = build_report(reviewed, made_at=NOW)
     assert [one.key for one in made.sections] == KEYS
-    write_html(made, tmp_path / "report.html")
+    write_html_report(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     told = f"{len(reviewed.reviews)} of {len(reviewed.reviews)} reviews were made by a program"
     assert text.index(told) < text.index("What was processed")
@@ -109,7 +119,7 @@ def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_pa
 
 
 def test_the_report_needs_nothing_from_outside(reviewed: Study, tmp_path: Path) -> None:
-    write_html(build_report(reviewed, made_at=NOW), tmp_path / "report.html")
+    write_html_report(build_report(reviewed, made_at=NOW), tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     for _, attrs in page.tags:
@@ -132,7 +142,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
         ),
         made_at=NOW,
     )
-    write_html(made, tmp_path / "report.html")
+    write_html_report(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -160,7 +170,7 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
 )
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
     report = build_report(study(*made), made_at=NOW)
-    write_html(report, tmp_path / "report.html")
+    write_html_report(report, tmp_path / "report.html")
     for key in ("headlines", "verifiers", "acceptance", "types", "segments", "experts", "cost"):  # a notebook's cells
         assert report[key]._repr_html_()
 
@@ -177,7 +187,7 @@ def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
 def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -> None:
     rows = {
         row["figure"]: row
-        for row in convert_to_json(build_report(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]
+        for row in convert_report_to_json(build_report(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]
     }
     known = [one for one in reviewed.reviewed_documents if one.truth.is_vouched("dominant_type")]
     right = sum(one.agent_labels.dominant_type == one.truth.labels.dominant_type for one in known)
@@ -198,7 +208,7 @@ def test_segments_are_measured_in_both_readings() -> None:
             page_count=4,
         ),
     )
-    by_name = {one.name: one for one in estimate_measures(made)}
+    by_name = {one.name: one for one in estimate_segmentation_measures(made)}
     assert by_name["documents with every segment right"].as_given.value == 0.5
     assert by_name["documents with every segment right"].with_neighbours_merged.value == 1.0
     assert by_name["boundaries, F1"].as_given.value == pytest.approx(2 / 3)
@@ -245,7 +255,8 @@ def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
     cut = [escalated_document(f"c{i}", truth=truth(NOTE, *two), agent_labels=labels(NOTE, *two)) for i in range(3)]
     whole = [escalated_document(f"w{i}", truth=truth()) for i in range(200)]
     of_all, of_whole = (
-        {one.name: one.as_given for one in estimate_measures(study(*some))} for some in ([*cut, *whole], whole)
+        {one.name: one.as_given for one in estimate_segmentation_measures(study(*some))}
+        for some in ([*cut, *whole], whole)
     )
     assert of_all["boundaries, F1"].low == pytest.approx(estimate_proportion(3, 3).low)
     assert of_all["documents with every boundary right"].low > 0.97
@@ -260,7 +271,7 @@ def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
         escalated_document("d", reviews=(answer("d", outcome="undeterminable", labels_after=None),)),
         escalated_document("e", reviews=(answer("e"), answer("e", outcome="reopened", labels_after=None))),
     )
-    (row,) = tabulate_reviewers(made).to_dict("records")
+    (row,) = tabulate_reviewer_performance(made).to_dict("records")
     assert (row["cases"], row["validated"], row["corrected"], row["undeterminable"]) == (4, 1, 2, 1)
     assert row["median_seconds"] == 30.0
     assert row["same_shown"].value == 0.5
@@ -280,7 +291,7 @@ def test_second_opinions_tell_how_far_experts_agree() -> None:
         twice("d", OTHER, OTHER),
         escalated_document("e"),
     )
-    agreed = measure_agreement(made)
+    agreed = measure_expert_agreement(made)
     assert agreed.type_agreement.value == 0.75
     assert agreed.cohens_kappa == pytest.approx(0.5)
     assert list(agreed.pair_table["doc_id"]) == ["a", "b", "c", "d"]
@@ -301,7 +312,7 @@ def test_agreement_ignores_segment_order_and_unvouched_parts() -> None:
     for known in (truth(NOTE, *two), segments_only):
         made = study(escalated_document("a", reviews=(validated, second), truth=known))
         assert tabulate_wrong_validations(made).empty
-    assert measure_agreement(made).segment_agreement.value == 1.0
+    assert measure_expert_agreement(made).segment_agreement.value == 1.0
     assert len(tabulate_wrong_validations(study(escalated_document("a", reviews=(validated,), truth=truth(NOTE))))) == 1
 
 
@@ -316,10 +327,10 @@ def audited(number: int, right: bool, confidence: float = 0.9, **fields):
 
 def test_a_threshold_is_offered_only_with_its_proof() -> None:
     enough = study(*(audited(number, right=True) for number in range(59)))
-    assert offer_threshold(enough, max_error_rate=0.05).certificate.threshold is not None
+    assert find_certified_acceptance_threshold(enough, max_error_rate=0.05).certificate.threshold is not None
     few = study(*(audited(number, right=True) for number in range(58)))
-    assert offer_threshold(few, max_error_rate=0.05).certificate.threshold is None
-    assert offer_threshold(few, max_error_rate=0.05).certificate.more_audits_needed == 1
+    assert find_certified_acceptance_threshold(few, max_error_rate=0.05).certificate.threshold is None
+    assert find_certified_acceptance_threshold(few, max_error_rate=0.05).certificate.more_audits_needed == 1
 
 
 def test_only_blind_audits_prove_anything() -> None:
@@ -328,13 +339,13 @@ def test_only_blind_audits_prove_anything() -> None:
         escalated_document(f"e{number}", truth=truth(), reviews=(answer(f"e{number}", is_blind=True),))
         for number in range(59)
     ]
-    made = offer_threshold(study(*seen, *hard), max_error_rate=0.05)
+    made = find_certified_acceptance_threshold(study(*seen, *hard), max_error_rate=0.05)
     assert (made.audit_count, made.certificate.threshold) == (0, None)
 
 
 def test_audits_of_two_rates_are_equalised_first() -> None:
     rows = [audited(number, right=True, review_probability=0.2 if number < 400 else 0.05) for number in range(500)]
-    made = offer_threshold(study(*rows), max_error_rate=0.05)
+    made = find_certified_acceptance_threshold(study(*rows), max_error_rate=0.05)
     assert made.audit_count + made.set_aside_count == 500
     assert 150 < made.audit_count < 250
 
@@ -342,7 +353,7 @@ def test_audits_of_two_rates_are_equalised_first() -> None:
 def test_audits_that_cannot_be_told_count_as_wrong() -> None:
     rows = [audited(number, right=True) for number in range(60)]
     lost = [audited(number, right=True, truth=None, truth_status="undeterminable") for number in range(60, 100)]
-    made = offer_threshold(study(*rows, *lost), max_error_rate=0.05)
+    made = find_certified_acceptance_threshold(study(*rows, *lost), max_error_rate=0.05)
     assert made.certificate.threshold is None
     assert (made.cannot_tell_count, len(made.wrong_audit_ids)) == (40, 40)
 
@@ -362,28 +373,28 @@ def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
         )
         for number in range(62, 70)
     ]
-    made = offer_threshold(study(*rows, *wrong), max_error_rate=0.05)
+    made = find_certified_acceptance_threshold(study(*rows, *wrong), max_error_rate=0.05)
     assert (made.audit_count, len(made.wrong_audit_ids), made.certificate.threshold) == (70, 8, None)
 
 
 def test_no_threshold_while_accepted_errors_are_known() -> None:
     rows = [audited(number, right=True) for number in range(161)]
     other = audited(200, right=False, review_reason="escalated", review_probability=1.0)
-    made = offer_threshold(study(*rows, other), max_error_rate=0.05)
+    made = find_certified_acceptance_threshold(study(*rows, other), max_error_rate=0.05)
     assert made.certificate.threshold is None
     assert made.unaudited_wrong_ids == ("d200",)
-    assert "another reason than an audit" in _describe_offer(made)
+    assert "another reason than an audit" in _describe_threshold_evidence(made)
 
 
 @pytest.mark.parametrize("drawn_with", [0.0, None])
 def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> None:
     rows = [audited(number, right=True) for number in range(161)]
-    made = offer_threshold(
+    made = find_certified_acceptance_threshold(
         study(*rows, document("never", review_probability=drawn_with, inclusion_probability=drawn_with)),
         max_error_rate=0.05,
     )
     assert (made.certificate.threshold, made.never_drawn_count) == (None, 1)
-    assert "1 accepted documents had no chance of being drawn" in _describe_offer(made)
+    assert "1 accepted documents had no chance of being drawn" in _describe_threshold_evidence(made)
 
 
 def test_blind_answer_changed_after_reveal_is_no_proof() -> None:
@@ -397,7 +408,7 @@ def test_blind_answer_changed_after_reveal_is_no_proof() -> None:
             answer("d60"),
         ),
     )
-    made = offer_threshold(study(*rows, led), max_error_rate=0.05)
+    made = find_certified_acceptance_threshold(study(*rows, led), max_error_rate=0.05)
     assert made.wrong_audit_ids == ("d60",)
 
 
@@ -407,7 +418,7 @@ def test_confidence_is_measured_where_there_is_any() -> None:
         audited(2, right=False, confidence=0.7),
         escalated_document("c", truth=truth(), agent_labels=labels(None)),
     )
-    known = measure_calibration(made)
+    known = measure_confidence_calibration(made)
     assert (known.document_count, known.missing_confidence_count) == (2, 1)
 
 

@@ -20,8 +20,8 @@ import evalkit
 from evalkit.evaluation.paired_accuracy import compare_paired_accuracy
 from evalkit.evaluation.run_comparison import CHANGE_COLUMNS, RunComparison, compare_studies
 from evalkit.evaluation.study import DocumentRecord
-from evalkit.samples import draw_demo_folder
-from evalkit.samples.simulated_experts import simulate_reviews
+from evalkit.samples import write_demo_folder
+from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 
 ABSENT, ALTERED = "V4-QUOTE-ABSENT", "V4-QUOTE-ALTERED"
 
@@ -207,7 +207,7 @@ def test_mcnemar_by_hand() -> None:
     """Of ten discordant documents one speaks for A: 2 · (1 + 10) / 2¹⁰."""
     outcome = compare_paired_accuracy([(True, True)] * 5 + [(False, True)] * 9 + [(True, False)] + [(False, False)] * 5)
     assert outcome.p_value == pytest.approx(22 / 1024, abs=1e-9)
-    assert outcome.verdict == "B is right more often"
+    assert outcome.winner_sentence == "B is right more often"
     assert (outcome.document_count, outcome.discordant_count) == (20, 10)
     assert outcome.difference.value == pytest.approx(0.4, abs=1e-9)
 
@@ -225,7 +225,7 @@ def test_mcnemar_by_hand() -> None:
 )
 def test_what_the_counts_allow_to_say(only_a: int, only_b: int, verdict: str) -> None:
     outcome = compare_paired_accuracy([(True, False)] * only_a + [(False, True)] * only_b + [(True, True)] * 100)
-    assert outcome.verdict == verdict
+    assert outcome.winner_sentence == verdict
     assert (outcome.p_value is None) == (only_a + only_b == 0)
 
 
@@ -305,7 +305,7 @@ def two_runs(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
-    draw_demo_folder(folder)
+    write_demo_folder(folder)
     return folder
 
 
@@ -349,7 +349,9 @@ def test_the_command_says_whose_reviews_tell_the_truth(
 ) -> None:
     a, b, _ = two_runs
     shutil.copytree(a, tmp_path / "a")
-    simulate_reviews(open_folder(tmp_path / "a"), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0)
+    simulate_and_submit_reviews(
+        open_folder(tmp_path / "a"), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0
+    )
     shown = evalkit_command("compare", tmp_path / "a", b)
     assert shown.returncode == 0, shown.stderr
     (told,) = (line for line in shown.stdout.splitlines() if line.startswith("Truths: "))

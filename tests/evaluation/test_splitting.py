@@ -18,7 +18,7 @@ from evalkit.errors import UsageError
 from evalkit.evaluation.splitting import (
     OVERLAP_THRESHOLD,
     SHINGLE_WORDS,
-    SplitFeatures,
+    GroupingFeatures,
     count_types_by_part,
     group_related_documents,
     hash_shingles,
@@ -33,11 +33,11 @@ def words(count: int, seed: int) -> str:
     return " ".join(random.Random(seed).choices(WORDS, k=count))
 
 
-def document(name: str, text: str = "", *patients: tuple[str, str]) -> SplitFeatures:
-    return SplitFeatures.from_bundle(bundle_of(name, [text], patients))
+def document(name: str, text: str = "", *patients: tuple[str, str]) -> GroupingFeatures:
+    return GroupingFeatures.from_bundle(bundle_of(name, [text], patients))
 
 
-def together(*documents: SplitFeatures) -> list[set[str]]:
+def together(*documents: GroupingFeatures) -> list[set[str]]:
     return sorted(({one.doc_id for one in group} for group in group_related_documents(documents)), key=min)
 
 
@@ -92,7 +92,7 @@ def test_empty_documents_and_none_at_all() -> None:
     assert split_documents([], SHARES, seed=0) == {"train": [], "test": []}
 
 
-def overlap(one: SplitFeatures, other: SplitFeatures) -> float:
+def overlap(one: GroupingFeatures, other: GroupingFeatures) -> float:
     smaller = min(len(one.shingle_hashes), len(other.shingle_hashes))
     return len(set(one.shingle_hashes.tolist()) & set(other.shingle_hashes.tolist())) / smaller if smaller else 0.0
 
@@ -138,8 +138,8 @@ def test_order_and_strangers_move_nobody(rng: random.Random) -> None:
 
 def test_the_side_is_the_same_in_every_process() -> None:
     code = (
-        "from evalkit.evaluation.splitting import SplitFeatures, hash_shingles, split_documents\n"
-        "one = [SplitFeatures(str(i), f'{i:064x}', frozenset(), hash_shingles(f'text {i} of nobody')) for i in range(40)]\n"
+        "from evalkit.evaluation.splitting import GroupingFeatures, hash_shingles, split_documents\n"
+        "one = [GroupingFeatures(str(i), f'{i:064x}', frozenset(), hash_shingles(f'text {i} of nobody')) for i in range(40)]\n"
         "print(split_documents(one, {'train': 0.8, 'test': 0.2}, seed=3)['test'])"
     )
     seen = {
@@ -155,7 +155,7 @@ def test_the_side_is_the_same_in_every_process() -> None:
 
 def test_shares_are_reached_on_average_and_seeds_differ() -> None:
     documents = [
-        SplitFeatures(str(i), hashlib.sha256(str(i).encode()).hexdigest(), frozenset(), hash_shingles(""))
+        GroupingFeatures(str(i), hashlib.sha256(str(i).encode()).hexdigest(), frozenset(), hash_shingles(""))
         for i in range(2000)
     ]
     first, second = (split_documents(documents, SHARES, seed=seed) for seed in (0, 1))
@@ -188,7 +188,7 @@ def test_types_are_counted_by_part() -> None:
 def test_thousands_of_similar_letterheads_take_seconds() -> None:
     head = words(60, 1)
     documents = [
-        SplitFeatures(
+        GroupingFeatures(
             str(i),
             hashlib.sha256(str(i).encode()).hexdigest(),
             frozenset(),

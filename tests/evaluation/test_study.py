@@ -13,13 +13,13 @@ from places import open_folder
 
 import evalkit
 from evalkit.errors import UsageError
-from evalkit.evaluation.sampling import draw_and_publish_sample
+from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.pipeline.reindex import reindex
-from evalkit.pipeline.supplied_labels import parse_spans
+from evalkit.pipeline.supplied_labels import parse_page_spans
 from evalkit.review import SMEReviewHelper
-from evalkit.samples.simulated_experts import simulate_reviews
+from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -163,7 +163,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_draw_is_queued_counted_and_kept_by_the_next_run(output: Path, samples: Path) -> None:
-    draw = draw_and_publish_sample(open_folder(output), 3, "production", seed="one", drawn_at=NOW)
+    draw = draw_and_queue_sample(open_folder(output), 3, "production", seed="one", drawn_at=NOW)
     drawn = {name for one in draw.strata for name in one.drawn}
     assert len(drawn) == 3
     evalkit.run(
@@ -179,16 +179,19 @@ def test_draw_is_queued_counted_and_kept_by_the_next_run(output: Path, samples: 
 
 
 def test_next_draw_finishes_unwritten_cases(output: Path) -> None:
-    first = draw_and_publish_sample(open_folder(output), 2, "type", seed="one", drawn_at=NOW)
+    first = draw_and_queue_sample(open_folder(output), 2, "type", seed="one", drawn_at=NOW)
     lost = first.strata[0].drawn[0]
     (output / "sme_packets" / f"sme_packet_{lost}.json").unlink()
-    draw_and_publish_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
+    draw_and_queue_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
     assert (output / "sme_packets" / f"sme_packet_{lost}.json").exists()
 
 
 def test_simulated_experts_review_all_pending_correctly(output: Path, samples: Path) -> None:
-    draw_and_publish_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
-    assert simulate_reviews(open_folder(output), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0) == 18
+    draw_and_queue_sample(open_folder(output), 30, "type", seed="one", drawn_at=NOW)
+    assert (
+        simulate_and_submit_reviews(open_folder(output), samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0)
+        == 18
+    )
     study = read_study(output)
     assert study.count_truth_statuses() == {"reviewed": 18, "pending": 1}
     assert study.simulated_review_count == len(study.reviews) == 18
@@ -208,10 +211,10 @@ def test_simulated_experts_review_all_pending_correctly(output: Path, samples: P
     ],
 )
 def test_segments_are_read_as_they_are_written(written, read) -> None:
-    assert parse_spans(written) == read
+    assert parse_page_spans(written) == read
 
 
 @pytest.mark.parametrize("written", ["Genomic Report", "1-5", 7, [{"start_page": 1}], ["1-5 Other"]])
 def test_segments_in_another_form_are_refused(written) -> None:
     with pytest.raises(ValueError, match="segment"):
-        parse_spans(written)
+        parse_page_spans(written)

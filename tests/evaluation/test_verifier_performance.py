@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas import DataFrame
 
-from evalkit.evaluation.domain_estimation import CertainCounts, DrawnDocument, estimate_domain_share
+from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.study import DocumentRecord, Study
 from evalkit.evaluation.verifier_performance import (
@@ -22,9 +22,9 @@ from evalkit.evaluation.verifier_performance import (
     get_rule_key,
     is_answer_wrong,
     is_sole_escalator,
-    tabulate_missed_corrections,
-    tabulate_rules,
+    tabulate_rule_performance,
     tabulate_stopped_errors,
+    tabulate_unraised_corrections,
 )
 
 VENDOR, ABSENT, SEMANTIC = "V3-TRAP-VENDOR", "V4-QUOTE-ABSENT", "V2-SEMANTIC"
@@ -56,7 +56,7 @@ def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
         finding(VENDOR, status="repaired"),
         finding(VENDOR, origin="model", verdict="confirmed"),
     )
-    frame = tabulate_rules(
+    frame = tabulate_rule_performance(
         study(
             escalated_document("a", issues=many),
             escalated_document("b", issues=(finding(VENDOR, verdict="confirmed"),)),
@@ -83,12 +83,12 @@ def test_what_a_rule_raised_and_what_experts_said_of_it() -> None:
 
 
 def test_nothing_is_claimed_of_issues_that_nobody_judged() -> None:
-    one = row(tabulate_rules(study(escalated_document("a", issues=(finding(VENDOR),)))))
+    one = row(tabulate_rule_performance(study(escalated_document("a", issues=(finding(VENDOR),)))))
     assert (one["judged"], one["low"], one["high"], one["open"]) == (0, 0.0, 1.0, 1)
     assert one["precision"] is None or math.isnan(one["precision"])
     assert one["verdict"] == "too few judged: 36 more"
-    assert tabulate_rules(study()).empty
-    assert tuple(tabulate_rules(study()).columns) == RULE_COLUMNS
+    assert tabulate_rule_performance(study()).empty
+    assert tuple(tabulate_rule_performance(study()).columns) == RULE_COLUMNS
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
         answer("b.second", active_seconds=None),
         answer("b", active_seconds=None, outcome="reopened"),
     )
-    frame = tabulate_rules(
+    frame = tabulate_rule_performance(
         study(
             escalated_document("a", truth=truth(), reviews=(answer("a", active_seconds=90.0),), **alone),
             escalated_document("b", truth=corrected(), reviews=opinions, **alone),
@@ -152,7 +152,9 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
 )
 def test_the_answer_of_today_is_judged_not_that_of_the_review(true, now, needed) -> None:
     one = row(
-        tabulate_rules(study(escalated_document("a", truth=true, agent_labels=labels(now), issues=(finding(VENDOR),))))
+        tabulate_rule_performance(
+            study(escalated_document("a", truth=true, agent_labels=labels(now), issues=(finding(VENDOR),)))
+        )
     )
     assert (one["corrected"], one["validated"], one["open"]) == (needed is True, needed is False, needed is None)
 
@@ -164,7 +166,7 @@ def test_segments_in_another_order_are_no_error() -> None:
 
 def test_a_missing_answer_that_gold_contradicts_was_needed() -> None:
     failed = {"issues": (finding("CLASSIFIER-AGENT-FAILED", agent="classifier"),), "agent_labels": None}
-    one = row(tabulate_rules(study(escalated_document("a", truth=truth(source="GOLD"), **failed))))
+    one = row(tabulate_rule_performance(study(escalated_document("a", truth=truth(source="GOLD"), **failed))))
     assert (one["validated"], one["corrected"], one["open"]) == (0, 1, 0)
 
 
@@ -176,9 +178,9 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     known = escalated_document("b", issues=dismissed, truth=truth(GENOMIC, source="GOLD", **by_program))
     by_a_person = escalated_document("c", issues=dismissed, truth=corrected())
     whole = study(asked, known, by_a_person)
-    assert list(tabulate_rules(whole)["simulated"]) == [2]
+    assert list(tabulate_rule_performance(whole)["simulated"]) == [2]
     assert set(tabulate_stopped_errors(whole)["simulated"]) == {1}
-    frame = tabulate_missed_corrections(whole)
+    frame = tabulate_unraised_corrections(whole)
     assert set(zip(frame["doc_id"], frame["simulated"], strict=True)) == {("b", 1), ("c", 0)}
 
 
@@ -338,13 +340,13 @@ def test_the_share_lies_in_its_interval_and_the_two_halves_agree(hits, misses, o
     known = data.draw(st.sampled_from([None, 0.0, 1.0]))
     if known is not None:
         drawn = [one._replace(is_hit=bool(known)) for one in drawn]
-    one = estimate_domain_share(
-        CertainCounts(hits, misses, open_hits, open_misses), drawn, rest, known_drawn_share=known
+    one = estimate_hit_share_in_domain(
+        CertainlyReviewedCounts(hits, misses, open_hits, open_misses), drawn, rest, known_uncertain_hit_share=known
     )
     swapped = [each._replace(is_hit=not each.is_hit) for each in drawn]
     mirrored = None if known is None else 1 - known
-    other = estimate_domain_share(
-        CertainCounts(misses, hits, open_misses, open_hits), swapped, rest, known_drawn_share=mirrored
+    other = estimate_hit_share_in_domain(
+        CertainlyReviewedCounts(misses, hits, open_misses, open_hits), swapped, rest, known_uncertain_hit_share=mirrored
     )
     assert 0 <= one.low <= one.high <= 1
     assert one.low == pytest.approx(1 - other.high, abs=1e-9)
@@ -362,8 +364,8 @@ def test_the_interval_covers_the_truth_in_simulated_studies(wrong: float, stoppi
         certain = [(chance.random() < 0.3, chance.random() < 0.9) for _ in range(200)]
         others = [(chance.random() < wrong, chance.random() < stopping) for _ in range(600)]
         inside = [hit for is_in, hit in (*certain, *others) if is_in]
-        one = estimate_domain_share(
-            CertainCounts(certain.count((True, True)), certain.count((True, False))),
+        one = estimate_hit_share_in_domain(
+            CertainlyReviewedCounts(certain.count((True, True)), certain.count((True, False))),
             [DrawnDocument(is_in, hit, 0.2) for is_in, hit in others if chance.random() < 0.2],
             600,
         )
@@ -376,7 +378,7 @@ def test_the_interval_covers_the_truth_in_simulated_studies(wrong: float, stoppi
 
 
 def differences_of(one: DocumentRecord) -> list[tuple[str, str, str, tuple[int, ...]]]:
-    frame = tabulate_missed_corrections(study(one))
+    frame = tabulate_unraised_corrections(study(one))
     assert tuple(frame.columns) == MISSED_COLUMNS
     return list(zip(frame["differs"], frame["was"], frame["is"], frame["pages"], strict=True))
 
@@ -440,7 +442,7 @@ def test_missed_document_has_its_pages_and_no_note_text() -> None:
     note = "Mrs. Doe's second report"
     true = corrected(GENOMIC, review_reason="audit", notes=note, vouched=frozenset({"dominant_type"}))
     found = (finding(LENGTH, "MINOR"), finding(LENGTH, "MINOR", status="repaired"))
-    frame = tabulate_missed_corrections(study(document("a", truth=true, issues=found)))
+    frame = tabulate_unraised_corrections(study(document("a", truth=true, issues=found)))
     assert row(frame) == {
         "doc_id": "a",
         "differs": "type",
@@ -473,7 +475,7 @@ def test_flags_are_read_from_the_review_that_stands() -> None:
         answer("b.second", segment_flags=flagged("other_patient")),
         answer("b.adjudication", segment_flags=flagged("out_of_order")),
     )
-    frame = tabulate_missed_corrections(
+    frame = tabulate_unraised_corrections(
         study(
             escalated_document("a", truth=truth(), reviews=own, issues=(finding(ABSENT),)),
             escalated_document("b", truth=truth(), reviews=opinions),
@@ -489,7 +491,7 @@ def test_flags_are_read_from_the_review_that_stands() -> None:
 
 def test_flag_pages_are_clipped_to_the_document() -> None:
     flags = ({"flag": "duplicate"}, {"flag": "other_patient", "start_page": 2, "end_page": 10**11})
-    frame = tabulate_missed_corrections(
+    frame = tabulate_unraised_corrections(
         study(escalated_document("a", truth=truth(), reviews=(answer("a", segment_flags=flags),), page_count=3))
     )
     assert list(zip(frame["is"], frame["pages"], strict=True)) == [("duplicate", ()), ("other_patient", (2, 3))]

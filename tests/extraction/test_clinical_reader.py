@@ -8,7 +8,7 @@ import pytest
 from builders import document
 from extraction.reports import page_of
 
-from evalkit.extraction.clinical_reader import find_mention, read_field
+from evalkit.extraction.clinical_reader import find_field_values, find_line_mentioning_field
 from evalkit.extraction.field_template import get_field_template
 from evalkit.extraction.report_structure import ClinicalReport
 
@@ -16,7 +16,7 @@ from evalkit.extraction.report_structure import ClinicalReport
 def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:
     field = get_field_template(kind).get_field(name)
     assert field is not None
-    found = read_field(field, report, is_second_look=again)
+    found = find_field_values(field, report, include_second_look=again)
     told = [(one.item, field.normalise(one.text) or one.text) for one in found]
     return dict(told) if field.many else [value for _, value in told]
 
@@ -81,7 +81,10 @@ def test_another_look_finds_what_the_first_does_not(kind: str, name: str, text: 
     report = ClinicalReport(document(text).pages)
     assert values(kind, name, report) == []
     assert values(kind, name, report, again=True)[:1] == [value]
-    assert find_mention(get_field_template(kind).get_field(name), report) is not None or name in ("date", "institution")
+    assert find_line_mentioning_field(get_field_template(kind).get_field(name), report) is not None or name in (
+        "date",
+        "institution",
+    )
 
 
 NOT_THERE = [
@@ -211,6 +214,6 @@ def test_a_page_of_one_long_line_is_read_in_no_time() -> None:
     report = ClinicalReport(document(nasty).pages)
     for kind in ("pathology", "radiology", "genomics", "lab-report"):
         for field in get_field_template(kind).fields:
-            read_field(field, report, is_second_look=True)
-            find_mention(field, report)
+            find_field_values(field, report, include_second_look=True)
+            find_line_mentioning_field(field, report)
     assert time.process_time() - began < 5

@@ -139,7 +139,7 @@ PASSAGES = [
 def test_accuracy_rules(rule: str, name: str, words: str, passage: str, is_broken: bool) -> None:
     row = next(one for one in ACCURACY_RULES if one.name == rule)
     value = found_value(words, quote=passage)
-    assert (row.find_value_problem(name, value) is not None) is is_broken
+    assert (row.describe_value_problem(name, value) is not None) is is_broken
     score, _ = score_accuracy(PATHOLOGY, {name: value}, ())
     assert score == (row.broken_score if is_broken else 1.0)
 

@@ -17,7 +17,7 @@ from evalkit.extraction.evaluator import (
     DIMENSION_WEIGHTS,
     AccuracyJudgement,
     ClinicalAttempt,
-    Evaluation,
+    ExtractionEvaluation,
     ExtractionEvaluator,
     find_mentioned_fields,
     score_accuracy,
@@ -52,7 +52,7 @@ def attempted(said: Said, bundle: DocumentBundle = REPORT, name: str = "patholog
     return ClinicalAttempt(bundle, pages, template, report, find_mentioned_fields(template, report), fields, unproven)
 
 
-def evaluated(said: Said, model: Model | None = None, **more: Any) -> Evaluation:
+def evaluated(said: Said, model: Model | None = None, **more: Any) -> ExtractionEvaluation:
     return asyncio.run(ExtractionEvaluator(model, **more).evaluate(attempted(said)))
 
 

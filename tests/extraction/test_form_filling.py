@@ -29,7 +29,7 @@ from evalkit.extraction.form_filling import (
     NOT_EXTRACTED,
     NOT_GRADED,
     WRONG_YEAR,
-    FormFiller,
+    FormFieldExtractor,
 )
 from evalkit.extraction.grader import GraderAnswer, GraderQuestion
 from evalkit.issue import IssueSeverity
@@ -56,12 +56,16 @@ def bundle(*drawings: Drawing, apart: float = 400.0, text: str = "", seed: int =
 
 def read(document: Any) -> DocumentBundle:
     return read_pdf(
-        document.tobytes(), file_path="form.pdf", doc_id="form", sha256="0" * 64, timestamp="2026-01-01T00:00:00Z"
+        document.tobytes(),
+        recorded_path="form.pdf",
+        doc_id="form",
+        sha256="0" * 64,
+        processing_timestamp="2026-01-01T00:00:00Z",
     )
 
 
 def fill(read: DocumentBundle, model: Model | None = None, **options: Any) -> list[Extraction]:
-    return list(asyncio.run(FormFiller(model or EmbeddedModel(), **options).fill(read)))
+    return list(asyncio.run(FormFieldExtractor(model or EmbeddedModel(), **options).extract_forms(read)))
 
 
 def w2(seed: int = 1) -> Drawing:
@@ -468,7 +472,7 @@ def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
         async def filled() -> Extraction:
             model = LanguageModel(provider, Ledger(), AimdLimiter(4), time_limit_seconds=30)
             try:
-                return (await FormFiller(model).fill(given))[0]
+                return (await FormFieldExtractor(model).extract_forms(given))[0]
             finally:
                 await model.close()
 

@@ -6,7 +6,7 @@ import pytest
 from builders import page
 
 from evalkit.extraction.field_template import get_field_template
-from evalkit.extraction.form_labels import find_labels, is_printed_text
+from evalkit.extraction.form_labels import find_labels, is_only_form_print
 from evalkit.extraction.form_reader import read_form
 from evalkit.extraction.form_sheet import FormSheet
 
@@ -16,13 +16,13 @@ CITY = "City or town, state or province, country, and ZIP or foreign postal code
 
 def read(*lines: str, status: str = "ocr") -> dict[str, str]:
     sheet = FormSheet.from_page(page(1, "\n".join(lines), status=status))
-    return {name: one.entry.value for name, one in read_form(sheet, NEC, is_loose=False).items()}
+    return {name: one.entry.value for name, one in read_form(sheet, NEC, allow_misspellings=False).items()}
 
 
 @pytest.mark.parametrize(("status", "found"), [("ocr", True), ("text", False)])
 def test_label_with_misread_short_word_is_found_on_scans_only(status: str, found: bool) -> None:
     sheet = FormSheet.from_page(page(1, CITY.replace(" or ", " of ", 1), status=status))
-    named = {label.box.fields[0].name for label in find_labels(sheet, NEC, is_loose=False) if label.box}
+    named = {label.box.fields[0].name for label in find_labels(sheet, NEC, allow_misspellings=False) if label.box}
     assert ("recipient_city" in named) is found
 
 
@@ -55,4 +55,4 @@ def test_what_is_left_of_a_label_is_no_entry() -> None:
 def test_a_forms_own_print(name: str, text: str, printed: bool) -> None:
     field = NEC.get_field(name)
     assert field is not None
-    assert is_printed_text(text, field, NEC) is printed
+    assert is_only_form_print(text, field, NEC) is printed

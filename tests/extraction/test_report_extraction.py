@@ -16,14 +16,14 @@ from evalkit.extraction.field_template import FieldNeed, get_field_template, lis
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.report_extraction import (
     MAX_CONCURRENT_LOOPS,
-    ReportPages,
+    ReportPageRange,
     choose_clinical_template,
     extract_reports,
 )
 from evalkit.llm.model import Answer, AnswerT, Model, Question
 
 
-def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> list[Extraction]:
+def extracted(bundle: DocumentBundle, *reports: ReportPageRange, model: Model | None = None) -> list[Extraction]:
     return asyncio.run(extract_reports(bundle, reports, ReliabilityLoop(model=model)))
 
 
@@ -80,7 +80,7 @@ def composite() -> DocumentBundle:
 
 def test_each_report_of_a_composite_document_has_its_own_loop() -> None:
     bundle = composite()
-    radiology, pathology = ReportPages(2, 2, "Radiology Report"), ReportPages(1, 1, "Pathology Report")
+    radiology, pathology = ReportPageRange(2, 2, "Radiology Report"), ReportPageRange(1, 1, "Pathology Report")
     told = extracted(bundle, radiology, pathology)
     assert [(one.template, one.start_page, one.end_page) for one in told] == [("pathology", 1, 1), ("radiology", 2, 2)]
     for one in told:
@@ -90,7 +90,7 @@ def test_each_report_of_a_composite_document_has_its_own_loop() -> None:
 
 def test_alerts_are_logged_without_document_text(caplog: pytest.LogCaptureFixture) -> None:
     bundle = document("Diagnosis: Carcinoma of the breast. The margins and ER were looked at; the grade is below.")
-    extracted(bundle, ReportPages(1, 1, "Pathology Report"), model=Scripted({"histology": "Carcinoma"}))
+    extracted(bundle, ReportPageRange(1, 1, "Pathology Report"), model=Scripted({"histology": "Carcinoma"}))
     told = [json.loads(record.message) for record in caplog.records if record.levelname == "WARNING"]
     assert {one["metric"] for one in told} == {"marc.final_score", "marc.improvement_per_iteration"}
     assert all((one["event"], one["documentId"]) == ("marc_alert", bundle.sha256[:12]) for one in told)
@@ -99,7 +99,7 @@ def test_alerts_are_logged_without_document_text(caplog: pytest.LogCaptureFixtur
 
 def test_many_reports_do_not_queue_within_their_deadlines() -> None:
     pages = [f"Diagnosis: Carcinoma, grade {1 + number % 3}." for number in range(40)]
-    reports = [ReportPages(number, number, "Pathology Report") for number in range(1, 41)]
+    reports = [ReportPageRange(number, number, "Pathology Report") for number in range(1, 41)]
     under_way = most = 0
 
     class Slow:
@@ -119,14 +119,14 @@ def test_many_reports_do_not_queue_within_their_deadlines() -> None:
 
 
 def test_the_template_can_be_given() -> None:
-    (one,) = extracted(composite(), ReportPages(1, 1, "Other", template_name="pathology"))
+    (one,) = extracted(composite(), ReportPageRange(1, 1, "Other", template_name="pathology"))
     assert one.template == "pathology"
 
 
 def test_a_page_that_nobody_could_read_never_enters() -> None:
     bundle = document("Diagnosis: Invasive ductal carcinoma, grade 2.", page(2, "Grade 3", status="image"))
     model = Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"})
-    (one,) = extracted(bundle, ReportPages(1, 2, "Pathology Report"), model=model)
+    (one,) = extracted(bundle, ReportPageRange(1, 2, "Pathology Report"), model=model)
     assert all("Grade 3" not in prompt for _, prompt in model.asked)
     assert one.met_threshold
     assert one.decision == "ESCALATE_TO_SME", "the other page may say something else"
@@ -136,7 +136,7 @@ def test_a_page_that_nobody_could_read_never_enters() -> None:
 def test_a_report_that_nobody_could_read_is_not_tried() -> None:
     poor = page(1, "Grade 3", status="ocr").model_copy(update={"quality": 0.3, "problems": ("the page is very dark",)})
     model = Scripted({"grade": "Grade 3"})
-    (one,) = extracted(document(poor), ReportPages(1, 1, "Pathology Report"), model=model)
+    (one,) = extracted(document(poor), ReportPageRange(1, 1, "Pathology Report"), model=model)
     assert model.asked == []
     assert (one.score, one.decision) == (None, "ESCALATE_TO_SME")
     assert one.stopped_reason == "Document quality too low for extraction"
@@ -146,20 +146,20 @@ def test_a_report_that_nobody_could_read_is_not_tried() -> None:
 
 
 def test_a_blank_report_is_for_a_person() -> None:
-    (one,) = extracted(document(page(1, "", status="blank")), ReportPages(1, 1, "Radiology Report"))
+    (one,) = extracted(document(page(1, "", status="blank")), ReportPageRange(1, 1, "Radiology Report"))
     assert one.decision == "ESCALATE_TO_SME"
 
 
 def test_every_field_of_the_template_is_there_whatever_happened() -> None:
     poor = page(1, "x", status="failed")
-    (one,) = extracted(document(poor), ReportPages(1, 1, "Pathology Report"))
+    (one,) = extracted(document(poor), ReportPageRange(1, 1, "Pathology Report"))
     assert list(one.fields) == [field.name for field in get_field_template("pathology").fields]
     assert {value.status for value in one.fields.values()} == {FieldStatus.AMBIGUOUS}
 
 
 def test_a_note_is_kept_as_its_text() -> None:
     bundle = document(page_of([("heading", "Elmwood Clinic"), ("paragraph", "Chief Complaint: cough.")]))
-    (one,) = extracted(bundle, ReportPages(1, 1, "Clinical Note"))
+    (one,) = extracted(bundle, ReportPageRange(1, 1, "Clinical Note"))
     assert one.fields["rawText"].value == "Elmwood Clinic\nChief Complaint: cough."
     assert one.decision == "AUTO_ACCEPT"
     assert all("rawText" not in record.fields for record in one.history)

@@ -16,7 +16,7 @@ from evalkit.extraction.clinical_extractor import ClaimedField, ground_claims
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField, get_field_template
 from evalkit.extraction.form_extractor import FormAnswer, PlacedFormField
-from evalkit.extraction.form_filling import FormFiller
+from evalkit.extraction.form_filling import FormFieldExtractor
 from evalkit.grounding import QuoteLocator
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import Issue
@@ -127,7 +127,7 @@ def is_told(name: str, issues: tuple[Issue, ...]) -> bool:
 
 
 def filled(answer: FormAnswer) -> Extraction:
-    return asyncio.run(FormFiller(Says(answer)).fill(FORM))[0]
+    return asyncio.run(FormFieldExtractor(Says(answer)).extract_forms(FORM))[0]
 
 
 @settings(max_examples=100, phases=(Phase.explicit, Phase.generate))

@@ -19,13 +19,13 @@ from statements.spoilt import publish_template_case, spoil_template
 from statements.test_statement_template import TEXT
 from tables import Table
 
-from evalkit.classification.traps import load_traps
+from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
-from evalkit.evaluation.template_review_metrics import read_review_cycles
+from evalkit.evaluation.template_review_metrics import read_template_review_cycles
 from evalkit.extraction.field_template import FieldTemplate
-from evalkit.pipeline.audit_trail import list_audit_events
+from evalkit.pipeline.audit_trail import list_audit_events_and_problems
 from evalkit.pipeline.audit_verify import verify_integrity
 from evalkit.pipeline.document_discovery import discover_documents
 from evalkit.pipeline.extract import extract
@@ -34,14 +34,14 @@ from evalkit.pipeline.reindex import reindex
 from evalkit.pipeline.sample_draws import read_all_draws
 from evalkit.pipeline.statement_templates import review_and_publish_template
 from evalkit.pipeline.supplied_labels import (
-    read_classifications,
     read_production_labels,
-    read_stored_labels,
+    read_stored_production_labels,
+    read_supplied_classifications,
     read_true_labels,
 )
 from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
 from evalkit.review.attention_checks import read_attention_check
-from evalkit.review.ground_truth import read_review, read_silver_probability, withdraw_unconfirmed_fields
+from evalkit.review.ground_truth import read_review, read_silver_audit_probability, remove_unconfirmed_silver_fields
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import read_packet
@@ -77,7 +77,7 @@ def _draft(folder: Path) -> None:
     index.close()
     desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
     try:
-        desk.open_case("requisition")
+        desk.open_and_claim_case("requisition")
     finally:
         desk.close()
 
@@ -97,7 +97,7 @@ def _opened(case_id: str) -> Load:
     def load(folder: Path) -> None:
         desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
         try:
-            desk.open_case(case_id)
+            desk.open_and_claim_case(case_id)
         finally:
             desk.close()
 
@@ -128,20 +128,20 @@ KINDS: dict[str, Kind] = {
     "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: CaseOpinions.read(f, DOC).build_ground_truth())),
     "silver truth": Kind(
         f"output/ground_truth/gt_{OTHER}.json",
-        _f(lambda f: (read_silver_probability(f, OTHER), withdraw_unconfirmed_fields(f, OTHER), withdraw_silver_ground_truth(f, OTHER))),
+        _f(lambda f: (read_silver_audit_probability(f, OTHER), remove_unconfirmed_silver_fields(f, OTHER), withdraw_silver_ground_truth(f, OTHER))),
     ),
     "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_folder_ground_truth(folder / "output"), shows=" "),
     "fields": Kind(f"output/extractions/{OTHER}.json", _f(lambda f: read_extractions(f, OTHER))),
     "case of fields": Kind("output/sme_packets/sme_packet_w2.extraction.json", _opened("w2.extraction"), shows=" "),
     "case of a template": Kind("output/sme_packets/sme_packet_bank_bank.statement_template.json", _opened("bank_bank.statement_template"), shows=" "),
-    "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_review_cycles)),
+    "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_template_review_cycles)),
     "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(open_folder(folder / "moved"))),
     "decisions of before": Kind(
         "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), earlier_export_path=folder / "decisions.json"), is_own=True
     ),
     "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(open_folder(folder / "output"))),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_reviewers(), Roster(f).find_reviewer_by_code("abcd")))),
-    "production": Kind("output/production.json", _f(read_stored_labels)),
+    "production": Kind("output/production.json", _f(read_stored_production_labels)),
     "draw": Kind("output/draws/0001.json", _f(read_all_draws)),
     "purge record": Kind("output/purged/0001.json", _f(read_purge_records)),
     "purge begun": Kind("output/purging.json", _purging),
@@ -153,10 +153,10 @@ KINDS: dict[str, Kind] = {
         "form.toml", lambda folder: parse_toml_record((folder / "form.toml").read_bytes().decode(errors="replace"), "form.toml", FieldTemplate), is_json=False
     ),
     "settings": Kind("evalkit.toml", _settings, is_json=False, shows=" "),
-    "traps": Kind("traps.toml", lambda folder: load_traps.__wrapped__(str(folder / "traps.toml")), is_json=False),
+    "traps": Kind("traps.toml", lambda folder: load_shipped_and_site_traps.__wrapped__(str(folder / "traps.toml")), is_json=False),
     "production labels": Kind("labels.csv", lambda folder: read_production_labels(folder / "labels.csv"), is_json=False),
     "true labels": Kind("truth.json", lambda folder: read_true_labels(folder / "truth.json"), is_own=True),
-    "supplied": Kind("answers/x.json", lambda folder: read_classifications(folder / "answers", ())),
+    "supplied": Kind("answers/x.json", lambda folder: read_supplied_classifications(folder / "answers", ())),
 }  # fmt: skip
 for _where in (
     *("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"),
@@ -169,7 +169,7 @@ for _where in (
         f"output/{_where.format(DOC)}",
         lambda folder: (
             verify_integrity(open_folder(folder / "output")),
-            list_audit_events(open_folder(folder / "output")),
+            list_audit_events_and_problems(open_folder(folder / "output")),
         ),
         shows=" ",
     )
@@ -180,9 +180,9 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copytree(made, folder / "output")
     shutil.copytree(made.parent / "records", folder / "records")
     purge(open_folder(folder / "output"), ["quest_cbc"], purged_at="2026-02-02T00:00:00+00:00")
-    Roster(open_folder(folder / "output")).add_reviewer("dr_lee")
+    Roster(open_folder(folder / "output")).add_reviewer_or_replace_code("dr_lee")
     desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
-    case = desk.open_case("requisition")
+    case = desk.open_and_claim_case("requisition")
     (folder / "draft.json").write_text(case.draft.model_dump_json())
     desk.close()
     (folder / "output/purging.json").write_text('{"schema_version": 1, "doc_id": null, "number": 2}')
@@ -201,7 +201,7 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copy(root / "evalkit/extraction/templates/tax/1099-div.toml", folder / "form.toml")
     (folder / "bank.toml").write_text(TEXT)
     open_folder(folder / "moved").write_json("database.json", {"schema_version": 1, "schema": f"evalkit_{0:016x}"})
-    events, _ = list_audit_events(open_folder(folder / "output"))
+    events, _ = list_audit_events_and_problems(open_folder(folder / "output"))
     (folder / "decisions.json").write_text(json.dumps({"events": events}))
     form = pymupdf.open()
     draw(form_w2(random.Random(1)), random.Random(4), form.new_page(width=612, height=792))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.grounding import QuoteLocation, QuoteLocator
-from evalkit.grounding.difference import DifferenceKind, compare_passage
+from evalkit.grounding.difference import DifferenceKind, compare_quote_with_passage
 
 PAGE = (
     "No evidence of metastatic disease is seen. The mass measures 42 mm in the left breast. "
@@ -198,7 +198,9 @@ def test_words_that_stand_everywhere_prove_nothing(quote: str) -> None:
 
 
 def test_passage_starting_inside_a_number_is_widened() -> None:
-    found = compare_passage("5 mg", "3", ".5 mg", "", is_recognised=False, is_word=lambda word, often: False)
+    found = compare_quote_with_passage(
+        "5 mg", "3", ".5 mg", "", is_ocr_text=False, is_known_word=lambda word, often: False
+    )
     assert [(one.kind, one.quote_text, one.page_text) for one in found.differences] == [
         (DifferenceKind.NUMBER, "5", "3.5")
     ]
@@ -207,7 +209,9 @@ def test_passage_starting_inside_a_number_is_widened() -> None:
 
 @given(*[st.text("No mtbd3.,-/( \n", max_size=12)] * 4)
 def test_any_passage_can_be_compared_wherever_it_is_cut(quote: str, before: str, passage: str, after: str) -> None:
-    found = compare_passage(quote, before, passage, after, is_recognised=False, is_word=lambda word, often: False)
+    found = compare_quote_with_passage(
+        quote, before, passage, after, is_ocr_text=False, is_known_word=lambda word, often: False
+    )
     start, end = found.compared_span or (0, 0)
     assert 0 <= start <= end <= len(before + passage + after)
     assert 0.0 <= found.matched_share <= 1.0

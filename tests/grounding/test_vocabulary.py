@@ -2,7 +2,7 @@
 
 from spellchecker import SpellChecker
 
-from evalkit.grounding.vocabulary import Vocabulary, is_english_word
+from evalkit.grounding.vocabulary import DocumentVocabulary, is_english_word
 
 LISTED = SpellChecker().word_frequency.dictionary
 
@@ -20,7 +20,7 @@ def test_what_stands_outside_the_list_is_no_word() -> None:
 
 
 def test_a_word_that_the_document_uses_often_enough_is_real() -> None:
-    is_word = Vocabulary(["Tamoxifenol tamoxifenol", "once"])
+    is_word = DocumentVocabulary(["Tamoxifenol tamoxifenol", "once"])
     assert is_word("tamoxifenol", 2)
     assert not is_word("tamoxifenol", 3)
     assert is_word("patient", 3)

@@ -192,7 +192,7 @@ def test_calls_as_ruling_4_counts_them() -> None:
             assert len(server.calls) - before == calls - (profile == "lean")
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert len(server.calls) == 5
-        asyncio.run(evaluated(asked(server, ledger=Ledger(journal, fresh=True))))
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal, ignore_earlier_answers=True))))
         assert len(server.calls) == 9
 
 
@@ -216,7 +216,8 @@ def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
     class Torn(MemoryJournal):
         def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[Any]:
             return [
-                replace(call, answer="{}") for call in super().find_calls(question_sha256, after_number=after_number)
+                replace(call, answer="{}")
+                for call in super().find_calls(question_sha256, after_call_number=after_number)
             ]
 
     journal = Torn()
@@ -340,7 +341,7 @@ def test_cancelled_call_is_still_journalled() -> None:
 
     with GeminiServer(answer, delay=0.2) as server:
         asyncio.run(stopped(server))
-        assert journal.get_or_mark_fresh_run_start() == 1
+        assert journal.get_or_mark_last_call_before_run() == 1
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert [call.role for call in server.calls].count("classifier") == 1
 

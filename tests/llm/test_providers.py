@@ -254,7 +254,7 @@ def test_key_is_in_a_header_only(served, name):
 def test_only_openai_is_asked_not_to_store_requests(served, monkeypatch):
     ask(at(served, "openai:gpt-4o"))
     assert "store" not in served.calls[0].body
-    monkeypatch.setattr("evalkit.llm.providers._is_openai", lambda _: True)
+    monkeypatch.setattr("evalkit.llm.providers._is_openai_host", lambda _: True)
     ask(at(served, "openai:gpt-4o"))
     assert served.calls[1].body["store"] is False
     assert served.calls[1].body["temperature"] == 0

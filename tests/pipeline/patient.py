@@ -9,8 +9,8 @@ from pathlib import Path
 from places import open_folder, open_index
 
 import evalkit
-from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
-from evalkit.evaluation.sampling import draw_and_publish_sample
+from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
+from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.store import Deferral, ModelCall, result_file_name, sample_draw_file_name
 from evalkit.store.file_names import TEMP_FOLDER
@@ -37,12 +37,12 @@ def create_patient_output(samples: Path, folder: Path) -> Path:
     labels.write_text(f"doc_id,dominant_type\n{DOC},Zebulonic Report\n{OTHER},Clinical Note\n")
     evalkit.run([records], output=output, workers=1, classifications=answers, production=labels, extract=True)
     _review(output)
-    draw_and_publish_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
-    draw_and_publish_attention_checks(open_folder(output), 4, seed="one", drawn_at=NOW)
+    draw_and_queue_sample(open_folder(output), 1, "type", seed="one", drawn_at=NOW)
+    plant_and_queue_attention_checks(open_folder(output), 4, seed="one", drawn_at=NOW)
     _leave_traces(output)
     others = [records / f"{name}.pdf" for name in (OTHER, "quest_cbc", "requisition")]
     evalkit.run(others, output=folder / "control", workers=1, extract=True)
-    draw_and_publish_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
+    draw_and_queue_sample(open_folder(folder / "control"), 1, "type", seed="one", drawn_at=NOW)
     return output
 
 
@@ -56,18 +56,18 @@ def _review(output: Path) -> None:
     first.reopen(DOC, "I was wrong about Quagmire")
     first.close()
     desk = ReviewSession(open_folder(output), "dr_first", "tab")
-    case = desk.open_case(DOC)
+    case = desk.open_and_claim_case(DOC)
     draft = case.draft.set_notes(words)
-    desk.request_second_opinion(DOC, mark_all_seen(case, draft), "what is Zebulon's?")
+    desk.submit_and_request_second_opinion(DOC, mark_all_seen(case, draft), "what is Zebulon's?")
     desk.close()
     second = ReviewSession(open_folder(output), "dr_second", "tab")
-    case = second.open_case(f"{DOC}.second")
-    second.submit(f"{DOC}.second", mark_all_seen(case, case.draft.set_notes(words)), undeterminable=words)
+    case = second.open_and_claim_case(f"{DOC}.second")
+    second.submit_review(f"{DOC}.second", mark_all_seen(case, case.draft.set_notes(words)), undeterminable_reason=words)
     second.close()
     third = ReviewSession(open_folder(output), "dr_third", "tab")
-    case = third.open_case(f"{DOC}.adjudication")
+    case = third.open_and_claim_case(f"{DOC}.adjudication")
     answer = case.opinions[0].draft.set_notes(words)
-    third.save_draft(f"{DOC}.adjudication", answer)
+    third.save_draft_and_get_time(f"{DOC}.adjudication", answer)
     third.close()
     decided = SMEReviewHelper(output, "dr_third")
     decided.save_review(f"{DOC}.adjudication", corrected_segments=pages, correction_notes=words)
@@ -93,7 +93,9 @@ def _leave_traces(output: Path) -> None:
     index.deferrals.save_deferral(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
     index.close()
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
-    files.create_json(sample_draw_file_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
+    files.create_json_if_absent(
+        sample_draw_file_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]}
+    )
     (output / TEMP_FOLDER).mkdir(exist_ok=True)
     killed = generate_process_temp_name().replace(f".{os.getpid()}-", ".999999999-")
     (output / TEMP_FOLDER / killed).write_text("half a page of Zebulon Quagmire")

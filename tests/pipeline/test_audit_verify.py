@@ -21,9 +21,9 @@ from places import open_folder
 import evalkit
 from evalkit.errors import StoreError, UsageError
 from evalkit.pipeline import RunSummary
-from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events
+from evalkit.pipeline.audit_trail import EVENT_COLUMNS, list_audit_events_and_problems
 from evalkit.pipeline.audit_verify import verify_integrity
-from evalkit.pipeline.purge import find_unchanged_documents, purge
+from evalkit.pipeline.purge import find_expired_documents, purge
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
 
@@ -188,14 +188,14 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
         (output / name).write_text("{}")
     assert named(output).keys() == {name}
     assert reindex(open_folder(output))[0] == 4
-    assert find_unchanged_documents(open_folder(output), expired_before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
+    assert find_expired_documents(open_folder(output), unchanged_since=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
     purge(open_folder(output), [DOC], purged_at=NOW)
 
 
 def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path: Path) -> None:
     export = tmp_path / "decisions.json"
     purge(open_folder(output), [DOC], purged_at=NOW)
-    export.write_text(json.dumps({"events": list_audit_events(open_folder(output))[0]}))
+    export.write_text(json.dumps({"events": list_audit_events_and_problems(open_folder(output))[0]}))
     assert named(output, earlier_export_path=export) == {}
     purge(open_folder(output), [OTHER], purged_at=NOW)
     assert named(output, earlier_export_path=export) == {}
@@ -240,7 +240,7 @@ def test_fully_truncated_review_chain_is_found_by_the_export(output: Path, tmp_p
     helper = SMEReviewHelper(output, "dr_nine")
     helper.save_review("requisition", undeterminable="illegible")
     helper.close()
-    events, problems = list_audit_events(open_folder(output))
+    events, problems = list_audit_events_and_problems(open_folder(output))
     assert problems == []
     export = tmp_path / "decisions.json"
     export.write_text(json.dumps({"events": events}))
@@ -271,7 +271,7 @@ def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
 
 
 def test_audit_export_has_who_what_when_and_versions(output: Path) -> None:
-    events, problems = list_audit_events(open_folder(output))
+    events, problems = list_audit_events_and_problems(open_folder(output))
     assert problems == []
     assert all(tuple(one) == EVENT_COLUMNS for one in events)
     by = [one for one in events if one["case_id"] == DOC and one["event"] == "reviewed"]
@@ -289,9 +289,9 @@ def test_audit_export_has_who_what_when_and_versions(output: Path) -> None:
 
 
 def test_a_purge_leaves_who_decided_when_and_no_name(output: Path) -> None:
-    before, _ = list_audit_events(open_folder(output))
+    before, _ = list_audit_events_and_problems(open_folder(output))
     purge(open_folder(output), [DOC], purged_at=NOW)
-    after, problems = list_audit_events(open_folder(output))
+    after, problems = list_audit_events_and_problems(open_folder(output))
     assert problems == []
     for word in (DOC, FILE, "Quagmire"):
         assert word not in json.dumps(after)

@@ -14,7 +14,7 @@ from patience import SECONDS
 from places import open_folder
 
 from evalkit.errors import ExecutorError
-from evalkit.pipeline.batch_execution import process_documents, run_storage_to_completion
+from evalkit.pipeline.batch_execution import process_documents, run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.selection import choose_worker_count
 
@@ -112,7 +112,7 @@ def test_storage_io_does_not_block_others_and_is_completed(is_cancelled: bool, m
         return what
 
     async def both() -> str:
-        first = asyncio.create_task(run_storage_to_completion(bucket, asking, "first"))
+        first = asyncio.create_task(run_uninterrupted_storage_operation(bucket, asking, "first"))
         assert await asyncio.to_thread(asked.wait, SECONDS)
         if is_cancelled:
             first.cancel()
@@ -129,4 +129,7 @@ def test_storage_io_does_not_block_others_and_is_completed(is_cancelled: bool, m
 
 
 def test_a_folder_is_written_to_at_once(tmp_path: Path) -> None:
-    assert asyncio.run(run_storage_to_completion(open_folder(tmp_path), threading.get_ident)) == threading.get_ident()
+    assert (
+        asyncio.run(run_uninterrupted_storage_operation(open_folder(tmp_path), threading.get_ident))
+        == threading.get_ident()
+    )

@@ -11,7 +11,7 @@ from commands import evalkit_command
 
 import evalkit
 from evalkit.evaluation.export import export_ground_truth
-from evalkit.evaluation.report import build_report, write_html
+from evalkit.evaluation.report import build_report, write_html_report
 from evalkit.evaluation.study import read_study
 from evalkit.samples.manuscript import Manuscript
 from evalkit.samples.pdf_drawing import draw_pdf
@@ -24,7 +24,7 @@ def draw_marked(name: str, original: tuple[str, str, str, str]) -> bytes:
     text = (files("evalkit.samples") / "content" / f"{name}.toml").read_text("utf-8")
     family_name, given_name, birth_date, number = original
     text = text.replace(family_name, "ZZQuill").replace(given_name, "Zora")
-    return draw_pdf(Manuscript.parse(text.replace(birth_date, "07/23/1931").replace(number, "ZZQ-918273")))
+    return draw_pdf(Manuscript.parse_toml(text.replace(birth_date, "07/23/1931").replace(number, "ZZQ-918273")))
 
 
 def test_identifiers_stay_in_bundle_and_packet(
@@ -42,7 +42,7 @@ def test_identifiers_stay_in_bundle_and_packet(
         evalkit.run([samples], output=output)
     bundle_text = (output / "document_bundles/misfiled_page.json").read_text()
     assert all(marker in bundle_text for marker in ("ZZQuill", "07/23/1931", "ZZQ-918273"))
-    write_html(build_report(read_study(output), made_at="2026-01-01T00:00:00Z"), tmp_path / "report.html")
+    write_html_report(build_report(read_study(output), made_at="2026-01-01T00:00:00Z"), tmp_path / "report.html")
     export_ground_truth(output, tmp_path / "export.jsonl", silver=True)
     shown = [
         evalkit_command(*words, "--output", output).stdout

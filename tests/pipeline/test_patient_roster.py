@@ -158,5 +158,5 @@ def test_command_line_takes_a_roster(samples: Path, tmp_path: Path) -> None:
 def test_summary_names_the_setting_beyond_a_fifth(several: int, is_named: bool) -> None:
     document = DocumentSummary("a", "a.pdf", 1, None, None, None, 0, 0, 0, (), 1, None, 0, False)
     documents = [replace(document, has_unexpected_patients=number < several) for number in range(10)]
-    hint = RunSummary(tuple(documents), (), (), "output", 1.0).hint
+    hint = RunSummary(tuple(documents), (), (), "output", 1.0).setting_hint
     assert (hint is not None and 'patients = "several"' in hint) == is_named

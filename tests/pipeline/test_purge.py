@@ -38,18 +38,18 @@ from evalkit.pipeline.extract import extract
 from evalkit.pipeline.purge import (
     ExpiredDocuments,
     PurgeRecord,
-    find_restored_documents,
-    find_unchanged_documents,
-    list_removable_files,
+    find_expired_documents,
+    find_purged_documents_restored,
+    list_files_purge_would_remove,
     purge,
     read_purge_records,
 )
 from evalkit.pipeline.reindex import reindex
-from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_draw_probabilities
-from evalkit.pipeline.supplied_labels import read_stored_labels, store_production_labels
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_eligible_draw_probabilities
+from evalkit.pipeline.supplied_labels import merge_stored_production_labels, read_stored_production_labels
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.packet import withdraw_packet_unless_frozen
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     MOVED_SQLITE_FILE,
     LocalOutputFolder,
@@ -155,7 +155,7 @@ def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert {name for name in after.keys() & before.keys() if after[name] != before[name]} == shared
     assert after["production.json"]["labels"].keys() == {OTHER}
-    assert read_draw_probabilities(open_folder(output))["quest_cbc"] == 0.75
+    assert read_eligible_draw_probabilities(open_folder(output))["quest_cbc"] == 0.75
     index = open_index(output)
     assert [call.answer for call in index.call_journal.find_calls("q" + "ff" * 32)] == ["somebody else"]
     index.close()
@@ -190,7 +190,7 @@ def test_records_are_chained(output: Path) -> None:
 
 def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
     before = read_output_files(output)
-    would = list_removable_files(open_folder(output), [DOC])
+    would = list_files_purge_would_remove(open_folder(output), [DOC])
     assert read_output_files(output) == before
     (done,) = purge(open_folder(output), [DOC], purged_at=LATER)
     assert would == {DOC: list(done.removed_files)}
@@ -229,13 +229,13 @@ def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: s
 def test_purge_names_open_case_and_its_session_saves_nothing(output: Path) -> None:
     case_id = "requisition"
     desk = ReviewSession(open_folder(output), "dr_lee", "tab")
-    case = desk.open_case(case_id)
+    case = desk.open_and_claim_case(case_id)
     (done,) = purge(open_folder(output), [case_id], purged_at=NOW)
     assert done.open_cases == (f"dr_lee had {case_id} open",)
     for act in (
-        lambda: desk.save_draft(case_id, case.draft.set_notes("unpurgeable")),
-        lambda: desk.submit(case_id, case.draft, undeterminable="unpurgeable"),
-        lambda: desk.defer_case(case_id, case.draft, "unpurgeable"),
+        lambda: desk.save_draft_and_get_time(case_id, case.draft.set_notes("unpurgeable")),
+        lambda: desk.submit_review(case_id, case.draft, undeterminable_reason="unpurgeable"),
+        lambda: desk.defer_case_and_get_time(case_id, case.draft, "unpurgeable"),
         lambda: desk.renew_claim(case_id),
     ):
         with pytest.raises(NotFound):
@@ -246,11 +246,11 @@ def test_purge_names_open_case_and_its_session_saves_nothing(output: Path) -> No
 
 def test_an_undo_brings_no_draft_back(output: Path) -> None:
     desk = ReviewSession(open_folder(output), "dr_lee", "tab")
-    case = desk.open_case("requisition")
-    desk.submit("requisition", case.draft.set_notes("unpurgeable"), undeterminable="unpurgeable")
+    case = desk.open_and_claim_case("requisition")
+    desk.submit_review("requisition", case.draft.set_notes("unpurgeable"), undeterminable_reason="unpurgeable")
     purge(open_folder(output), ["requisition"], purged_at=NOW)
     with pytest.raises(NotFound):
-        desk.undo_last_submission()
+        desk.undo_and_get_last_submitted_case()
     desk.close()
     assert b"unpurgeable" not in (output / "evalkit.sqlite").read_bytes()
 
@@ -276,7 +276,7 @@ def killed_at(number: int, output: Path) -> bool:
         os.replace, os.link, os.rmdir = counted(os.replace), counted(os.link), counted(os.rmdir)
         index = open_index(output)
         kind = type(index.document_erasure)
-        kind.erase_document, kind.vacuum = counted(kind.erase_document), counted(kind.vacuum)
+        kind.delete_document_rows, kind.vacuum = counted(kind.delete_document_rows), counted(kind.vacuum)
         purge(open_folder(output), [DOC], purged_at=LATER)
         os._exit(0)
     return os.waitpid(child, 0)[1] == signal.SIGKILL
@@ -306,14 +306,14 @@ def test_killed_at_any_step_the_next_purge_finishes(patient_folder: Path, tmp_pa
 
 def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A review that is saved between a purge that was killed and the next would be erased without a trace."""
-    create, packets = LocalOutputFolder.create_json, []
+    create, packets = LocalOutputFolder.create_json_if_absent, []
 
     def noting(files: OutputFolder, name: str, value: Any) -> bool:
         packets.append([*(output / "sme_packets").glob(f"*{DOC}*")])
         return create(files, name, value)
 
     assert list((output / "sme_packets").glob(f"*{DOC}*"))
-    monkeypatch.setattr(LocalOutputFolder, "create_json", noting)
+    monkeypatch.setattr(LocalOutputFolder, "create_json_if_absent", noting)
     purge(open_folder(output), [DOC], purged_at=LATER)
     assert packets == [[]]
 
@@ -330,10 +330,10 @@ def test_case_added_after_a_killed_purge_is_purged_too(output: Path, monkeypatch
     helper.close()
     killed("_execute_purge", [OTHER])
     desk = ReviewSession(open_folder(output), "dr_first", "tab")
-    case = desk.open_case(OTHER)
-    desk.request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
+    case = desk.open_and_claim_case(OTHER)
+    desk.submit_and_request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
     desk.close()
-    killed("DocumentRegistries.count_entries", [])
+    killed("ProductionLabelsAndDraws.count_files_naming_document", [])
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
     purge(open_folder(output), [], purged_at=LATER)
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
@@ -344,14 +344,14 @@ def test_drafts_of_withdrawn_second_opinions_are_purged(output: Path) -> None:
     helper.reopen(OTHER, "I must look again")
     helper.close()
     first = ReviewSession(open_folder(output), "dr_first", "tab")
-    case = first.open_case(OTHER)
-    first.request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it?")
+    case = first.open_and_claim_case(OTHER)
+    first.submit_and_request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it?")
     second = ReviewSession(open_folder(output), "dr_second", "tab 2")
-    case = second.open_case(f"{OTHER}.second")
-    second.save_draft(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
+    case = second.open_and_claim_case(f"{OTHER}.second")
+    second.save_draft_and_get_time(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
     second.release_case(f"{OTHER}.second")
     second.close()
-    first.undo_last_submission()
+    first.undo_and_get_last_submitted_case()
     first.close()
     assert not (output / f"sme_packets/sme_packet_{OTHER}.second.json").exists()
     assert remembering(output, {b"unpurgeable words"})
@@ -381,24 +381,26 @@ def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("killed", ["DocumentRegistries.remove_documents", "_add_remaining_traces"])
+@pytest.mark.parametrize(
+    "killed", ["ProductionLabelsAndDraws.rewrite_files_without_documents", "_add_remaining_traces"]
+)
 def test_interrupted_purge_is_completed_in_labels_and_draws(
     output: Path, killed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = open_folder(output)
-    store_production_labels(files, {one: {"dominant_type": "Other"} for one in (DOC, OTHER, "a_third")})
+    merge_stored_production_labels(files, {one: {"dominant_type": "Other"} for one in (DOC, OTHER, "a_third")})
     shares = {DOC: 0.5, OTHER: 0.25, "a_third": 0.125}
     stratum = Stratum(value="x", probability=shares, drawn=(OTHER,))
     number = len(read_all_draws(files)) + 1
     draw = Draw(by="type", drawn_at=NOW, strata=(stratum, Stratum(value="y", probability={DOC: 1.0}, drawn=())))
-    files.create_json(sample_draw_file_name(number), draw.model_dump(mode="json"))
+    files.create_json_if_absent(sample_draw_file_name(number), draw.model_dump(mode="json"))
     with monkeypatch.context() as patch:
         patch.setattr(f"evalkit.pipeline.purge.{killed}", interrupted)
         with pytest.raises(KeyboardInterrupt):
             purge(open_folder(output), [DOC, OTHER], purged_at=LATER)
     purge(open_folder(output), [], purged_at=LATER)
-    assert not {DOC, OTHER} & read_stored_labels(files).keys()
-    assert "a_third" in read_stored_labels(files)
+    assert not {DOC, OTHER} & read_stored_production_labels(files).keys()
+    assert "a_third" in read_stored_production_labels(files)
     (left,) = read_all_draws(files)[number - 1].strata
     assert (dict(left.probability), left.drawn) == ({"a_third": 0.125}, ())
     drawn = {
@@ -435,7 +437,9 @@ def test_purged_document_is_reimported_only_on_request(output: Path, patient_fol
     again = evalkit.run([copy], output=output, even_purged=True)
     assert [one.doc_id for one in again.documents] == ["another_name"]
     assert evalkit.run([copy], output=output).documents[0].resumed  # it was let in: nobody asks twice
-    assert find_restored_documents(open_folder(output)) == ["another_name"]  # the test's purge lies in the future
+    assert find_purged_documents_restored(open_folder(output)) == [
+        "another_name"
+    ]  # the test's purge lies in the future
 
 
 def test_a_restored_backup_is_purged_again(output: Path, patient_folder: Path, tmp_path: Path) -> None:
@@ -443,10 +447,10 @@ def test_a_restored_backup_is_purged_again(output: Path, patient_folder: Path, t
     restored = tmp_path / "restored"
     shutil.copytree(patient_folder, restored)
     shutil.copytree(output / "purged", restored / "purged")
-    assert find_restored_documents(open_folder(restored)) == [DOC]
-    purge(open_folder(restored), find_restored_documents(open_folder(restored)), purged_at=LATER)
+    assert find_purged_documents_restored(open_folder(restored)) == [DOC]
+    purge(open_folder(restored), find_purged_documents_restored(open_folder(restored)), purged_at=LATER)
     assert remembering(restored, own_words(patient_folder, patient_folder.parent / "control") | NAMES) == {}
-    assert find_restored_documents(open_folder(restored)) == []
+    assert find_purged_documents_restored(open_folder(restored)) == []
 
 
 def test_restored_unreadable_document_is_purged_again(tmp_path: Path) -> None:
@@ -456,11 +460,11 @@ def test_restored_unreadable_document_is_purged_again(tmp_path: Path) -> None:
     files.write_json(result_file_name("Zebulon"), result)
     purge(files, ["Zebulon"], purged_at=LATER)
     files.write_json(result_file_name("Zebulon"), result)  # of an evalkit that noted no times there
-    assert find_restored_documents(files) == ["Zebulon"]
+    assert find_purged_documents_restored(files) == ["Zebulon"]
     files.write_json(
         result_file_name("Zebulon"), result | {"times": {"finished_at": "2027-02-02T00:00:00Z"}}
     )  # let in again
-    assert find_restored_documents(files) == []
+    assert find_purged_documents_restored(files) == []
 
 
 def test_review_of_restored_document_does_not_prevent_purge(output: Path, patient_folder: Path) -> None:
@@ -469,7 +473,7 @@ def test_review_of_restored_document_does_not_prevent_purge(output: Path, patien
     helper = SMEReviewHelper(output, "dr_first", clock=lambda: "2027-02-02T00:00:00+00:00")
     helper.reopen(OTHER, "to look again")
     helper.close()
-    assert find_restored_documents(open_folder(output)) == [OTHER]
+    assert find_purged_documents_restored(open_folder(output)) == [OTHER]
 
 
 def test_review_after_reimport_survives_an_old_purge_record(output: Path) -> None:
@@ -483,9 +487,9 @@ def test_review_after_reimport_survives_an_old_purge_record(output: Path) -> Non
         files.write_json(name, files.read_json(name) | {"sha256": sha256, "times": {}})
     reindex(open_folder(output))
     (output / f"document_bundles/{OTHER}.json").unlink()
-    assert find_restored_documents(open_folder(output)) == []  # for its review is newer
+    assert find_purged_documents_restored(open_folder(output)) == []  # for its review is newer
     shutil.rmtree(output / f"reviews/{OTHER}")
-    assert find_restored_documents(open_folder(output)) == [OTHER]
+    assert find_purged_documents_restored(open_folder(output)) == [OTHER]
 
 
 def aged(output: Path, doc_id: str, at: datetime) -> None:
@@ -498,7 +502,7 @@ def aged(output: Path, doc_id: str, at: datetime) -> None:
 
 def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
-    assert find_unchanged_documents(open_folder(output), expired_before=now - timedelta(days=1)) == ExpiredDocuments(
+    assert find_expired_documents(open_folder(output), unchanged_since=now - timedelta(days=1)) == ExpiredDocuments(
         (), ()
     )
     # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
@@ -507,12 +511,12 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
         counted.setattr(
             LocalOutputFolder, "list_json_files", lambda files, folder: listed.append(folder) or names(files, folder)
         )
-        found = find_unchanged_documents(open_folder(output), expired_before=now + timedelta(days=1))
+        found = find_expired_documents(open_folder(output), unchanged_since=now + timedelta(days=1))
     assert found.finished == ("quest_cbc", OTHER)
     assert DOC in found.waiting
     assert listed.count("sme_packets") == 1, "once, however many documents there are"
     aged(output, "quest_cbc", now - timedelta(days=400))
-    assert find_unchanged_documents(open_folder(output), expired_before=now - timedelta(days=365)) == ExpiredDocuments(
+    assert find_expired_documents(open_folder(output), unchanged_since=now - timedelta(days=365)) == ExpiredDocuments(
         ("quest_cbc",), ()
     )
     aged(output, DOC, now - timedelta(days=400))
@@ -553,7 +557,7 @@ def test_only_finished_old_documents_expire_on_request(output: Path, monkeypatch
 
 def test_expired_document_reopened_before_its_purge_stays(output: Path) -> None:
     before = datetime.now(UTC) + timedelta(days=1)
-    old = find_unchanged_documents(open_folder(output), expired_before=before).finished
+    old = find_expired_documents(open_folder(output), unchanged_since=before).finished
     assert old == ("quest_cbc", OTHER)
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again", base_revision=1)
@@ -580,7 +584,7 @@ def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkey
 
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
         is_asked_for.set()
-        return hold_write_lock(files)
+        return hold_case_write_lock(files)
 
     def come_back() -> None:
         helper = SMEReviewHelper(output, "dr_first", clock=clock)
@@ -599,12 +603,12 @@ def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkey
 
 def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
-        monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", hold_write_lock)
+        monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", hold_case_write_lock)
         desk = ReviewSession(open_folder(output), "dr_first", "tab")
-        case = desk.open_case(OTHER)
-        desk.request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
+        case = desk.open_and_claim_case(OTHER)
+        desk.submit_and_request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
         desk.close()
-        return hold_write_lock(files)
+        return hold_case_write_lock(files)
 
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again")
@@ -631,7 +635,7 @@ def test_purging_a_document_named_none_keeps_other_packets(output: Path) -> None
 
 def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     doc_ids = [DOC, OTHER, "quest_cbc", "requisition"]
-    listed, names, contents_of = [], LocalOutputFolder.list_json_files, LocalOutputFolder.iterate_file_bytes
+    listed, names, contents_of = [], LocalOutputFolder.list_json_files, LocalOutputFolder.iterate_files_recursively
 
     def listing(files: OutputFolder, folder: str) -> list[str]:
         listed.append(folder)
@@ -642,8 +646,8 @@ def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pyte
         return contents_of(files, folder)
 
     monkeypatch.setattr(LocalOutputFolder, "list_json_files", listing)
-    monkeypatch.setattr(LocalOutputFolder, "iterate_file_bytes", reading)
-    assert list(list_removable_files(open_folder(output), doc_ids)) == doc_ids
+    monkeypatch.setattr(LocalOutputFolder, "iterate_files_recursively", reading)
+    assert list(list_files_purge_would_remove(open_folder(output), doc_ids)) == doc_ids
     assert listed.count("sme_packets") == 1
     purge(open_folder(output), doc_ids, purged_at=LATER)
     assert (listed.count("sme_packets"), listed.count("ground_truth"), listed.count("all of reviews")) == (2, 2, 1)
@@ -776,12 +780,12 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert not sought.search(rows_of(postgresql, bucket))
     assert verify_integrity(open_folder(bucket)).faults == ()
-    assert find_unchanged_documents(
-        open_folder(bucket), expired_before=datetime.now(UTC) - timedelta(days=1)
+    assert find_expired_documents(
+        open_folder(bucket), unchanged_since=datetime.now(UTC) - timedelta(days=1)
     ) == ExpiredDocuments((), ())
     assert (
         "quest_cbc"
-        in find_unchanged_documents(open_folder(bucket), expired_before=datetime.now(UTC) + timedelta(days=1)).finished
+        in find_expired_documents(open_folder(bucket), unchanged_since=datetime.now(UTC) + timedelta(days=1)).finished
     )
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
     assert any("requisition" in fault.file for fault in verify_integrity(open_folder(bucket)).faults)
@@ -792,7 +796,7 @@ import os, signal, sys
 from evalkit.pipeline.purge import purge
 from evalkit.store import open_output_folder
 from evalkit.store.bucket import BucketOutputFolder
-from evalkit.store.document_erasure import DocumentErasure
+from evalkit.store.document_erasure import DocumentRowEraser
 
 steps = iter(range(int(sys.argv[2])))
 
@@ -800,11 +804,11 @@ def step():
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-request, erase, vacuum = BucketOutputFolder._request_object, DocumentErasure.erase_document, DocumentErasure.vacuum
-BucketOutputFolder._request_object = lambda *args, **given: (
+request, erase, vacuum = BucketOutputFolder._call_store_about_object, DocumentRowEraser.delete_document_rows, DocumentRowEraser.vacuum
+BucketOutputFolder._call_store_about_object = lambda *args, **given: (
     step() if args[2] in ("_pipe_file", "_rm_file") else None, request(*args, **given))[1]
-DocumentErasure.erase_document = lambda *args: (step(), erase(*args))[1]
-DocumentErasure.vacuum = lambda *args: (step(), vacuum(*args))[1]
+DocumentRowEraser.delete_document_rows = lambda *args: (step(), erase(*args))[1]
+DocumentRowEraser.vacuum = lambda *args: (step(), vacuum(*args))[1]
 purge(open_output_folder(sys.argv[1], os.environ["EVALKIT_DATABASE"]), [{DOC!r}], purged_at={LATER!r})
 """
 """A purge in a process that kills itself at that change of an object or of rows."""

@@ -16,10 +16,10 @@ from review.conftest import Build, Workspace
 from evalkit.errors import StoreError
 from evalkit.pipeline import reindex as rebuilding
 from evalkit.pipeline.audit_verify import verify_integrity
-from evalkit.review.loaders import read_document_path
+from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
     OutputIndex,
-    ReviewHead,
+    ReviewChainHead,
     StoredDraft,
     bundle_file_name,
     packet_file_name,
@@ -60,7 +60,7 @@ def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pyte
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace) -> None:
     noted = desk.index.review_heads.list_heads()
     assert [(one.case_id, one.revision) for one in noted] == [(CASES[0], 1)]
-    desk.index.review_heads.save_head(ReviewHead(CASES[0], 0, "of the review before"))
+    desk.index.review_heads.save_head(ReviewChainHead(CASES[0], 0, "of the review before"))
     rebuilding.reindex(open_folder(desk.root))
     assert desk.index.review_heads.list_heads() == noted
     (desk.root / f"reviews/{CASES[0]}/0001.json").unlink()
@@ -115,10 +115,10 @@ def test_drafts_are_saved_while_the_folder_is_read(desk: Workspace, monkeypatch:
 
         return also_writing
 
-    for read in (rebuilding._read_document_rows, rebuilding._reproject_cases, rebuilding.read_result):
+    for read in (rebuilding._read_document_rows, rebuilding._rebuild_cases_and_list_rows, rebuilding.read_result):
         monkeypatch.setattr(rebuilding, read.__name__, reading(read))
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
-    assert {"_read_document_rows", "_reproject_cases"} <= set(written)
+    assert {"_read_document_rows", "_rebuild_cases_and_list_rows"} <= set(written)
     assert desk.index.drafts.find_newest_draft(CASES[1], "dr_lee", "tab").draft == f"{len(written) - 1}"
 
 
@@ -141,7 +141,7 @@ def ended(*_: Any) -> list[Any]:
 
 def test_killed_rebuild_is_reported_and_loses_no_row(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     before = desk.index.list_cases_worst_first()
-    monkeypatch.setattr(rebuilding, "_reproject_cases", ended)
+    monkeypatch.setattr(rebuilding, "_rebuild_cases_and_list_rows", ended)
     with pytest.raises(StoreError, match="the index is as it was") as refused:
         rebuilding.reindex(open_folder(desk.root))
     assert refused.value.code == "REINDEX-ENDED"
@@ -155,13 +155,13 @@ def test_where_a_document_was_read_from_stands_at_its_beginning(tmp_path: Path, 
     """Or behind what is looked at first, which may end within a sign of it."""
     files, name = open_folder(tmp_path), bundle_file_name("a")
     files.write_json(name, Build.bundle().model_copy(update={"file_path": path}).model_dump(mode="json"))
-    assert read_document_path(files, "a") == path
+    assert read_source_file_path(files, "a") == path
     files.local_path(name).write_bytes(files.read_bytes(name).partition(b'"pages"')[0])
     if len(path) < 100:
-        assert read_document_path(files, "a") == path
+        assert read_source_file_path(files, "a") == path
     else:
         with pytest.raises(StoreError, match=name):
-            read_document_path(files, "a")
+            read_source_file_path(files, "a")
 
 
 @pytest.mark.parametrize("head", [b"", b"[]", b'{"file_path": 3}', b'{"doc_id": "a", "file_path": "/in/a.p'])
@@ -170,4 +170,4 @@ def test_a_bundle_that_does_not_say_it_is_named(tmp_path: Path, head: bytes) -> 
     files.write_json(name, {})
     files.local_path(name).write_bytes(head)
     with pytest.raises(StoreError, match=name):
-        read_document_path(files, "a")
+        read_source_file_path(files, "a")

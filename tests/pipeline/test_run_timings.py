@@ -30,7 +30,7 @@ def test_recognising_counts(samples: Path, tmp_path: Path) -> None:
     assert timings.seconds_by_document.keys() == {"scan", "quest_cbc"}
     recognising = read_result(open_folder(tmp_path / "output"), "scan").times["seconds"]["recognising"]
     assert timings.seconds_by_step["recognising"] == recognising > 0
-    assert "recognising" in timings.format_line(9.0)
+    assert "recognising" in timings.format_timing_line(9.0)
 
 
 def test_a_run_says_where_its_seconds_went(samples: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_document_that_could_not_be_read_counts(
     monkeypatch.setattr(reader_pool, "read_with_limits", slow)
     timings = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path).timings
     assert timings.seconds_by_document["quest_cbc"] >= 1
-    assert "unreadable documents 100 %" in timings.format_line(1.0)
+    assert "unreadable documents 100 %" in timings.format_timing_line(1.0)
 
 
 def test_json_log_has_hashes_and_seconds_but_no_names(samples: Path, tmp_path: Path) -> None:

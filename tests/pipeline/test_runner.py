@@ -18,12 +18,12 @@ from evalkit.pipeline import RunSummary
 from evalkit.pipeline.audit_verify import verify_integrity
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
-from evalkit.samples.expected_decisions import find_wrong_decisions
+from evalkit.samples.expected_decisions import describe_wrong_decisions
 from evalkit.settings import Settings
 
 
 def test_every_sample_is_decided_as_expected(samples: Path, demo_run: RunSummary) -> None:
-    assert find_wrong_decisions(samples, Path(demo_run.output)) == []
+    assert describe_wrong_decisions(samples, Path(demo_run.output)) == []
     assert demo_run.exit_status == 0
     decided = {(one.decision, one.attempts > 1) for one in demo_run.documents}
     assert decided == {("AUTO_ACCEPT", False), ("AUTO_ACCEPT", True), ("ESCALATE_TO_SME", False)}
@@ -33,7 +33,7 @@ def test_the_check_of_the_samples_sees_a_difference(samples: Path, demo_run: Run
     expected = json.loads((samples / "expected.json").read_text())
     expected["documents"]["quest_cbc"]["dominant_type"] = "Genomic Report"
     (tmp_path / "expected.json").write_text(json.dumps(expected))
-    assert [line.split(":")[0] for line in find_wrong_decisions(tmp_path, Path(demo_run.output))] == ["quest_cbc"]
+    assert [line.split(":")[0] for line in describe_wrong_decisions(tmp_path, Path(demo_run.output))] == ["quest_cbc"]
 
 
 def test_escalated_and_audited_get_packets_accepted_silver(demo_run: RunSummary) -> None:

@@ -371,8 +371,8 @@ def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, m
     async def both() -> tuple[DocumentError, DocumentBundle]:
         with ReaderPool(1, ReaderConfig(timeout_seconds=2)) as readers:
             with pytest.raises(DocumentError) as refused:
-                await readers.read(tmp_path / "endless.pdf", doc_id="endless", timestamp="t")
-            following = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
+                await readers.read(tmp_path / "endless.pdf", doc_id="endless", processing_timestamp="t")
+            following = await readers.read(samples / "quest_cbc.pdf", doc_id="next", processing_timestamp="t")
             return refused.value, following.bundle
 
     refused, following = asyncio.run(both())

@@ -32,11 +32,11 @@ from statements.reviewing import (
 from typer.testing import CliRunner
 
 from evalkit.cli import app
-from evalkit.doctor import run_checks
+from evalkit.doctor import run_doctor_checks
 from evalkit.errors import DocumentError, UsageError
-from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_review_cycles
+from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.llm.vision_support import TEST_IMAGE_TEXT
-from evalkit.pipeline.purge import find_restored_documents, find_unchanged_documents, purge
+from evalkit.pipeline.purge import find_expired_documents, find_purged_documents_restored, purge
 from evalkit.pipeline.statement_templates import build_review_loop_config
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
@@ -149,7 +149,7 @@ def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
     packet = Path(f"output/sme_packets/sme_packet_{case_id}.json")
     index = open_index("output")
     since, until = "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
-    index.claims.acquire_claim(CaseClaim(case_id, "dr_lee", "tab", since, until), now=since)
+    index.claims.acquire_or_get_live_claim(CaseClaim(case_id, "dr_lee", "tab", since, until), now=since)
     index.close()
     before, draft = packet.read_text(), stored()
     done = CliRunner().invoke(app, ["review-template", "dates.toml", "statement.pdf"])
@@ -219,8 +219,8 @@ def test_a_template_may_lie_in_a_bucket(
 def test_purged_statement_is_reimported_only_on_request(folder: Path) -> None:
     review("bank.toml", "statement.pdf")
     now = datetime.now(UTC)
-    assert find_unchanged_documents(open_folder("output"), expired_before=now - timedelta(days=1)).finished == ()
-    assert find_unchanged_documents(open_folder("output"), expired_before=now + timedelta(days=1)).finished == (
+    assert find_expired_documents(open_folder("output"), unchanged_since=now - timedelta(days=1)).finished == ()
+    assert find_expired_documents(open_folder("output"), unchanged_since=now + timedelta(days=1)).finished == (
         "statement",
     )
     backup = Path("output/document_bundles/statement.json").read_bytes()
@@ -228,13 +228,13 @@ def test_purged_statement_is_reimported_only_on_request(folder: Path) -> None:
     assert any("cycle_1" in name for name in done.removed_files)
     with pytest.raises(UsageError, match=r"statement\.pdf was purged"):
         review("bank.toml", "statement.pdf")
-    assert find_restored_documents(open_folder("output")) == []
+    assert find_purged_documents_restored(open_folder("output")) == []
     Path("output/document_bundles/statement.json").write_bytes(backup)  # restored
-    assert find_restored_documents(open_folder("output")) == ["statement"]
+    assert find_purged_documents_restored(open_folder("output")) == ["statement"]
     purge(open_folder("output"), ["statement"], purged_at=now.isoformat())
     assert review("bank.toml", "statement.pdf", "--even-purged")["status"] == "stable"
     assert review("bank.toml", "statement.pdf")["status"] == "stable"  # it was let in: nobody asks twice
-    assert find_restored_documents(open_folder("output")) == []
+    assert find_purged_documents_restored(open_folder("output")) == []
 
 
 def test_statement_of_equal_file_name_gets_its_own_id(folder: Path) -> None:
@@ -447,7 +447,7 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
         for cycle in review_without_model(template, bundle).cycles:
             number += 1
             files.write_json(template_review_file_name("example", number), cycle.model_dump(mode="json"))
-    known = measure_template_reviews(read_review_cycles(files))
+    known = measure_template_reviews(read_template_review_cycles(files))
     assert (known.review_count, known.attempt_count) == (3, 6)
     assert known.first_pass_approval_rate.value == pytest.approx(1 / 3)
     assert known.convergence_rate.value == pytest.approx(2 / 3)
@@ -455,8 +455,8 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
     assert known.disagreement_categories == {"reconciliation_strategy": 4, "date_format": 1}
     assert known.escalation_reasons == {"max_retries_exceeded": 1}
     assert (known.input_tokens, known.cost_usd) == (0, 0)
-    assert [cycle.attempt for cycle in read_review_cycles(files)] == [1, 1, 2, 1, 2, 3]
-    assert isinstance(read_review_cycles(files)[0], Cycle)
+    assert [cycle.attempt for cycle in read_template_review_cycles(files)] == [1, 1, 2, 1, 2, 3]
+    assert isinstance(read_template_review_cycles(files)[0], Cycle)
 
 
 def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -466,7 +466,9 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         files.write_json(
             template_review_file_name("t", number), {**cycle.model_dump(mode="json"), "review_cycle_id": f"rc_{number}"}
         )
-    assert [one.review_cycle_id for one in read_review_cycles(files)] == [f"rc_{number}" for number in range(1, 12)]
+    assert [one.review_cycle_id for one in read_template_review_cycles(files)] == [
+        f"rc_{number}" for number in range(1, 12)
+    ]
 
 
 # The doctor -----------------------------------------------------------------------------------------------------------
@@ -489,12 +491,14 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 )
 def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, tmp_path: Path) -> None:
     settings = Settings.load(output=str(tmp_path), vllm_review={"reviewers": {"layout_model": model}})
-    found = [one for one in run_checks(settings) if one.name == "template reviewer" and one.found.startswith(model)]
+    found = [
+        one for one in run_doctor_checks(settings) if one.name == "template reviewer" and one.found.startswith(model)
+    ]
     assert [(one.is_fine, says in one.found) for one in found] == [(is_fine, True)]
     if not is_fine:
         # Who has named it for documents alone need not care.
         default = Settings.load(output=str(tmp_path), models={"default": model})
-        assert all(one.is_fine for one in run_checks(default) if one.name == "template reviewer")
+        assert all(one.is_fine for one in run_doctor_checks(default) if one.name == "template reviewer")
 
 
 @pytest.mark.parametrize(("answer", "is_fine"), [(TEST_IMAGE_TEXT, True), (None, False), ("5920", False)])
@@ -509,7 +513,9 @@ def test_the_doctor_shows_a_reviewer_a_picture(
         output=str(tmp_path), vllm_review={"reviewers": {"semantic_model": "gemini:gemini-2.5-flash"}}
     )
     found = [
-        one for one in run_checks(settings, live=True) if "gemini" in one.found and one.name == "template reviewer"
+        one
+        for one in run_doctor_checks(settings, asks_models=True)
+        if "gemini" in one.found and one.name == "template reviewer"
     ]
     assert [one.is_fine for one in found] == [is_fine]
     (call,) = asked.calls

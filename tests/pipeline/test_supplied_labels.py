@@ -13,11 +13,11 @@ from evalkit.pipeline.supplied_labels import (
     MAX_PAGE_NUMBER,
     SuppliedLabels,
     list_unused_label_problems,
-    parse_spans,
+    merge_stored_production_labels,
+    parse_page_spans,
     read_production_labels,
-    read_stored_labels,
+    read_stored_production_labels,
     read_true_labels,
-    store_production_labels,
 )
 
 HEAD = "doc_id,dominant_type,segments\n"
@@ -126,12 +126,12 @@ def test_a_truth_as_json_needs_whole_segments(tmp_path: Path, segment: dict) -> 
 
 
 def test_spans_come_by_first_page() -> None:
-    assert parse_spans("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
+    assert parse_page_spans("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
     objects = [
         {"start_page": start, "end_page": start, "dominant_type": kind} for start, kind in ((3, None), (1, None))
     ]
-    assert parse_spans(objects) == ((1, 1, None), (3, 3, None))
-    assert parse_spans(f"{MAX_PAGE_NUMBER} Other") == ((MAX_PAGE_NUMBER, MAX_PAGE_NUMBER, "Other"),)
+    assert parse_page_spans(objects) == ((1, 1, None), (3, 3, None))
+    assert parse_page_spans(f"{MAX_PAGE_NUMBER} Other") == ((MAX_PAGE_NUMBER, MAX_PAGE_NUMBER, "Other"),)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_spans_come_by_first_page() -> None:
 )
 def test_what_is_no_segment_is_a_value_error_and_nothing_else(segments) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - that there is no other error is what is tested
-        parse_spans(segments)
+        parse_page_spans(segments)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -188,9 +188,9 @@ def test_unmatched_label_rows_are_counted_and_five_named() -> None:
 
 def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
     files = open_folder(tmp_path)
-    store_production_labels(files, {"b": {"dominant_type": "Other", "segments": [{"start_page": 1}]}})
-    store_production_labels(files, {"a": {"dominant_type": "LAB", "confidence": "0.4"}})
-    assert list(read_stored_labels(files).items()) == [
+    merge_stored_production_labels(files, {"b": {"dominant_type": "Other", "segments": [{"start_page": 1}]}})
+    merge_stored_production_labels(files, {"a": {"dominant_type": "LAB", "confidence": "0.4"}})
+    assert list(read_stored_production_labels(files).items()) == [
         ("a", {"dominant_type": "LAB", "confidence": "0.4"}),
         ("b", {"dominant_type": "Other", "segments": [{"start_page": 1}]}),
     ]
@@ -200,7 +200,7 @@ def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
 def test_a_damaged_file_of_kept_labels_is_a_store_error(tmp_path: Path, labels: object) -> None:
     open_folder(tmp_path).write_json("production.json", {"schema_version": 1, "labels": labels})
     with pytest.raises(StoreError, match=r"production\.json"):
-        read_stored_labels(open_folder(tmp_path))
+        read_stored_production_labels(open_folder(tmp_path))
 
 
 @pytest.mark.parametrize(("name", "fields"), [("production", {"labels"}), ("draw", {"by", "drawn_at", "strata"})])

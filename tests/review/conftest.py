@@ -155,7 +155,7 @@ class Build:
             "production": None,
             "created_at": "2025-02-01T10:00:00+00:00",
         }
-        return SMEPacketGenerator().packet(result, bundle or Build.bundle(), **(fields | changed))
+        return SMEPacketGenerator().create_classification_packet(result, bundle or Build.bundle(), **(fields | changed))
 
 
 def _page(number: int, texts: Sequence[str]) -> Page:

@@ -7,7 +7,7 @@ from typing import Any
 
 from places import open_folder
 
-from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.review.attention_checks import Seeded
 from evalkit.store import result_file_name
 
@@ -52,7 +52,7 @@ def decide_document(desk: Any, build: Any, doc_id: str = "doc2_6", reviewer: str
 
 def draw_seeded_case(desk: Any, seed: str = "one") -> Seeded:
     """A seeded case of the decided document."""
-    (seeded,) = draw_and_publish_attention_checks(open_folder(desk.root), 1, seed=seed, drawn_at=NOW).cases
+    (seeded,) = plant_and_queue_attention_checks(open_folder(desk.root), 1, seed=seed, drawn_at=NOW).cases
     return seeded
 
 

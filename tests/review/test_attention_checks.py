@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from evalkit.classification.schema import DocumentType
 from evalkit.cli import app
 from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
-from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.evaluation.study import read_study
@@ -26,7 +26,11 @@ from evalkit.pipeline.document_discovery import discover_documents
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft
 from evalkit.review import ReviewSession as Tab
-from evalkit.review.attention_checks import describe_fault, get_record_name, iterate_attention_checks
+from evalkit.review.attention_checks import (
+    describe_fault,
+    get_attention_check_file_name,
+    iterate_check_case_and_doc_ids,
+)
 from evalkit.review.ground_truth import project_ground_truth
 from evalkit.review.opinions import CaseOpinions, rebuild_case_files
 from evalkit.review.page_view import view
@@ -157,18 +161,18 @@ def test_later_reviewer_of_the_document_does_not_get_the_case(
 
 def test_where_everybody_knows_the_documents_it_is_said(workspace: Workspace, build: type[Build]) -> None:
     decide_document(workspace, build)
-    Roster(workspace.files).add_reviewer("dr_first")
+    Roster(workspace.files).add_reviewer_or_replace_code("dr_first")
     with pytest.raises(UsageError) as refused:
         draw_seeded_case(workspace)
     assert refused.value.code == "SAMPLE-NOBODY"
     assert "evalkit reviewers add" in refused.value.remedy
-    Roster(workspace.files).add_reviewer("dr_second")
+    Roster(workspace.files).add_reviewer_or_replace_code("dr_second")
     case_id = draw_seeded_case(workspace).packet.case_id
     (workspace.root / "reviewers.json").unlink()
-    Roster(workspace.files).add_reviewer("dr_first")  # dr_second has left
+    Roster(workspace.files).add_reviewer_or_replace_code("dr_first")  # dr_second has left
     assert [one.status for one in read_study(workspace.root).attention_checks] == ["nobody"]
     decide_document(workspace, build, "another", reviewer="dr_third")
-    made = draw_and_publish_attention_checks(
+    made = plant_and_queue_attention_checks(
         open_folder(workspace.root), 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z"
     )
     assert made.unassignable_case_ids == (case_id,)
@@ -235,7 +239,7 @@ def test_whoever_was_told_the_answer_gives_no_second_opinion(workspace: Workspac
 def test_fault_is_revealed_even_if_the_record_is_damaged(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     mine = open_tab("dr_second")
     draft = otherwise(mine.open_case(seeded.packet.case_id).draft)
-    (workspace.root / get_record_name(seeded.packet.case_id)).write_text("torn")
+    (workspace.root / get_attention_check_file_name(seeded.packet.case_id)).write_text("torn")
     assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).feedback
     assert len(read_study(workspace.root).problems) == 1
 
@@ -274,7 +278,9 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
         files = other_files(desk.root, case_id)
         if second:
             mine = Tab(desk.files, "dr_second", "tab", clock=Clock())
-            mine.request_second_opinion(case_id, otherwise(mine.open_case(case_id).draft), "whatever")
+            mine.submit_and_request_second_opinion(
+                case_id, otherwise(mine.open_and_claim_case(case_id).draft), "whatever"
+            )
             mine.close()
         else:
             desk.helper("dr_second").save_review(case_id, **said)
@@ -291,7 +297,7 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
 def test_no_loss_of_files_makes_a_planted_answer_true(workspace: Workspace, seeded: Any) -> None:
     case_id = seeded.packet.case_id
     workspace.helper("dr_second").save_review(case_id, agrees=True)
-    (workspace.root / get_record_name(case_id)).unlink()
+    (workspace.root / get_attention_check_file_name(case_id)).unlink()
     rebuild_case_files(workspace.files, case_id)
     assert workspace.truth(case_id) is None
     # Packet and review each forbid it alone.
@@ -309,7 +315,7 @@ def test_damaged_seeded_case_never_becomes_ordinary(workspace: Workspace, seeded
     stored = seeded.model_dump(mode="json")
     changed = {"document_bundle_path": f"document_bundles/{case_id}.json", "doc_id": "doc2_6", "case_id": "doc2_6"}
     stored["packet"] |= {name: changed[name] for name in where}
-    workspace.files.write_json(get_record_name(case_id), stored)
+    workspace.files.write_json(get_attention_check_file_name(case_id), stored)
     workspace.files.remove_file(packet_file_name(case_id))
     with pytest.raises(StoreError, match=case_id):
         reindex(open_folder(workspace.root))
@@ -319,7 +325,8 @@ def test_damaged_seeded_case_never_becomes_ordinary(workspace: Workspace, seeded
 def test_seeded_case_named_like_another_case_is_refused(workspace: Workspace, build: type[Build], seeded: Any) -> None:
     escalate_document(workspace, build, "plain-12345678")
     workspace.files.write_json(
-        get_record_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
+        get_attention_check_file_name("plain-12345678"),
+        seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json"),
     )
     with pytest.raises(StoreError, match="plain-12345678"):
         reindex(open_folder(workspace.root))
@@ -338,7 +345,7 @@ def test_a_marked_review_is_kept_apart_wherever_it_lies(workspace: Workspace, se
 def test_no_document_is_ever_called_like_a_seeded_case(workspace: Workspace, seeded: Any, tmp_path: Path) -> None:
     path = tmp_path / f"{seeded.packet.case_id}.pdf"
     path.write_bytes(b"%PDF-1.4")
-    reserved = [case_id for case_id, _ in iterate_attention_checks(workspace.files)]
+    reserved = [case_id for case_id, _ in iterate_check_case_and_doc_ids(workspace.files)]
     (source,) = discover_documents([path], {}, reserved).sources
     assert source.doc_id != seeded.packet.case_id
 
@@ -389,7 +396,7 @@ def test_new_truth_voids_only_answers_on_the_planted_part(workspace: Workspace, 
 def test_started_case_stays_open_but_is_void(workspace: Workspace, seeded: Any, open_tab: Any, clock: Clock) -> None:
     case_id, mine = seeded.packet.case_id, open_tab("dr_second")
     draft = otherwise(mine.open_case(case_id).draft)
-    ReviewSubmitter(workspace.files, workspace.index, "dr_first", clock).reopen(
+    ReviewSubmitter(workspace.files, workspace.index, "dr_first", clock).reopen_case(
         "doc2_6", "it was wrong", base_revision=None
     )
     assert mine.submit(case_id, draft).feedback
@@ -400,7 +407,7 @@ def test_what_cannot_be_drawn_is_said(workspace: Workspace, build: type[Build]) 
     decide_document(workspace, build, undeterminable="illegible")
     for number, code in ((0, "SAMPLE-NUMBER"), (1, "SAMPLE-NOTHING-LEFT")):
         with pytest.raises(EvalkitError) as refused:
-            draw_and_publish_attention_checks(
+            plant_and_queue_attention_checks(
                 open_folder(workspace.root), number, seed="one", drawn_at="2025-02-02T00:00:00.000Z"
             )
         assert refused.value.code == code

@@ -86,7 +86,7 @@ def test_there_is_a_sentence_exactly_where_something_is_changed(case: ReviewCase
             draft = draft.toggle_segment_flag(position, "out_of_order")
         else:
             draft = draft.toggle_boundary(page) if move == "toggle_boundary" else getattr(draft, move)(position, page)
-    assert bool(case.describe_changes(draft)) is case.is_changed(draft)
+    assert bool(case.describe_changes(draft)) is case.has_expert_changes(draft)
     assert len(set(case.describe_changes(draft))) == len(case.describe_changes(draft))
 
 
@@ -116,9 +116,9 @@ def test_why_a_draft_cannot_be_submitted_is_said_before_it_is(
     assert case.explain_submission_block(draft) == expected
     if expected:
         with pytest.raises(ReviewRefused, match=expected):
-            case.build_submission(draft, validate=False, undeterminable=None)
+            case.build_submission(draft, validate=False, undeterminable_reason=None)
     else:
-        assert case.build_submission(draft, validate=False, undeterminable=None).correction_parts
+        assert case.build_submission(draft, validate=False, undeterminable_reason=None).correction_parts
 
 
 # --- what flags and notes become ------------------------------------------------------------------------------------
@@ -184,17 +184,19 @@ def test_issue_notes_go_to_its_verdict_or_to_the_notes(case: ReviewCase) -> None
     draft = case.draft.set_segment_type(0, OTHER).set_issue_verdict("V4-0001", "dismissed")
     draft = draft.set_issue_note("V4-0001", "it is there")
     draft = draft.set_issue_note("V3-0001", "a real report").set_notes("see page 2")
-    said = case.build_submission(draft, validate=False, undeterminable=None)
+    said = case.build_submission(draft, validate=False, undeterminable_reason=None)
     assert [(one.issue_id, one.verdict, one.note) for one in said.issue_verdicts] == [
         ("V4-0001", "dismissed", "it is there")
     ]
     assert said.correction_notes == "see page 2\nV3-0001: a real report"
     again = draft.set_issue_verdict("V4-0001", None)
-    assert case.build_submission(again, validate=False, undeterminable=None).correction_notes == (
+    assert case.build_submission(again, validate=False, undeterminable_reason=None).correction_notes == (
         "see page 2\nV3-0001: a real report\nV4-0001: it is there"
     )
     assert (
-        case.build_submission(case.draft.set_segment_type(0, OTHER), validate=False, undeterminable=None).issue_verdicts
+        case.build_submission(
+            case.draft.set_segment_type(0, OTHER), validate=False, undeterminable_reason=None
+        ).issue_verdicts
         == ()
     )
 

@@ -408,13 +408,15 @@ def test_races_for_a_claim_over_processes_have_one_winner_each(tmp_path: Path) -
         futures = [pool.submit(claims_won, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")]
         lee, kim = (future.result() for future in futures)
     assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
-    assert Counter(claim.reviewer for claim in open_index(tmp_path).claims.list_live_claims(SINCE).values())[
+    assert Counter(claim.reviewer for claim in open_index(tmp_path).claims.map_live_claims_by_case_id(SINCE).values())[
         "dr_lee"
     ] == sum(lee)
 
 
 def _take_and_submit(desk: ReviewSession, case_id: str) -> int:
-    return desk.submit(case_id, desk.open_case(case_id, take_over=True).draft, undeterminable="illegible").revision
+    return desk.submit_review(
+        case_id, desk.open_and_claim_case(case_id, take_over=True).draft, undeterminable_reason="illegible"
+    ).revision
 
 
 @pytest.mark.both_databases
@@ -475,7 +477,7 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, worksp
     done = subprocess.run([sys.executable, "-c", program, workspace.root], capture_output=True, text=True, check=False)
     assert done.returncode == 9, done.stderr
     again = ReviewSession(open_folder(workspace.root), "dr_lee", "tab")
-    found = again.open_case(case)
+    found = again.open_and_claim_case(case)
     assert (found.draft.notes, found.draft_saved_at) == ("note 29", done.stdout)
     again.close()
 
@@ -494,6 +496,6 @@ def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
 def test_moments_are_stored_in_utc(case: str, workspace: Any) -> None:
     zone = datetime.fromisoformat("2025-02-01T10:40:00-05:00")
     lee = ReviewSession(open_folder(workspace.root), "dr_lee", "tab", clock=lambda: zone)
-    lee.open_case(case)
+    lee.open_and_claim_case(case)
     assert lee.load_queue_page().rows[0].since == zone.astimezone(UTC).isoformat()
     lee.close()

@@ -21,14 +21,14 @@ from evalkit.classification.schema import (
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import ReviewRefused
 from evalkit.issue import IssueSeverity
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     ClassificationPart,
     correct_classification,
-    correct_type_only,
+    correct_overall_type,
     find_rule_violations,
     repair_validated_classification,
 )
@@ -116,7 +116,10 @@ def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: A
 def test_who_agrees_has_answered_whose_pages_these_are(build: Any) -> None:
     owners = ("Patient: Jane Roe DOB: 03/02/1981", "Patient: John Doe DOB: 01/15/1970")
     bundle = build.bundle([[text] for text in owners])
-    pages = (page.model_copy(update={"identifiers": find_identifiers(page.text, page.words)}) for page in bundle.pages)
+    pages = (
+        page.model_copy(update={"identifiers": find_patient_identifiers(page.text, page.words)})
+        for page in bundle.pages
+    )
     bundle = bundle.model_copy(update={"pages": tuple(pages)})
     answer = build.single("Other", pages=2)
     assert "V2-PATIENT-MIXED" in {issue.code for issue in V2ConsistencyChecker().validate(answer, bundle)}
@@ -181,7 +184,7 @@ def test_a_type_only_correction_is_never_refused(
 ) -> None:
     bundle = _blank(pages)
     after = correct_classification(answer, bundle, dominant_type=kind.value, vouched_parts=["dominant_type"])
-    assert after == correct_type_only(answer, kind, bundle)
+    assert after == correct_overall_type(answer, kind, bundle)
     assert after.dominant_type_overall is kind
     if answer is not None and len(answer.segments) > 1:
         assert (after.segments, after.document_mixture) == (answer.segments, answer.document_mixture)

@@ -203,12 +203,12 @@ def test_notes_on_segments_and_issues_can_be_replaced() -> None:
     ],
 )
 def test_separated_pages_are_flagged_documents(pages: tuple[int, int], segments: list[Any], flagged: list[int]) -> None:
-    draft = THREE.separate_pages(*pages, "other_patient")
+    draft = THREE.split_off_flagged_pages(*pages, "other_patient")
     assert shape(draft) == segments
     assert flags(draft) == [(page, "other_patient") for page in flagged]
-    assert draft.separate_pages(*pages, "other_patient") == draft
+    assert draft.split_off_flagged_pages(*pages, "other_patient") == draft
     with pytest.raises(ValueError, match="no page 9"):
-        THREE.separate_pages(8, 9, "other_patient")
+        THREE.split_off_flagged_pages(8, 9, "other_patient")
 
 
 @pytest.mark.parametrize(
@@ -348,10 +348,10 @@ def test_what_was_seen_is_kept_once() -> None:
         THREE.mark_page_seen(6)
         .mark_page_seen(1)
         .mark_page_seen(6)
-        .mark_evidence_seen("V4-0001")
-        .mark_evidence_seen("V3-0001")
+        .mark_issue_seen("V4-0001")
+        .mark_issue_seen("V3-0001")
     )
-    draft = draft.mark_evidence_seen("V4-0001").mark_mixture_seen()
+    draft = draft.mark_issue_seen("V4-0001").mark_mixture_seen()
     assert (draft.pages_seen, draft.page) == ((1, 6), 6)
     assert (draft.evidence_seen, draft.issue_id) == (("V4-0001", "V3-0001"), "V4-0001")
     assert draft.mixture_seen
@@ -387,7 +387,7 @@ def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
     packet = build.packet(build.result(build.single("Pathology Report", 8)), bundle)
     seen = (
         THREE.mark_page_seen(4)
-        .mark_evidence_seen("V3-0001")
+        .mark_issue_seen("V3-0001")
         .set_issue_verdict("V3-0001", "confirmed", "")
         .set_notes("CBC")
     )

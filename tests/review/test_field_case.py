@@ -17,21 +17,26 @@ from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, S
 from evalkit.extraction.extraction_schema import Extraction, Extractions, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import get_field_template
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
-from evalkit.pipeline.field_extraction import load_finished_extractions, publish_or_accept_fields
+from evalkit.pipeline.field_extraction import load_finished_extractions, queue_fields_or_write_silver_truth
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import FieldAnswer, FieldReviewCase, QueueQuery, SMEPacket, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
 from evalkit.review.field_answers import (
+    apply_and_locate_field_answers,
     check_field_text,
-    correct_fields,
     find_changed_fields,
     index_fields_by_key,
-    list_forms,
+    list_agent_forms,
     parse_field_answer,
 )
 from evalkit.review.field_case import HighlightedPlace
 from evalkit.review.ground_truth import withdraw_silver_ground_truth, write_silver_ground_truth
-from evalkit.review.packet import SMEPacketGenerator, is_review_required, publish_packet_unless_frozen, read_packet
+from evalkit.review.packet import (
+    SMEPacketGenerator,
+    is_extraction_review_required,
+    publish_packet_unless_frozen,
+    read_packet,
+)
 from evalkit.store import bundle_file_name
 
 CASE = "doc2_6.extraction"
@@ -113,7 +118,7 @@ class Office:
             times={"started_at": "2025-02-01T10:00:00+00:00"},
         )
         self.files.write_json("extractions/doc2_6.json", extractions.model_dump(mode="json"))
-        publish_or_accept_fields(self.files, self.index, extractions, self.bundle)
+        queue_fields_or_write_silver_truth(self.files, self.index, extractions, self.bundle)
 
     def packet(self) -> SMEPacket:
         return read_packet(self.files, CASE)
@@ -246,12 +251,12 @@ def test_correcting_document_type_withdraws_silver_fields(office: Office, build:
     result = build.result(build.single("Pathology Report", 2), ())
     office.files.write_json("results/doc2_6.json", result.model_dump(mode="json"))
     write_silver_ground_truth(office.files, result, accepted_at="2026-07-01T10:00:00+00:00")
-    packet = SMEPacketGenerator().packet(
+    packet = SMEPacketGenerator().create_classification_packet(
         result,
         office.bundle,
         review_reason="audit",
         inclusion_probability=0.1,
-        production=None,
+        production_row=None,
         created_at="2026-07-01T10:00:00+00:00",
     )
     publish_packet_unless_frozen(office.files, office.index, packet)
@@ -426,7 +431,7 @@ def test_undeterminable_and_reopened_leave_no_truth(office: Office) -> None:
 
 
 def opened(tab: Callable[..., Tab], reviewer: str = "dr_lee") -> FieldReviewCase:
-    case = tab(reviewer).open_case(CASE)
+    case = tab(reviewer).open_and_claim_case(CASE)
     assert isinstance(case, FieldReviewCase)
     return case
 
@@ -454,18 +459,20 @@ def test_the_worst_is_looked_at_first_and_must_be_seen(office: Office, open_tab:
 def test_a_field_counts_as_seen_on_its_own_page_only(office: Office, open_tab: Any) -> None:
     office.extracted(w2(issue()), nec())
     case = opened(open_tab)
-    other = case.mark_seen(case.draft, TAX, 2)
+    other = case.mark_target_and_page_seen(case.draft, TAX, 2)
     assert (other.pages_seen, other.fields_seen, other.evidence_seen) == ((2,), (), ())
-    assert case.mark_seen(case.draft, "2.nonemployee_compensation", 2).fields_seen == ("2.nonemployee_compensation",)
+    assert case.mark_target_and_page_seen(case.draft, "2.nonemployee_compensation", 2).fields_seen == (
+        "2.nonemployee_compensation",
+    )
 
 
 def test_an_issue_about_no_field_is_looked_at_too(office: Office, open_tab: Any) -> None:
     about_all = issue(7, location="", boxes=((2, 0.1, 0.1, 0.2, 0.2),), verdict="ALTERED")
     office.extracted(w2(about_all, end_page=2))
     case = opened(open_tab)
-    assert case.choose_first_target() == "GRADER-0007"
+    assert case.choose_first_target_id() == "GRADER-0007"
     assert (case.locate_target("GRADER-0007").page, case.locate_target("GRADER-0007").style) == (2, "near")
-    assert case.mark_seen(case.draft, "GRADER-0007", 2).evidence_seen == ("GRADER-0007",)
+    assert case.mark_target_and_page_seen(case.draft, "GRADER-0007", 2).evidence_seen == ("GRADER-0007",)
     with pytest.raises(NotFound):
         case.set_field_answer(case.draft, "GRADER-0007", "1")
 
@@ -571,16 +578,16 @@ def test_a_claim_and_a_revision_protect_the_case(office: Office, open_tab: Any) 
 def asked(office: Office, tab: Callable[..., Tab], value: str) -> Tab:
     office.extracted(w2(issue()))
     lee = tab("dr_lee")
-    case = lee.open_case(CASE)
-    lee.request_second_opinion(CASE, case.set_field_answer(case.draft, TAX, value), "is this a 4?")  # type: ignore[attr-defined]
+    case = lee.open_and_claim_case(CASE)
+    lee.submit_and_request_second_opinion(CASE, case.set_field_answer(case.draft, TAX, value), "is this a 4?")  # type: ignore[attr-defined]
     return lee
 
 
 def seconded(tab: Callable[..., Tab], value: str) -> FieldReviewCase:
     kim = tab("dr_kim")
-    case = kim.open_case(f"{CASE}.second")
+    case = kim.open_and_claim_case(f"{CASE}.second")
     assert isinstance(case, FieldReviewCase)
-    kim.submit(f"{CASE}.second", case.set_field_answer(case.draft, TAX, value))
+    kim.submit_review(f"{CASE}.second", case.set_field_answer(case.draft, TAX, value))
     return case
 
 
@@ -654,9 +661,9 @@ def test_what_is_corrected_is_what_differs_and_nothing_else(
     build_once: Any, given_values: dict[str, str | None]
 ) -> None:
     packet, bundle = build_once
-    told = list_forms(packet)
+    told = list_agent_forms(packet)
     said = {key: parse_field_answer(FORM.get_field(key[2:]), value) for key, value in given_values.items()}
-    after = correct_fields(told, said, bundle)
+    after = apply_and_locate_field_answers(told, said, bundle)
     assert find_changed_fields(told, after) == {
         key: one for key, one in said.items() if (one.status, one.value) != _pair(index_fields_by_key(told)[key])
     }
@@ -677,5 +684,5 @@ def build_once(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_who_is_for_a_person_is_the_decision_alone() -> None:
-    assert is_review_required(w2(decision="ESCALATE_TO_SME"))
-    assert not is_review_required(w2(issue(severity="MINOR"), decision="AUTO_ACCEPT"))
+    assert is_extraction_review_required(w2(decision="ESCALATE_TO_SME"))
+    assert not is_extraction_review_required(w2(issue(severity="MINOR"), decision="AUTO_ACCEPT"))

@@ -60,7 +60,7 @@ def answered(case: ReviewCase, kind: DocumentType | None) -> Draft:
     for page in range(1, case.packet.total_pages + 1):
         draft = draft.mark_page_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_evidence_seen(issue_id)
+        draft = draft.mark_issue_seen(issue_id)
     for position in range(len(draft.segments) if kind else 0):
         draft = draft.set_segment_type(position, kind)
     return draft
@@ -68,11 +68,11 @@ def answered(case: ReviewCase, kind: DocumentType | None) -> Draft:
 
 def ask(tab: ReviewSession, kind: DocumentType | None = GENOMIC) -> Any:
     """The reviewer answers the base case, and asks."""
-    return tab.request_second_opinion(BASE, answered(tab.open_case(BASE), kind), WHY)
+    return tab.submit_and_request_second_opinion(BASE, answered(tab.open_and_claim_case(BASE), kind), WHY)
 
 
 def answer(tab: ReviewSession, case_id: str, kind: DocumentType) -> Any:
-    return tab.submit(case_id, answered(tab.open_case(case_id), kind))
+    return tab.submit_review(case_id, answered(tab.open_and_claim_case(case_id), kind))
 
 
 def cases(desk: Any) -> dict[str, str]:
@@ -254,19 +254,19 @@ def test_agreement_lets_the_first_answer_stand(base: Any, workspace: Any, open_t
 
 
 def undeterminable(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
-    return tab.submit(case_id, draft, undeterminable="illegible")
+    return tab.submit_review(case_id, draft, undeterminable_reason="illegible")
 
 
 def typed(draft: Draft, tab: ReviewSession, case_id: str, *, kind: DocumentType) -> Any:
-    return tab.submit(case_id, draft.set_segment_type(0, kind))
+    return tab.submit_review(case_id, draft.set_segment_type(0, kind))
 
 
 def noted(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
-    return tab.submit(case_id, draft.set_segment_type(0, GENOMIC).set_notes("other words, the same answer"))
+    return tab.submit_review(case_id, draft.set_segment_type(0, GENOMIC).set_notes("other words, the same answer"))
 
 
 def two(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
-    return tab.submit(case_id, draft.set_segment_type(0, GENOMIC).toggle_boundary(2))
+    return tab.submit_review(case_id, draft.set_segment_type(0, GENOMIC).toggle_boundary(2))
 
 
 @pytest.mark.parametrize(
@@ -436,7 +436,7 @@ def test_reopening_withdraws_an_unopened_second_opinion(base: Any, workspace: An
 
 
 def begun_by_a_claim(kim: ReviewSession) -> None:
-    kim.open_case(SECOND)
+    kim.open_and_claim_case(SECOND)
 
 
 def begun_by_a_review(kim: ReviewSession) -> None:
@@ -444,7 +444,7 @@ def begun_by_a_review(kim: ReviewSession) -> None:
 
 
 def begun_and_put_off(kim: ReviewSession) -> None:
-    kim.defer_case(SECOND, kim.open_case(SECOND).draft, "the scan is awaited")
+    kim.defer_case_and_get_time(SECOND, kim.open_and_claim_case(SECOND).draft, "the scan is awaited")
 
 
 @pytest.mark.parametrize("begin", [begun_by_a_claim, begun_by_a_review, begun_and_put_off])
@@ -602,7 +602,7 @@ def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | 
 
     begun = Database.transaction
     patched.setattr(Database, "transaction", transaction)
-    for name in ("write_json", "create_json", "remove_file"):
+    for name in ("write_json", "create_json_if_absent", "remove_file"):
         patched.setattr(LocalOutputFolder, name, noting(getattr(LocalOutputFolder, name)))
     call()
     return made
@@ -670,9 +670,9 @@ def test_a_packet_that_was_answered_is_not_reworded(base: Any, workspace: Any, o
 
 def asked_or_submitted(tab: ReviewSession, case_id: str, draft: Draft, *, is_asking: bool) -> str:
     if is_asking:
-        tab.request_second_opinion(case_id, draft, WHY)
+        tab.submit_and_request_second_opinion(case_id, draft, WHY)
         return "asked"
-    tab.submit(case_id, draft)
+    tab.submit_review(case_id, draft)
     return "submitted"
 
 
@@ -714,7 +714,7 @@ def taken_back(helper: Any, case_id: str) -> str:
 
 
 def opened(tab: ReviewSession, case_id: str) -> str:
-    tab.open_case(case_id)
+    tab.open_and_claim_case(case_id)
     return "opened"
 
 

@@ -17,7 +17,7 @@ from evalkit.review import (
     rebuild_case_files,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.packet import build_case_row, is_packet_frozen, read_packet
+from evalkit.review.packet import build_case_index_row, is_packet_frozen, read_packet
 from evalkit.store import CASE_COLUMNS, hash_canonical_json
 
 KEYS = """
@@ -194,7 +194,7 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, workspace: An
 def test_row_names_questions_whose_pages_these_are(build: Any) -> None:
     issues = [build.issue("V2-0001", code="V2-PATIENT-MIXED"), build.issue("V4-0001")]
     packet = build.packet(build.result(build.single("Other"), issues))
-    assert build_case_row(packet, "pending")["agents"] == "V2,V2-PATIENT,V4"
+    assert build_case_index_row(packet, "pending")["agents"] == "V2,V2-PATIENT,V4"
 
 
 @pytest.mark.parametrize("case_id", ["../x", "a/b", "", ".", "..", "doc2_6\n", "/etc/passwd", "x.json/../y", "a\x00b"])

@@ -25,7 +25,7 @@ def roster(workspace: Any) -> Roster:
     """Of everybody here an expert."""
     made = Roster(workspace.files)
     for name in ("dr_lee", "dr_kim", "dr_ito", "dr_roe"):
-        made.add_reviewer(name)
+        made.add_reviewer_or_replace_code(name)
     return made
 
 
@@ -152,10 +152,10 @@ def test_roles_are_kept_beside_the_codes(roster: Roster, workspace: Any) -> None
     roster.set_role("dr_roe", "analyst")
     stored = json.loads(workspace.files.read_bytes(ROSTER_FILE))
     assert (stored["schema_version"], stored["roles"]) == (2, {"dr_roe": "analyst"})
-    code = roster.add_reviewer("dr_roe")
+    code = roster.add_reviewer_or_replace_code("dr_roe")
     assert (roster.find_reviewer_by_code(code), roster.read_roles()["dr_roe"]) == ("dr_roe", "analyst")
-    roster.add_reviewer("dr_roe", role="expert")
-    roster.add_reviewer("dr_new", role="adjudicator")
+    roster.add_reviewer_or_replace_code("dr_roe", role="expert")
+    roster.add_reviewer_or_replace_code("dr_new", role="adjudicator")
     assert roster.read_roles() == dict.fromkeys(("dr_ito", "dr_kim", "dr_lee"), "expert") | {
         "dr_new": "adjudicator",
         "dr_roe": "expert",

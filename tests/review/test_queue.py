@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import open_index
 
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.review import (
     QueuePage,
     QueueQuery,
@@ -24,8 +24,8 @@ from evalkit.review import (
     rebuild_case_files,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_rows
-from evalkit.store import CaseClaim, OutputIndex, QueueTimes, result_file_name
+from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_page_with_counts
+from evalkit.store import CaseAgeCutoffs, CaseClaim, OutputIndex, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -72,7 +72,7 @@ def many(workspace: Any, clock: Any) -> Any:
             agents=("V1,V4", "V3", "")[number % 3],
             review_reason=("escalated", "sample")[number % 2],
             source=("embedded", "supplied")[number % 2],
-            created_at=format_timestamp(clock() - timedelta(hours=number * 2)),
+            created_at=format_iso_seconds(clock() - timedelta(hours=number * 2)),
         )
     return workspace
 
@@ -147,11 +147,11 @@ def alike(workspace: Any) -> Any:
 @pytest.mark.both_databases
 @pytest.mark.parametrize("sort", get_args(QueueOrder))
 def test_page_counted_from_the_end_equals_page_from_the_front(alike: Any, clock: Any, sort: Any) -> None:
-    now = format_timestamp(clock())
+    now = format_iso_seconds(clock())
     for finished, facets in ((True, {}), (False, {"severity": "none"})):
         asked = partial(
             alike.index.case_list.list_queue_page,
-            QueueTimes(now, now, now),
+            CaseAgeCutoffs(now, now, now),
             include_finished=finished,
             search="",
             facet_values=facets,
@@ -222,7 +222,7 @@ def test_a_value_that_nothing_has_any_more_stays_in_its_menu(many: Any, open_tab
 
 @pytest.mark.parametrize(("hours", "age"), [(23, "day"), (25, "week"), (7 * 24 - 1, "week"), (7 * 24 + 1, "older")])
 def test_ages(workspace: Any, open_tab: Any, clock: Any, hours: int, age: str) -> None:
-    put(workspace, "a", created_at=format_timestamp(clock() - timedelta(hours=hours)))
+    put(workspace, "a", created_at=format_iso_seconds(clock() - timedelta(hours=hours)))
     assert open_tab("dr_lee").load_queue_page().facets["age"] == {age: 1}
 
 
@@ -336,7 +336,7 @@ def test_only_cases_that_contradict_their_claims_are_looked_at(
 ) -> None:
     for case_id in "abcd":
         workspace.publish(build.single("Other"), doc_id=case_id)
-    now = format_timestamp(clock())
+    now = format_iso_seconds(clock())
     for case_id in "ab":
         workspace.index.claims.acquire_claim(CaseClaim(case_id, "dr_kim", "tab", now, LATER), now=now)
     workspace.index.set_review_status("b", "in_review")
@@ -394,7 +394,7 @@ def test_whatever_a_page_sends_is_a_view(index: OutputIndex, said: Any) -> None:
     view = QueueQuery.from_message(said)
     assert view.rows == 50
     assert view.page >= 0
-    assert select_queue_rows(index, view, datetime.now(UTC), "dr_lee")[1] == 0
+    assert select_queue_page_with_counts(index, view, datetime.now(UTC), "dr_lee")[1] == 0
 
 
 @given(

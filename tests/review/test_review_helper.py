@@ -28,8 +28,8 @@ from evalkit.review import (
 from evalkit.review.ground_truth import (
     find_newest_revision,
     read_review,
-    read_silver_probability,
-    withdraw_unconfirmed_fields,
+    read_silver_audit_probability,
+    remove_unconfirmed_silver_fields,
 )
 from evalkit.review.packet import read_packet
 from evalkit.store import CASE_COLUMNS, LocalOutputFolder, OutputFolder, ground_truth_file_name
@@ -245,9 +245,9 @@ def test_a_review_supersedes_silver_and_silver_never_a_review(build: Any, worksp
 @pytest.mark.parametrize("torn", [{}, {"ground_truth_source": 3}, {"ground_truth_source": "AUTO_ACCEPTED"}])
 def test_a_silver_record_of_another_shape_is_none(build: Any, workspace: Any, torn: dict[str, Any]) -> None:
     workspace.files.write_json(ground_truth_file_name("a"), {"schema_version": 1, "inclusion_probability": "x", **torn})
-    assert read_silver_probability(workspace.files, "a") is None
+    assert read_silver_audit_probability(workspace.files, "a") is None
     workspace.files.write_json(ground_truth_file_name("a.extraction"), {"schema_version": 1, **torn})
-    withdraw_unconfirmed_fields(workspace.files, "a")
+    remove_unconfirmed_silver_fields(workspace.files, "a")
     assert withdraw_silver_ground_truth(workspace.files, "a") is (torn.get("ground_truth_source") == "AUTO_ACCEPTED")
 
 

@@ -45,7 +45,7 @@ def seen_all(case: ReviewCase) -> Draft:
     for page in case.viewing_requirements.page_numbers:
         draft = draft.mark_page_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_evidence_seen(issue_id)
+        draft = draft.mark_issue_seen(issue_id)
     return draft
 
 

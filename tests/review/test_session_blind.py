@@ -96,9 +96,9 @@ def test_blind_case_does_not_depend_on_the_agents_answer(build: Any) -> None:
         told.append(
             [
                 (
-                    case.is_changed(one),
+                    case.has_expert_changes(one),
                     case.describe_changes(one),
-                    case.compute_mixture(one),
+                    case.compute_mixture_after_review(one),
                     case.find_unseen_requirements(one),
                     case.explain_permanent_validation_block(),
                     case.explain_validation_block(one),
@@ -280,8 +280,12 @@ def test_open_case_reports_production_but_not_agreement(build: Any, workspace: A
 
 
 def submitted(lee: ReviewSession) -> Draft:
-    draft = drawn(lee.open_case("doc2_6").draft, at=5).toggle_segment_flag(0, "duplicate").set_notes("as I see it")
-    lee.submit("doc2_6", draft)
+    draft = (
+        drawn(lee.open_and_claim_case("doc2_6").draft, at=5)
+        .toggle_segment_flag(0, "duplicate")
+        .set_notes("as I see it")
+    )
+    lee.submit_review("doc2_6", draft)
     return draft
 
 

@@ -10,11 +10,11 @@ from places import open_folder
 from review.racing import run_together
 
 from evalkit.classification.schema import DocumentType
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import ReviewSession, publish_packet_unless_frozen, withdraw_packet_unless_frozen
-from evalkit.review.claiming import reconcile_claims
+from evalkit.review.claiming import reconcile_statuses_with_claims
 from evalkit.review.ground_truth import find_newest_revision
 from evalkit.review.packet import read_packet
 from evalkit.store import Deferral
@@ -39,7 +39,7 @@ def status(desk: Any, case_id: str = "doc2_6") -> str:
 
 
 def put_off(tab: ReviewSession, case_id: str, reason: str = WHY, notes: str = "as far as I came") -> str:
-    return tab.defer_case(case_id, tab.open_case(case_id).draft.set_notes(notes), reason)
+    return tab.defer_case_and_get_time(case_id, tab.open_and_claim_case(case_id).draft.set_notes(notes), reason)
 
 
 def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, workspace: Any, open_tab: Any) -> None:
@@ -105,7 +105,7 @@ def test_a_claim_that_ran_out_leaves_it_put_off(case: str, workspace: Any, open_
     kim = open_tab("dr_kim")
     kim.open_case(case)
     clock.wait(minutes=15)
-    reconcile_claims(workspace.files, workspace.index, format_timestamp(clock()))
+    reconcile_statuses_with_claims(workspace.files, workspace.index, format_iso_seconds(clock()))
     assert status(workspace) == "deferred"
     kim.renew_claim(case)
     assert status(workspace) == "in_review"

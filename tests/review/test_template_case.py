@@ -24,7 +24,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest
 from evalkit.review import ReviewSession as Tab
-from evalkit.review.attention_checks import get_record_name
+from evalkit.review.attention_checks import get_attention_check_file_name
 from evalkit.review.packet import (
     TEMPLATE_ESCALATION_REASONS,
     SMEPacketGenerator,
@@ -34,14 +34,14 @@ from evalkit.review.packet import (
 from evalkit.review.template_editing import (
     MIN_EXTENT,
     TEMPLATE_CHOICES,
-    add_region,
+    add_region_for_page_kind,
     apply_choice,
     describe_template_changes,
     extract_template_if_edited,
     get_edge_position,
-    list_column_edges,
-    rename_column,
-    set_edge,
+    list_column_edge_names_and_labels,
+    move_template_edge,
+    rename_column_with_dependents,
 )
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.convergence import EscalationReason
@@ -102,21 +102,21 @@ def bank(workspace: Any, drawn: Spoilt) -> Bank:
 
 def opened(tab: Tab, case_id: str) -> tuple[TemplateReviewCase, Draft]:
     """The case, with all that must be seen seen."""
-    case = tab.open_case(case_id)
+    case = tab.open_and_claim_case(case_id)
     assert isinstance(case, TemplateReviewCase)
     draft = case.draft
-    for page in case.list_pages_read(draft):
+    for page in case.list_pages_with_region(draft):
         draft = draft.mark_page_seen(page)
     for one in case.issues_within_caps:
         name = one.issue.issue_id
-        draft = case.mark_seen(draft, name, case.locate_target(name, draft).page)
+        draft = case.mark_target_and_page_seen(draft, name, case.locate_target(name, draft).page)
     return case, draft
 
 
 def mended(case: TemplateReviewCase, draft: Draft, one: Spoilt) -> Draft:
     """The draft whose edges are where the sound template has them."""
     for at, region in enumerate(one.sound.regions):
-        draft = case.set_edge(draft, f"region.{at}.bottom", region.box[3])
+        draft = case.move_edge(draft, f"region.{at}.bottom", region.box[3])
     return draft
 
 
@@ -144,7 +144,7 @@ def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None
     case = drawn.case.model_copy(
         update={"issues": (ToldIssue(issue=issue, reported_by=("arbitrator",), resolution=dismissed),)}
     )
-    packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
+    packet = SMEPacketGenerator().create_template_packet(case, drawn.bundle, created_at=AT)
     (made,) = packet.open_issues
     assert (made.severity, made.code, made.agent) == (IssueSeverity(rank), "TEMPLATE-SIGN-LOGIC", "arbitrator")
 
@@ -153,7 +153,7 @@ def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None
 def test_every_reason_to_escalate_is_a_sentence(drawn: Spoilt, reason: EscalationReason) -> None:
     escalation = drawn.case.escalation.model_copy(update={"escalation_reason": reason})
     case = drawn.case.model_copy(update={"escalation": escalation})
-    packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
+    packet = SMEPacketGenerator().create_template_packet(case, drawn.bundle, created_at=AT)
     assert " " in packet.decision_reason
     assert "_" not in packet.decision_reason
 
@@ -182,7 +182,7 @@ def test_show_prints_template_without_control_characters(bank: Bank) -> None:
     as_json = json.loads(CliRunner().invoke(app, ["show", bank.case_id, "--json", *words]).stdout)
     assert as_json["template_case"]["template_id"] == "one_bank"
     hostile = bank.one.case.model_copy(update={"template": "# \x1b[2J"})
-    packet = SMEPacketGenerator().template_packet(hostile, bank.one.bundle, created_at=AT)
+    packet = SMEPacketGenerator().create_template_packet(hostile, bank.one.bundle, created_at=AT)
     publish_packet_unless_frozen(bank.files, bank.index, packet)
     assert "\x1b" not in CliRunner().invoke(app, ["show", bank.case_id, *words]).output
 
@@ -199,19 +199,19 @@ def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, open_tab: A
 def test_a_shared_edge_moves_both_columns_and_stays_shared(drawn: Spoilt) -> None:
     template = drawn.sound
     assert get_edge_position(template, "column.0.right") == get_edge_position(template, "column.1.left")
-    named = dict(list_column_edges(template, template))
+    named = dict(list_column_edge_names_and_labels(template, template))
     assert "edge between date and description" in named.values()
-    after = set_edge(template, "column.1.left", 0.3, reference=template)
+    after = move_template_edge(template, "column.1.left", 0.3, opened_template=template)
     assert (after.columns[0].x[1], after.columns[1].x[0]) == (0.3, 0.3)
     # An edge that only comes to lie on its neighbour's does not stick to it.
     apart = template.model_copy(
         update={"columns": (template.columns[0].model_copy(update={"x": (0.01, 0.15)}), *template.columns[1:])}
     )
-    back = set_edge(
-        set_edge(apart, "column.0.right", template.columns[1].x[0], reference=apart),
+    back = move_template_edge(
+        move_template_edge(apart, "column.0.right", template.columns[1].x[0], opened_template=apart),
         "column.0.right",
         0.15,
-        reference=apart,
+        opened_template=apart,
     )
     assert back == apart
 
@@ -226,7 +226,7 @@ edges = st.sampled_from(
 def test_whatever_is_moved_the_template_is_one_and_reads_back(drawn: Spoilt, moves: list[tuple[str, float]]) -> None:
     template = drawn.sound
     for name, to in moves:
-        template = set_edge(template, name, to, reference=drawn.sound)
+        template = move_template_edge(template, name, to, opened_template=drawn.sound)
         assert get_edge_position(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(
             template, name
         )
@@ -246,7 +246,7 @@ def _is_held(template: StatementTemplate, name: str) -> bool:
 @pytest.mark.parametrize("name", ["region.9.top", "column.0.top", "column.99.left", "nonsense", "region.0.middle"])
 def test_an_edge_that_there_is_not_is_refused(drawn: Spoilt, name: str) -> None:
     with pytest.raises(ReviewRefused, match="no such edge"):
-        set_edge(drawn.sound, name, 0.5, reference=drawn.sound)
+        move_template_edge(drawn.sound, name, 0.5, opened_template=drawn.sound)
 
 
 def names(template: StatementTemplate) -> list[str]:
@@ -255,15 +255,20 @@ def names(template: StatementTemplate) -> list[str]:
 
 def test_columns_are_swapped_and_amount_is_split_into_sides(drawn: Spoilt, long: Spoilt) -> None:
     assert names(drawn.sound) == ["date", "description", "amount", "balance"]
-    assert names(rename_column(drawn.sound, 2, "balance")) == ["date", "description", "balance", "amount"]
-    assert names(rename_column(drawn.sound, 3, "credit")) == ["date", "description", "debit", "credit"]
+    assert names(rename_column_with_dependents(drawn.sound, 2, "balance")) == [
+        "date",
+        "description",
+        "balance",
+        "amount",
+    ]
+    assert names(rename_column_with_dependents(drawn.sound, 3, "credit")) == ["date", "description", "debit", "credit"]
     assert names(long.sound)[2:] == ["debit", "credit", "balance"]
-    assert names(rename_column(long.sound, 2, "credit"))[2:] == ["credit", "debit", "balance"]
-    assert names(rename_column(long.sound, 3, "amount"))[2:] == ["other", "amount", "balance"]
+    assert names(rename_column_with_dependents(long.sound, 2, "credit"))[2:] == ["credit", "debit", "balance"]
+    assert names(rename_column_with_dependents(long.sound, 3, "amount"))[2:] == ["other", "amount", "balance"]
     with pytest.raises(ReviewRefused, match="a row needs"):
-        rename_column(drawn.sound, 0, "other")
+        rename_column_with_dependents(drawn.sound, 0, "other")
     with pytest.raises(ReviewRefused):
-        rename_column(drawn.sound, 0, "nonsense")
+        rename_column_with_dependents(drawn.sound, 0, "nonsense")
 
 
 @pytest.mark.parametrize(
@@ -273,15 +278,17 @@ def test_columns_are_swapped_and_amount_is_split_into_sides(drawn: Spoilt, long:
 def test_a_page_without_a_box_gets_one(long: Spoilt, kept: str, page: int, kind: str) -> None:
     region = long.sound.regions[0].model_copy(update={"pages": kept})
     template = long.sound.model_copy(update={"regions": (region,)})
-    after = add_region(template, page, 3)
+    after = add_region_for_page_kind(template, page, 3)
     assert [one.pages for one in after.regions] == [kept, kind]
     assert after.find_region_positions(page, 3) == (1,)
     (told,) = describe_template_changes(template, after)
     assert told.startswith("A box is added: transactions on ")
-    moved_too = list(describe_template_changes(template, set_edge(after, "region.0.top", 0.2, reference=template)))
+    moved_too = list(
+        describe_template_changes(template, move_template_edge(after, "region.0.top", 0.2, opened_template=template))
+    )
     assert len(moved_too) == 2
     with pytest.raises(ReviewRefused, match="a box already"):
-        add_region(after, page, 3)
+        add_region_for_page_kind(after, page, 3)
 
 
 def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
@@ -316,7 +323,7 @@ def test_approval_needs_seen_pages_and_reason_for_unmet_sums(bank: Bank, open_ta
 
 def test_a_template_that_reads_nothing_cannot_be_approved(bank: Bank, open_tab: Any) -> None:
     case, draft = opened(open_tab(), bank.case_id)
-    draft = case.set_edge(draft, "region.0.bottom", 0).set_unmet_sums_reason("no reason is good enough")
+    draft = case.move_edge(draft, "region.0.bottom", 0).set_unmet_sums_reason("no reason is good enough")
     assert case.apply_template(draft).statement.transactions == ()
     assert case.explain_approval_block(draft) == "The template reads no transaction: correct it, or reject it."
 
@@ -347,7 +354,7 @@ def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None
         )
         for at in range(30)
     )
-    packet = SMEPacketGenerator().template_packet(
+    packet = SMEPacketGenerator().create_template_packet(
         drawn.case.model_copy(update={"issues": many}), drawn.bundle, created_at=AT
     )
     case = TemplateReviewCase(packet, drawn.bundle, 0, Draft.from_packet(packet), None, False, ())
@@ -356,7 +363,7 @@ def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None
 
 def test_draft_is_stored_and_rebased_onto_a_new_packet(bank: Bank, open_tab: Any) -> None:
     case, draft = opened(open_tab(), bank.case_id)
-    draft = case.set_edge(draft, "region.0.top", 0.2)
+    draft = case.move_edge(draft, "region.0.top", 0.2)
     assert Draft.model_validate_json(draft.model_dump_json()) == draft
     fresh = Draft.from_packet(case.packet)
     assert draft.rebase_onto(fresh).template == draft.template
@@ -455,7 +462,9 @@ def test_template_review_leaves_cases_of_the_statement_alone(bank: Bank, caplog:
     """They have a turn of their own, which whoever reviews the template has not."""
     statement = read_packet(bank.files, bank.case_id).doc_id
     name = f"{statement}-0a1b2c3d"
-    bank.files.write_json(get_record_name(name), {"schema_version": 1, "would": "be refused if it were looked at"})
+    bank.files.write_json(
+        get_attention_check_file_name(name), {"schema_version": 1, "would": "be refused if it were looked at"}
+    )
     bank.files.write_json(packet_file_name(name), {"schema_version": 1})
     bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
     assert bank.files.has_file(packet_file_name(name))
@@ -468,7 +477,7 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, workspace: Any, open
     case, draft = opened(lee, bank.case_id)
     assert case.describe_unmet_sums(draft)
     at = names(case.agent_template).index("debit")
-    draft = case.rename_column(draft, at, "credit")
+    draft = case.rename_column_with_dependents(draft, at, "credit")
     assert not case.describe_unmet_sums(draft)
     assert any("debit (money out) → credit (money in)" in one for one in case.describe_changes(draft))
     lee.submit(bank.case_id, draft)
@@ -515,7 +524,7 @@ def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, open_tab: Any, by: 
     case, draft = opened(kim, f"{bank.case_id}.second")
     theirs = mended(case, draft, bank.one)
     bottom = get_edge_position(case.get_template(theirs), "region.0.bottom")
-    theirs = case.set_edge(theirs, "region.0.bottom", bottom + by)
+    theirs = case.move_edge(theirs, "region.0.bottom", bottom + by)
     assert case.describe_unmet_sums(theirs) == ""
     kim.submit(f"{bank.case_id}.second", theirs)
     assert (bank.stored() == bank.mended.model_copy(update={"status": Status.STABLE, "version": 2})) is agree
@@ -526,8 +535,8 @@ def test_sums_that_only_one_of_two_experts_met_are_no_agreement(bank: Bank, open
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     case, draft = opened(lee, bank.case_id)
     row = case.apply_template(draft).statement.outside[0].box
-    met = case.set_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 + 0.001)
-    unmet = case.set_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 - 0.001)
+    met = case.move_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 + 0.001)
+    unmet = case.move_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 - 0.001)
     assert (case.describe_unmet_sums(met), bool(case.describe_unmet_sums(unmet))) == ("", True)
     lee.request_second_opinion(bank.case_id, met, "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
@@ -546,7 +555,7 @@ class Killed(BaseException):
 def killed_at(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Die before the write of that number, from 0, whatever it writes."""
     left = [count]
-    for name in ("write_json", "write_text", "remove_file", "create_json"):
+    for name in ("write_json", "write_text", "remove_file", "create_json_if_absent"):
         real: Callable[..., Any] = getattr(LocalOutputFolder, name)
 
         def dying(self: OutputFolder, *words: Any, _real: Callable[..., Any] = real, **more: Any) -> Any:
@@ -633,7 +642,7 @@ def test_without_a_review_nothing_is_written(bank: Bank) -> None:
 
 def test_a_template_that_cannot_be_read_is_refused_not_shown(bank: Bank, open_tab: Any) -> None:
     broken = bank.one.case.model_copy(update={"template": "nonsense"})
-    packet = SMEPacketGenerator().template_packet(broken, bank.one.bundle, created_at=AT)
+    packet = SMEPacketGenerator().create_template_packet(broken, bank.one.bundle, created_at=AT)
     publish_packet_unless_frozen(bank.files, bank.index, packet)
     with pytest.raises(UsageError):
         open_tab().open_case(bank.case_id).apply_template(Draft.from_packet(packet))

@@ -17,7 +17,7 @@ from patience import SECONDS
 from places import open_folder
 
 from evalkit.errors import StoreError
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def waiting(turn: AbstractContextManager[None]) -> Iterator[threading.Event]:
     ],
 )
 def test_what_can_follow_from_each_other_waits(tmp_path: Path, held: str | None, wanted: str | None) -> None:
-    turn = partial(hold_write_lock, open_folder(tmp_path))
+    turn = partial(hold_case_write_lock, open_folder(tmp_path))
     with ExitStack() as holding:
         holding.enter_context(turn(held))
         with waiting(turn(wanted)) as had:
@@ -61,8 +61,8 @@ def test_what_can_follow_from_each_other_waits(tmp_path: Path, held: str | None,
 @pytest.mark.parametrize("wanted", ["fax", "scan_0a1b2c3d", "scan-0a1b2c3"])
 def test_other_documents_do_not_wait(tmp_path: Path, wanted: str) -> None:
     with (
-        hold_write_lock(open_folder(tmp_path), "scan"),
-        waiting(hold_write_lock(open_folder(tmp_path), wanted)) as had,
+        hold_case_write_lock(open_folder(tmp_path), "scan"),
+        waiting(hold_case_write_lock(open_folder(tmp_path), wanted)) as had,
     ):
         assert had.wait(SECONDS)
 
@@ -73,14 +73,14 @@ def test_folder_lock_is_not_starved_by_document_locks(tmp_path: Path) -> None:
 
     def come_and_go(number: int) -> None:
         while not done.wait(0.001):
-            with hold_write_lock(open_folder(tmp_path), f"case_{number}"):
+            with hold_case_write_lock(open_folder(tmp_path), f"case_{number}"):
                 done.wait(0.01)
 
     others = [threading.Thread(target=come_and_go, args=(number,)) for number in range(6)]
     for other in others:
         other.start()
     try:
-        with waiting(hold_write_lock(open_folder(tmp_path))) as had:
+        with waiting(hold_case_write_lock(open_folder(tmp_path))) as had:
             assert had.wait(SECONDS)
     finally:
         done.set()
@@ -113,8 +113,8 @@ def forked(doing: Callable[[], None]) -> Iterator[int]:
 def test_forked_process_does_not_hold_the_lock(tmp_path: Path) -> None:
     """A run that begins its readers while somebody saves hands them the open file, for as long as they live."""
     with ExitStack() as holding:
-        holding.enter_context(hold_write_lock(open_folder(tmp_path), "scan"))
-        with forked(lambda: None), waiting(hold_write_lock(open_folder(tmp_path), "scan")) as had:
+        holding.enter_context(hold_case_write_lock(open_folder(tmp_path), "scan"))
+        with forked(lambda: None), waiting(hold_case_write_lock(open_folder(tmp_path), "scan")) as had:
             assert not had.wait(0.05)
             holding.close()
             assert had.wait(SECONDS)
@@ -123,8 +123,8 @@ def test_forked_process_does_not_hold_the_lock(tmp_path: Path) -> None:
 @pytest.mark.parametrize("held", ["scan", None])
 def test_who_is_killed_has_nothing_any_more(tmp_path: Path, held: str | None) -> None:
     turns = ExitStack()
-    mine = waiting(hold_write_lock(open_folder(tmp_path), "scan"))
-    with forked(lambda: turns.enter_context(hold_write_lock(open_folder(tmp_path), held))) as holder, mine as had:
+    mine = waiting(hold_case_write_lock(open_folder(tmp_path), "scan"))
+    with forked(lambda: turns.enter_context(hold_case_write_lock(open_folder(tmp_path), held))) as holder, mine as had:
         assert not had.wait(0.05)
         os.kill(holder, signal.SIGKILL)
         assert had.wait(SECONDS)
@@ -135,5 +135,5 @@ def test_a_folder_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "fcntl", refuse)
-    with pytest.raises(StoreError, match="No locks available"), hold_write_lock(open_folder(tmp_path), "scan"):
+    with pytest.raises(StoreError, match="No locks available"), hold_case_write_lock(open_folder(tmp_path), "scan"):
         pass

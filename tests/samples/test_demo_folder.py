@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 from evalkit.samples.manuscript import Manuscript, parse_blocks
 from evalkit.samples.pdf_drawing import draw_pdf
 
@@ -51,7 +51,7 @@ FURNITURE = re.compile(r"page \d+ of \d+|\bfax\b|\bmrn\b|date of birth|\bdob\b",
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("demo")
-    draw_demo_folder(where)
+    write_demo_folder(where)
     return where
 
 
@@ -84,7 +84,7 @@ def evidence(classification: ClassificationOutput) -> list[tuple[int, int, Evide
 
 
 def test_two_draws_are_equal_to_the_byte(folder: Path, tmp_path: Path) -> None:
-    drawn = draw_demo_folder(tmp_path)
+    drawn = write_demo_folder(tmp_path)
     assert [path.name for path in drawn] == [f"{doc_id}.pdf" for doc_id in PAGES]
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files == [path.relative_to(tmp_path) for path in sorted(tmp_path.rglob("*")) if path.is_file()]

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from places import open_folder
 
-from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.evaluation.study import read_study
 from evalkit.pipeline import RunSummary
-from evalkit.samples.simulated_experts import UNEXPOSED_REVIEWER, main, simulate_reviews
+from evalkit.samples.simulated_experts import UNEXPOSED_REVIEWER, main, simulate_and_submit_reviews
 
 
 @pytest.fixture
@@ -88,12 +88,12 @@ def test_a_folder_without_results_is_one_line_and_stays_empty(
 def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attention: float) -> None:
     truth = output.parent / "truth.csv"
     truth.write_bytes((files("evalkit.samples") / "content" / "truth.csv").read_bytes())
-    simulate_reviews(open_folder(output), truth, error_rate=0.0, second_opinion_rate=0.0)
+    simulate_and_submit_reviews(open_folder(output), truth, error_rate=0.0, second_opinion_rate=0.0)
     documents = read_study(output).documents
-    drawn = draw_and_publish_attention_checks(
+    drawn = plant_and_queue_attention_checks(
         open_folder(output), 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
-    assert simulate_reviews(open_folder(output), truth, attention_rate=attention) == len(drawn) >= 2
+    assert simulate_and_submit_reviews(open_folder(output), truth, fault_notice_rate=attention) == len(drawn) >= 2
     study = read_study(output)
     assert {(one.reviewer, one.is_fault_noticed, one.is_wrongly_validated) for one in study.attention_checks} == {
         (UNEXPOSED_REVIEWER, attention == 1.0, attention == 0.0)

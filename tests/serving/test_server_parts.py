@@ -26,9 +26,9 @@ from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import build_server_environment
 from evalkit.serving.login_sessions import LOGIN_HOURS, LoginSessions
 from evalkit.serving.login_throttle import MAX_FAILURES, WINDOW_SECONDS, LoginThrottle
-from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, log_to_server
+from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, send_kernel_log_to_server
 from evalkit.serving.server_log import RedactingFormatter
-from evalkit.settings import ReviewSettings
+from evalkit.settings import ReviewServerSettings
 from widgets.workbench import show
 
 
@@ -89,28 +89,28 @@ def test_attempts_are_counted_in_a_sliding_window() -> None:
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock)
-    code = roster.add_reviewer("dr_lee")
-    assert sessions.create_for_code("nonsense") is None
-    first = sessions.create_for_code(code)
+    code = roster.add_reviewer_or_replace_code("dr_lee")
+    assert sessions.log_in_by_code("nonsense") is None
+    first = sessions.log_in_by_code(code)
     assert first is not None
     assert first.reviewer == "dr_lee"
     assert sessions.find_valid_session(first.session_id) == first
     assert sessions.find_valid_session("") is None
     clock.now += LOGIN_HOURS * 3600
     assert sessions.find_valid_session(first.session_id) is None
-    second, third = sessions.create_for_code(code), sessions.create_for_code(code)
+    second, third = sessions.log_in_by_code(code), sessions.log_in_by_code(code)
     assert second.session_id != third.session_id
     sessions.end_session(second.session_id)
     assert sessions.find_valid_session(second.session_id) is None
     assert sessions.find_valid_session(third.session_id) == third
-    fourth = sessions.create_for_code(roster.add_reviewer("dr_lee"))
+    fourth = sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
     assert sessions.find_valid_session(third.session_id) is None
     assert sessions.find_valid_session(fourth.session_id) == fourth
     roster.remove_reviewer("dr_lee")
     assert sessions.find_valid_session(fourth.session_id) is None
 
 
-@pytest.mark.parametrize("meanwhile", ["remove_reviewer", "add_reviewer"])
+@pytest.mark.parametrize("meanwhile", ["remove_reviewer", "add_reviewer_or_replace_code"])
 def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, meanwhile: str) -> None:
     class Slow(Roster):
         def find_reviewer_by_code(self, code: str) -> str | None:
@@ -119,7 +119,7 @@ def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, mea
             return found
 
     sessions = LoginSessions(Slow(open_folder(tmp_path)))
-    session = sessions.create_for_code(Roster(open_folder(tmp_path)).add_reviewer("dr_lee"))
+    session = sessions.log_in_by_code(Roster(open_folder(tmp_path)).add_reviewer_or_replace_code("dr_lee"))
     assert session is not None
     assert sessions.find_valid_session(session.session_id) is None
 
@@ -127,9 +127,9 @@ def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, mea
 def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
     roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    first = sessions.create_for_code(roster.add_reviewer("dr_lee"))
+    first = sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
     assert sessions.find_valid_session(first.session_id) == first
-    roster.add_reviewer("dr_lee")
+    roster.add_reviewer_or_replace_code("dr_lee")
     clock.now += 0.5
     assert sessions.find_valid_session(first.session_id) == first
     clock.now += 0.5
@@ -139,10 +139,10 @@ def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) ->
 def test_newly_added_reviewer_can_log_in_at_once(tmp_path: Path) -> None:
     roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    assert sessions.renew_for_proxy("dr_lee") is None
-    roster.add_reviewer("dr_lee")
+    assert sessions.get_or_renew_for_proxy("dr_lee") is None
+    roster.add_reviewer_or_replace_code("dr_lee")
     clock.now += 0.5
-    assert sessions.renew_for_proxy("dr_lee") is not None
+    assert sessions.get_or_renew_for_proxy("dr_lee") is not None
 
 
 def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
@@ -154,37 +154,37 @@ def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
             return super().get_code_digest(name)
 
     roster, clock = Counted(open_folder(tmp_path)), Clock()
-    roster.add_reviewer("dr_lee")
+    roster.add_reviewer_or_replace_code("dr_lee")
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     for _ in range(9):
         clock.now += 0.1
-        assert sessions.renew_for_proxy("dr_lee") is not None
+        assert sessions.get_or_renew_for_proxy("dr_lee") is not None
     assert roster.looks == 1
 
 
 def test_proxy_login_is_shared_and_ends_with_the_roster(tmp_path: Path) -> None:
     roster, clock = Roster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock)
-    assert sessions.renew_for_proxy("dr_lee") is None
-    code = roster.add_reviewer("dr_lee")
-    first = sessions.renew_for_proxy("dr_lee")
+    assert sessions.get_or_renew_for_proxy("dr_lee") is None
+    code = roster.add_reviewer_or_replace_code("dr_lee")
+    first = sessions.get_or_renew_for_proxy("dr_lee")
     clock.now += LOGIN_HOURS * 3600 - 1
-    again = sessions.renew_for_proxy("dr_lee")
+    again = sessions.get_or_renew_for_proxy("dr_lee")
     assert again.session_id == first.session_id
     clock.now += LOGIN_HOURS * 3600 - 1
     assert sessions.find_valid_session(first.session_id) == again
-    assert sessions.create_for_code(code).session_id != first.session_id
+    assert sessions.log_in_by_code(code).session_id != first.session_id
     clock.now += 1
-    assert sessions.renew_for_proxy("dr_lee").session_id != first.session_id
-    roster.add_reviewer("dr_lee")
+    assert sessions.get_or_renew_for_proxy("dr_lee").session_id != first.session_id
+    roster.add_reviewer_or_replace_code("dr_lee")
     assert sessions.find_valid_session(first.session_id) is None
     for wrong in ("", "dr_le", "DR_LEE", "dr_lee,dr_lee", "dr_lee "):
-        assert sessions.renew_for_proxy(wrong) is None
+        assert sessions.get_or_renew_for_proxy(wrong) is None
 
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, review_settings = LoginSessions(Roster(open_folder(tmp_path))), ReviewSettings()
+        sessions, review_settings = LoginSessions(Roster(open_folder(tmp_path))), ReviewServerSettings()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
@@ -232,13 +232,13 @@ def test_a_message_of_a_page_has_parts_that_follow_each_other(offsets: list[int]
 class Kernels(ReviewKernelManager):
     """Kernels of one login that are nothing but names, with so many websockets each; whichever is ended is noted."""
 
-    review_settings = ReviewSettings()
+    review_settings = ReviewServerSettings()
     sessions = None
 
     def __init__(self, websockets: dict[str, int], **settings: int) -> None:
         self.session_id_by_kernel_id = dict.fromkeys(websockets, "s")
         self._kernel_connections = websockets  # Jupyter Server's own, where each websocket is counted
-        self.review_settings = ReviewSettings(**settings)
+        self.review_settings = ReviewServerSettings(**settings)
         self.ended: list[str] = []
 
     def __contains__(self, kernel_id: object) -> bool:
@@ -259,11 +259,11 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     websockets = dict.fromkeys(names, 1)
     kernels = Kernels(websockets, pages=0)
     with pytest.raises(HTTPError, match="429"):
-        asyncio.run(kernels.make_room_for_page("s"))
+        asyncio.run(kernels.end_kernel_to_make_room("s"))
     websockets |= {"k2": 0, "k4": 0}
-    asyncio.run(kernels.make_room_for_page("s"))
+    asyncio.run(kernels.end_kernel_to_make_room("s"))
     assert kernels.ended == ["k2"]
-    asyncio.run(kernels.make_room_for_page("s"))
+    asyncio.run(kernels.end_kernel_to_make_room("s"))
     assert kernels.ended == ["k2"]
 
 
@@ -272,10 +272,10 @@ def test_reloaded_page_takes_its_own_place_at_the_limit(left: str, expected: lis
     kernels = Kernels({"k1": 1, "k2": 1}, pages=3)
     kernels.session_id_by_kernel_id |= {"new": "s", "of another login": "t"}
     if expected:
-        asyncio.run(kernels.make_room_for_page("s", left))
+        asyncio.run(kernels.end_kernel_to_make_room("s", left))
     else:
         with pytest.raises(HTTPError, match="503"):
-            asyncio.run(kernels.make_room_for_page("s", left))
+            asyncio.run(kernels.end_kernel_to_make_room("s", left))
     assert kernels.ended == expected
 
 
@@ -284,7 +284,7 @@ def test_concurrent_pages_do_not_share_one_freed_place() -> None:
 
     async def opened(kernel_id: str) -> None:
         kernels.session_id_by_kernel_id[kernel_id] = "s"
-        await kernels.make_room_for_page("s")
+        await kernels.end_kernel_to_make_room("s")
 
     async def at_once() -> list[BaseException | None]:
         return await asyncio.gather(*map(opened, ("n1", "n2", "n3")), return_exceptions=True)
@@ -320,7 +320,7 @@ def test_process_ending_during_memory_check_hides_no_other(monkeypatch: pytest.M
     )
     kernels = ReviewKernelManager(parent=LoggingConfigurable())
     monkeypatch.setattr(ReviewKernelManager, "__contains__", lambda self, kernel_id: True)
-    monkeypatch.setattr(ReviewKernelManager, "review_settings", ReviewSettings())
+    monkeypatch.setattr(ReviewKernelManager, "review_settings", ReviewServerSettings())
     kernels.session_id_by_kernel_id |= dict.fromkeys(pids, "s")
     kernels.end_oversized_kernels()
     assert killed == [gone + 1]
@@ -421,14 +421,14 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
     logger = logging.getLogger("evalkit")
     before = logger.handlers[:], logger.propagate
     try:
-        log_to_server({})
+        send_kernel_log_to_server({})
         assert logger.handlers == before[0]
         with (tmp_path / "log").open("w") as target:
-            log_to_server({LOG_FD_VARIABLE: str(target.fileno())})
+            send_kernel_log_to_server({LOG_FD_VARIABLE: str(target.fileno())})
         logging.getLogger("evalkit.widgets").warning("said")
         assert (tmp_path / "log").read_text() == "WARNING evalkit.widgets: said\n"
         with (tmp_path / "json").open("w") as target:
-            log_to_server({LOG_FD_VARIABLE: str(target.fileno()), LOG_FORMAT_VARIABLE: "json"})
+            send_kernel_log_to_server({LOG_FD_VARIABLE: str(target.fileno()), LOG_FORMAT_VARIABLE: "json"})
         logging.getLogger("evalkit.widgets").warning("said")
         assert json.loads((tmp_path / "json").read_text())["message"] == "said"
     finally:
@@ -440,9 +440,9 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
 
 def test_a_kernel_cannot_take_all_memory_between_two_looks() -> None:
     program = (
-        "from evalkit.serving.kernel import limit_memory\n"
-        "limit_memory({}); limit_memory({'EVALKIT_PAGE_MEMORY_MB': '0'}); kept = bytearray(900 << 20); del kept\n"
-        "limit_memory({'EVALKIT_PAGE_MEMORY_MB': '100'}); kept = bytearray(500 << 20); del kept\n"
+        "from evalkit.serving.kernel import limit_kernel_memory\n"
+        "limit_kernel_memory({}); limit_kernel_memory({'EVALKIT_PAGE_MEMORY_MB': '0'}); kept = bytearray(900 << 20); del kept\n"
+        "limit_kernel_memory({'EVALKIT_PAGE_MEMORY_MB': '100'}); kept = bytearray(500 << 20); del kept\n"
         "try: bytearray(900 << 20)\n"
         "except MemoryError: print('refused')"
     )

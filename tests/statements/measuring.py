@@ -15,7 +15,7 @@ from statements.drawn import Drawn
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.statements.statement_parser import ParsedStatement
 
 BANK = Path(os.environ.get("EVALKIT_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "bank"
@@ -29,10 +29,10 @@ class Rows(NamedTuple):
     right: int
 
 
-def bundle_of(drawn: Drawn, folder: Path, recogniser: PageRecogniser | None = None) -> DocumentBundle:
+def bundle_of(drawn: Drawn, folder: Path, recogniser: PageOcrSettings | None = None) -> DocumentBundle:
     path = folder / "statement.pdf"
     path.write_bytes(drawn.pdf)
-    return read_document(path, doc_id="statement", timestamp="", recogniser=recogniser)
+    return read_document(path, doc_id="statement", processing_timestamp="", recogniser=recogniser)
 
 
 def rows_of(drawn: Drawn, statement: ParsedStatement, *, is_scanned: bool = False) -> Rows:

@@ -70,7 +70,7 @@ def spoil_template(
     drawn = draw(shape, seed)
     path = folder / f"{name}.pdf"
     path.write_bytes(drawn.pdf)
-    bundle = read_document(path, doc_id=name, timestamp="")
+    bundle = read_document(path, doc_id=name, processing_timestamp="")
     sound = build_draft_template(bundle).template.model_copy(update={"template_id": f"{name}_bank", **changed})
     wrong = spoil(sound, AppliedTemplate.create(sound, bundle))
     reading = AppliedTemplate.create(wrong, bundle)
@@ -108,5 +108,5 @@ def publish_template_case(files: OutputFolder, index: OutputIndex, one: Spoilt) 
     files.write_json(bundle_file_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
     files.write_text(template_file_name(one.case.template_id), one.case.template)
     publish_packet_unless_frozen(
-        files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT)
+        files, index, SMEPacketGenerator().create_template_packet(one.case, one.bundle, created_at=AT)
     )

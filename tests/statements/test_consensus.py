@@ -17,15 +17,15 @@ from evalkit.statements.arbitration import (
     ArbitrationReport,
     ArbitratorAnswer,
     arbitrate_reports,
-    find_disputed_issues,
+    find_issues_of_only_one_reviewer,
     has_critical_disagreement,
 )
 from evalkit.statements.consensus import (
     SHOWN_ISSUE_CAPS,
-    are_duplicates,
-    cap_issues,
-    decide_consensus,
-    is_passing,
+    are_duplicate_issues,
+    find_consensus_rule,
+    is_template_passing,
+    keep_worst_issues_per_category,
 )
 from evalkit.statements.convergence import (
     MAX_RETRIES_BY_SCENARIO,
@@ -34,11 +34,11 @@ from evalkit.statements.convergence import (
     EscalationReason,
     EscalationSituation,
     RetryScenario,
-    decide_escalation,
+    find_escalation_reason,
     measure_convergence,
     select_convergence_status,
 )
-from evalkit.statements.review_cycles import merge_issues
+from evalkit.statements.review_cycles import merge_reviewer_issues
 from evalkit.statements.reviewer_report import (
     IssueEvidence,
     ReviewerReport,
@@ -64,7 +64,7 @@ def issue(
 def report(role: str, *issues: TemplateIssue) -> ReviewerReport:
     return ReviewerReport.model_validate(
         {
-            "reviewer_id": f"{role}_1", "reviewer_role": role, "template_id": "t", "pass": is_passing(issues),
+            "reviewer_id": f"{role}_1", "reviewer_role": role, "template_id": "t", "pass": is_template_passing(issues),
             "issues": issues, "summary": {"strengths": [], "weaknesses": [], "overall_quality_score": 1.0},
             "tokens_used": {"input": 0, "output": 0}, "reviewed_at": "2024-01-15T10:30:00Z",
         }
@@ -73,15 +73,15 @@ def report(role: str, *issues: TemplateIssue) -> ReviewerReport:
 
 @pytest.mark.parametrize(("severity", "most"), [("critical", 0), ("high", 0), ("medium", 3), ("low", 10)])
 def test_pass_criteria(severity: TemplateIssueSeverity, most: int) -> None:
-    assert is_passing([issue(severity)] * most)
-    assert not is_passing([issue(severity)] * (most + 1))
+    assert is_template_passing([issue(severity)] * most)
+    assert not is_template_passing([issue(severity)] * (most + 1))
 
 
 def test_what_is_not_shown_counts() -> None:
     """Four medium sign issues: two are shown, four are counted."""
     issues = [issue("medium", "sign_logic", issue_id=f"i{n}") for n in range(4)]
-    assert len(cap_issues(issues)) == SHOWN_ISSUE_CAPS["sign_logic"] == 2
-    assert not is_passing(issues)
+    assert len(keep_worst_issues_per_category(issues)) == SHOWN_ISSUE_CAPS["sign_logic"] == 2
+    assert not is_template_passing(issues)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_not_shown_counts() -> None:
     [(True, True, "approved"), (True, False, "arbitration"), (False, True, "arbitration"), (False, False, "rejected")],
 )
 def test_consensus(layout: bool, semantic: bool, result: str) -> None:
-    assert decide_consensus(layout, semantic).outcome == result
+    assert find_consensus_rule(layout, semantic).outcome == result
 
 
 ONE = issue(message="table box cuts off the last row", page=2, evidence=IssueEvidence(location="region last"))
@@ -109,13 +109,13 @@ ONE = issue(message="table box cuts off the last row", page=2, evidence=IssueEvi
     ],
 )
 def test_duplicates(other: dict[str, Any], same: bool) -> None:
-    assert are_duplicates(ONE, ONE.model_copy(update=other)) is same
+    assert are_duplicate_issues(ONE, ONE.model_copy(update=other)) is same
 
 
 def test_merged_issues_take_the_higher_severity_and_both_fixes() -> None:
     low = ONE.model_copy(update={"severity": "medium", "suggested_fix": "move y1"})
     high = ONE.model_copy(update={"severity": "critical", "suggested_fix": "move the edge"})
-    (found,) = merge_issues([("layout_geometry", [low]), ("semantic_financial", [high])])
+    (found,) = merge_reviewer_issues([("layout_geometry", [low]), ("semantic_financial", [high])])
     assert (found.issue.severity, found.issue.suggested_fix) == ("critical", "move y1; move the edge")
     assert found.reported_by == ("layout_geometry", "semantic_financial")
 
@@ -127,9 +127,9 @@ def test_one_reviewers_like_words_are_as_many_faults() -> None:
         issue("high", "reconciliation_strategy", f"the transactions do not make the printed sum: {one}", page=1)
         for one in sums
     ]
-    found = merge_issues([("semantic_financial", issues)])
+    found = merge_reviewer_issues([("semantic_financial", issues)])
     assert [one.issue.message.rpartition(" ")[2] for one in found] == list(dict.fromkeys(sums))
-    both = merge_issues([("layout_geometry", issues[:1]), ("semantic_financial", issues)])
+    both = merge_reviewer_issues([("layout_geometry", issues[:1]), ("semantic_financial", issues)])
     assert [len(one.reported_by) for one in both] == [2, 1, 1, 1]
 
 
@@ -142,7 +142,7 @@ def test_caps_keep_the_worst(category: TemplateIssueCategory, cap: int) -> None:
     issues = [issue("low", category, issue_id=f"low_{n}") for n in range(cap)] + [
         issue("critical", category, issue_id="bad")
     ]
-    kept = cap_issues(issues)
+    kept = keep_worst_issues_per_category(issues)
     assert len(kept) == cap
     assert kept[-1].issue_id == "bad"
 
@@ -188,8 +188,8 @@ def test_a_state_counts_what_was_fixed_and_what_is_new() -> None:
 def test_retries_count_after_the_first_attempt(
     scenario: RetryScenario, status: ConvergenceStatus, retries: int
 ) -> None:
-    assert decide_escalation(EscalationSituation(retries, scenario, status)) is None
-    assert decide_escalation(EscalationSituation(retries + 1, scenario, status)) == "max_retries_exceeded"
+    assert find_escalation_reason(EscalationSituation(retries, scenario, status)) is None
+    assert find_escalation_reason(EscalationSituation(retries + 1, scenario, status)) == "max_retries_exceeded"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_retries_count_after_the_first_attempt(
 )
 def test_escalation_triggers(more: dict[str, Any], reason: EscalationReason | None) -> None:
     assert (
-        decide_escalation(EscalationSituation(**{"attempt": 1, "scenario": "both_fail", "status": "slow", **more}))
+        find_escalation_reason(EscalationSituation(**{"attempt": 1, "scenario": "both_fail", "status": "slow", **more}))
         == reason
     )
 
@@ -213,7 +213,7 @@ def test_escalation_triggers(more: dict[str, Any], reason: EscalationReason | No
 def test_every_scenario_ends() -> None:
     statuses: tuple[ConvergenceStatus, ...] = ("first", "converging", "slow", "stalled", "diverging")
     for scenario, status in product(MAX_RETRIES_BY_SCENARIO, statuses):
-        assert decide_escalation(EscalationSituation(5, scenario, status)) is not None
+        assert find_escalation_reason(EscalationSituation(5, scenario, status)) is not None
 
 
 def arbitrated(layout: ReviewerReport, semantic: ReviewerReport, **more: Any) -> ArbitrationReport:
@@ -291,9 +291,11 @@ def test_uncertainty_is_the_share_that_was_not_settled() -> None:
 
 def test_a_disagreement_on_a_critical_issue_is_known() -> None:
     bad = issue("critical", "sign_logic")
-    assert has_critical_disagreement(find_disputed_issues(report("layout_geometry"), report("semantic_financial", bad)))
+    assert has_critical_disagreement(
+        find_issues_of_only_one_reviewer(report("layout_geometry"), report("semantic_financial", bad))
+    )
     assert not has_critical_disagreement(
-        find_disputed_issues(report("layout_geometry", bad), report("semantic_financial", bad))
+        find_issues_of_only_one_reviewer(report("layout_geometry", bad), report("semantic_financial", bad))
     )
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.statements.reconciliation import SumCheck, find_repeated_rows, reconcile_statement
+from evalkit.statements.reconciliation import SumCheck, find_rows_repeated_across_pages, reconcile_statement
 from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Transaction
 from evalkit.statements.statement_template import Rows, StatementTemplate
 
@@ -108,12 +108,12 @@ def test_repeated_rows_are_told_and_kept() -> None:
 
 def test_equal_rows_happen() -> None:
     """The same coffee on one page, or once on the next, is no repetition; the same rows one after the other are."""
-    assert find_repeated_rows([row("-1.00"), row("-1.00")]) == []
-    assert find_repeated_rows([row("-1.00"), row("-1.00", page=2)]) == []
-    assert find_repeated_rows([row("-1.00", "9.00"), row("-1.00", "8.00", page=2)]) == []
+    assert find_rows_repeated_across_pages([row("-1.00"), row("-1.00")]) == []
+    assert find_rows_repeated_across_pages([row("-1.00"), row("-1.00", page=2)]) == []
+    assert find_rows_repeated_across_pages([row("-1.00", "9.00"), row("-1.00", "8.00", page=2)]) == []
     three = [row(f"-{n}.00") for n in range(1, 4)]
     again = [row(f"-{n}.00", page=2) for n in range(1, 4)]
-    assert find_repeated_rows([*three, *again]) == again
+    assert find_rows_repeated_across_pages([*three, *again]) == again
 
 
 _CENTS = st.integers(-10_000_00, 10_000_00).map(lambda cents: Decimal(cents) / 100)

@@ -12,19 +12,24 @@ from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageRecogniser
+from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 from evalkit.statements.reconciliation import reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import Status, parse_template_toml, render_template_toml
-from evalkit.statements.template_builder import BuildResult, ConsolidatedIssue, RetryInput, build_draft_template
+from evalkit.statements.template_builder import (
+    BuilderRetryInput,
+    ConsolidatedIssue,
+    TemplateBuildResult,
+    build_draft_template,
+)
 
 ENOUGH = 0.98
 SEEDS = (1, 2, 3)
 
 
-Drawing = Callable[..., tuple[Drawn, BuildResult]]
+Drawing = Callable[..., tuple[Drawn, TemplateBuildResult]]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Drawing:
     """A drawn statement and what was built of it, each once."""
 
     @functools.cache
-    def make(name: str, seed: int, recogniser: PageRecogniser | None = None) -> tuple[Drawn, BuildResult]:
+    def make(name: str, seed: int, recogniser: PageOcrSettings | None = None) -> tuple[Drawn, TemplateBuildResult]:
         drawn = draw(name, seed)
         return drawn, build_draft_template(bundle_of(drawn, tmp_path_factory.mktemp("statement"), recogniser))
 
@@ -47,7 +52,7 @@ def test_rows_are_read_and_sums_are_met(name: str, built: Drawing) -> None:
         pytest.skip("no OCR engine is installed")
     there = right = 0
     for seed in SEEDS[:1] if is_scanned else SEEDS:
-        drawn, made = built(name, seed, PageRecogniser(found, 60) if found else None)
+        drawn, made = built(name, seed, PageOcrSettings(found, 60) if found else None)
         rows = rows_of(drawn, made.statement, is_scanned=is_scanned)
         there, right = there + max(rows.there, rows.read), right + rows.right
         assert made.reconciliation.is_met, [one.message for one in made.reconciliation.checks if not one.is_met]
@@ -104,7 +109,7 @@ def test_the_same_statement_makes_the_same_template(tmp_path: Path) -> None:
 def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
     from evalkit.documents.ingest import read_document
 
-    made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", timestamp=""))
+    made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", processing_timestamp=""))
     rows = bank_rows(made.statement)
     assert rows.right >= ENOUGH * max(rows.there, rows.read)
     checks = {one.name: one for one in made.reconciliation.checks}
@@ -121,12 +126,14 @@ def test_a_letter_has_no_table() -> None:
         build_draft_template(document("Dear Mr Smith,\nyour balance of 120.00 was due on 01/02/2024.\nYours"))
 
 
-def retry(prior: str, *categories: TemplateIssueCategory) -> RetryInput:
+def retry(prior: str, *categories: TemplateIssueCategory) -> BuilderRetryInput:
     issues = tuple(
         ConsolidatedIssue(issue_id=f"issue_{at}", severity="high", category=category, message="wrong")
         for at, category in enumerate(categories)
     )
-    return RetryInput(retry_attempt=2, prior_template=prior, consolidated_issues=issues, max_attempts_remaining=2)
+    return BuilderRetryInput(
+        retry_attempt=2, prior_template=prior, consolidated_issues=issues, max_attempts_remaining=2
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pymupdf
 import pytest
 
 from evalkit.documents.ingest import read_document
-from evalkit.statements.template_builder import BuildResult, build_draft_template
+from evalkit.statements.template_builder import TemplateBuildResult, build_draft_template
 
 Cells = list[tuple[float, str]]
 """x in points and text; a negative x is the right edge."""
 
 
-def drawn(folder: Path, lines: list[str | Cells], size: float = 9) -> BuildResult:
+def drawn(folder: Path, lines: list[str | Cells], size: float = 9) -> TemplateBuildResult:
     document = pymupdf.open()
     page, y = document.new_page(width=612, height=792), 60.0
     for line in lines:
@@ -24,7 +24,7 @@ def drawn(folder: Path, lines: list[str | Cells], size: float = 9) -> BuildResul
         y += 14 if line else 8
     path = folder / "statement.pdf"
     document.save(path)
-    return build_draft_template(read_document(path, doc_id="statement", timestamp=""))
+    return build_draft_template(read_document(path, doc_id="statement", processing_timestamp=""))
 
 
 def row(day: str, text: str, *amounts: tuple[float, str]) -> Cells:

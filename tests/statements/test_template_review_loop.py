@@ -50,10 +50,10 @@ from evalkit.statements import llm_proposal, rule_based_review
 from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.arbitration import ArbitratorAnswer
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
-from evalkit.statements.layout_survey import make_literal_pattern
+from evalkit.statements.layout_survey import build_pattern_with_any_numbers
 from evalkit.statements.review_cycles import Cycle
 from evalkit.statements.statement_template import Status, parse_template_toml
-from evalkit.statements.template_builder import RetryInput, build_draft_template
+from evalkit.statements.template_builder import BuilderRetryInput, build_draft_template
 from evalkit.statements.template_questions import BuilderAnswer, ReviewerAnswer
 from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 
@@ -570,7 +570,7 @@ def test_feedback_changes_what_the_builder_tries() -> None:
 
     def tried(**feedback: Any) -> Any:
         return build_draft_template(
-            BUNDLE, retry=RetryInput(retry_attempt=2, prior_template=toml, reviewer_feedback=feedback)
+            BUNDLE, retry=BuilderRetryInput(retry_attempt=2, prior_template=toml, reviewer_feedback=feedback)
         )
 
     issue = {"issue_id": "i", "severity": "high", "category": "bbox_accuracy", "message": "rows are cut off"}
@@ -628,9 +628,9 @@ def test_a_models_regular_expression_is_taken_for_words() -> None:
     """One that backtracks for ever would hold up the whole process."""
     text = review_without_model(SOUND, BUNDLE).cycles[0].template
     evil = r"(\w+\s?)+(\w+\s?)+(\w+\s?)+!"
-    made = llm_proposal.parse_proposal(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
+    made = llm_proposal.parse_proposed_template(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
     assert made is not None
-    assert made.rows.ends == (make_literal_pattern(evil),)
+    assert made.rows.ends == (build_pattern_with_any_numbers(evil),)
     assert made.rows.furniture == SOUND.rows.furniture  # which the measured one has as expressions
     began = time.monotonic()
     assert AppliedTemplate.create(made, BUNDLE).statement == AppliedTemplate.create(SOUND, BUNDLE).statement

@@ -29,16 +29,16 @@ from review.racing import run_together
 from servers.postgresql import PostgreSQLServer
 
 import evalkit
-from evalkit.doctor import run_checks
+from evalkit.doctor import run_doctor_checks
 from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.pipeline.reindex import move_database, reindex
 from evalkit.review import SMEReviewHelper
 from evalkit.review.roster import Roster
-from evalkit.review.write_lock import hold_write_lock
+from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.serving.launch import build_server_environment
 from evalkit.settings import Settings
-from evalkit.store import OutputFolder, parse_output_location, require_output_folder
+from evalkit.store import OutputFolder, parse_output_location, require_evalkit_output_folder
 from evalkit.store import bucket as buckets
 from evalkit.store import postgresql as postgresql_store
 from evalkit.store.local_folder import require_local_folder
@@ -68,7 +68,7 @@ def kinds_of_use(files: OutputFolder) -> list[Callable[[], object]]:
         partial(files.read_bytes, REVIEW),
         partial(files.read_json, REVIEW),
         partial(files.write_json, REVIEW, ONE),
-        partial(files.create_json, REVIEW, ONE),
+        partial(files.create_json_if_absent, REVIEW, ONE),
         partial(files.remove_file, REVIEW),
     ]
 
@@ -146,10 +146,10 @@ def test_folder_created_in_the_console_is_an_output_folder(
     for name in names:
         s3.client.put_object(Bucket=bucket, Key=f"{prefix}/{name}", Body=b"")
     if is_ours:
-        require_output_folder(open_folder(url))
+        require_evalkit_output_folder(open_folder(url))
     else:
         with pytest.raises(UsageError, match="no output folder of evalkit"):
-            require_output_folder(open_folder(url))
+            require_evalkit_output_folder(open_folder(url))
 
 
 def test_bucket_without_postgresql_is_refused_before_writing(
@@ -161,7 +161,7 @@ def test_bucket_without_postgresql_is_refused_before_writing(
         lambda: evalkit.run([tmp_path], output=bucket),
         lambda: reindex(open_folder(bucket)),
         lambda: open_index(bucket),
-        lambda: Roster(open_folder(bucket)).add_reviewer("dr_lee"),
+        lambda: Roster(open_folder(bucket)).add_reviewer_or_replace_code("dr_lee"),
     ):
         with pytest.raises(UsageError, match="PostgreSQL") as refused:
             use()
@@ -185,7 +185,7 @@ _CREATING = (
     "import sys; from evalkit.store import open_output_folder\n"
     "files = open_output_folder(sys.argv[1])\n"
     "files.has_folder(); print('ready', flush=True); sys.stdin.readline()\n"
-    "for number in range(20): print(files.create_json(f'reviews/a/{number}.json', {'schema_version': 1, 'by': sys.argv[2]}))"
+    "for number in range(20): print(files.create_json_if_absent(f'reviews/a/{number}.json', {'schema_version': 1, 'by': sys.argv[2]}))"
 )
 
 
@@ -207,7 +207,7 @@ def test_of_several_processes_exactly_one_creates(
 
 
 def test_the_condition_is_the_stores_own(bucket: str, faults: Faults) -> None:
-    open_folder(bucket).create_json(REVIEW, ONE)
+    open_folder(bucket).create_json_if_absent(REVIEW, ONE)
     assert len(faults.seen) == 1, "one request: nothing is looked up before"
     assert faults.seen[0].endswith(("ifGenerationMatch=0", "If-None-Match: *"))
 
@@ -216,23 +216,23 @@ def test_whose_answer_was_lost_has_won_all_the_same(bucket: str, faults: Faults)
     from servers.buckets import PERFORMED
 
     faults.next = [PERFORMED]
-    assert open_folder(bucket).create_json(REVIEW, ONE) is True
-    assert open_folder(bucket).create_json(REVIEW, ONE) is False
+    assert open_folder(bucket).create_json_if_absent(REVIEW, ONE) is True
+    assert open_folder(bucket).create_json_if_absent(REVIEW, ONE) is False
 
 
 def test_who_came_second_and_has_lost_the_answer_has_lost(bucket: str, faults: Faults) -> None:
-    open_folder(bucket).create_json(REVIEW, ONE)
+    open_folder(bucket).create_json_if_absent(REVIEW, ONE)
     faults.next = [500]
-    assert open_folder(bucket).create_json(REVIEW, ONE) is False
+    assert open_folder(bucket).create_json_if_absent(REVIEW, ONE) is False
 
 
 def test_s3_may_ask_to_try_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> None:
     files = open_folder(in_bucket("s3", request, monkeypatch))
     s3.faults.next = [409, 409]
-    assert files.create_json(REVIEW, ONE) is True
+    assert files.create_json_if_absent(REVIEW, ONE) is True
     s3.faults.next = [409] * 3
     with pytest.raises(StoreError) as refused:
-        files.create_json("reviews/a/0001.json", ONE)
+        files.create_json_if_absent("reviews/a/0001.json", ONE)
     assert refused.value.code == "STORE-UNREACHED"
 
 
@@ -260,7 +260,7 @@ def test_write_lock_is_exclusive_within_a_folder_only(bucket: str) -> None:
     inside: list[str] = []
 
     def change(who: str) -> None:
-        with hold_write_lock(open_folder(bucket)):
+        with hold_case_write_lock(open_folder(bucket)):
             inside.append(who)
             time.sleep(0.05)
             inside.append(who)
@@ -268,9 +268,9 @@ def test_write_lock_is_exclusive_within_a_folder_only(bucket: str) -> None:
     run_together(*(partial(change, who) for who in "abcd"))
     assert inside[::2] == inside[1::2]
     assert sorted(inside[::2]) == list("abcd")
-    with hold_write_lock(open_folder(bucket)), hold_write_lock(open_folder(f"{bucket}_other")):
+    with hold_case_write_lock(open_folder(bucket)), hold_case_write_lock(open_folder(f"{bucket}_other")):
         pass
-    with hold_write_lock(open_folder(bucket), "scan"), hold_write_lock(open_folder(bucket), "fax"):
+    with hold_case_write_lock(open_folder(bucket), "scan"), hold_case_write_lock(open_folder(bucket), "fax"):
         pass
 
 
@@ -283,9 +283,9 @@ def test_who_waits_too_long_for_the_turn_is_told(
     try:
         for held, wanted in ((None, None), (None, "scan"), ("scan", None), ("scan", "scan.second")):
             with (
-                hold_write_lock(open_folder(bucket), held),
+                hold_case_write_lock(open_folder(bucket), held),
                 pytest.raises(StoreError) as refused,
-                hold_write_lock(open_folder(bucket), wanted),
+                hold_case_write_lock(open_folder(bucket), wanted),
             ):
                 pass
             assert refused.value.code == "STORE-BUSY"
@@ -380,7 +380,7 @@ def test_denied_access_logs_no_key_and_no_names(bucket: str, faults: Faults, cap
 
 def test_no_bucket_is_told(bucket: str) -> None:
     files = open_folder(bucket.replace("hospital", "nobodys"))
-    for use in (partial(files.write_json, REVIEW, ONE), partial(files.create_json, REVIEW, ONE)):
+    for use in (partial(files.write_json, REVIEW, ONE), partial(files.create_json_if_absent, REVIEW, ONE)):
         with pytest.raises(StoreError, match="there is no bucket of") as refused:
             use()
         assert refused.value.code == "STORE-BUCKET"
@@ -394,7 +394,7 @@ def test_no_bucket_is_told(bucket: str) -> None:
 @pytest.mark.parametrize("fault", [500, "slow"])
 def test_a_store_that_stumbles_is_asked_again_or_waited_for(bucket: str, faults: Faults, fault: int | str) -> None:
     files = open_folder(bucket)
-    files.create_json(REVIEW, ONE)
+    files.create_json_if_absent(REVIEW, ONE)
     faults.next = [fault]
     assert files.read_json(REVIEW) == ONE
     faults.next = [fault]
@@ -407,7 +407,7 @@ def test_a_store_that_does_not_recover_is_an_error_in_time(
     bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, fault: int | str
 ) -> None:
     files = open_folder(bucket)
-    files.create_json(REVIEW, ONE)
+    files.create_json_if_absent(REVIEW, ONE)
     monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.5)
     faults.all = fault
     began = time.monotonic()
@@ -433,11 +433,11 @@ def nobody(bucket: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_store_that_is_gone_is_told(nobody: str, tmp_path: Path) -> None:
     files = open_folder(nobody)
-    for use in (files.has_folder, partial(files.create_json, REVIEW, ONE)):
+    for use in (files.has_folder, partial(files.create_json_if_absent, REVIEW, ONE)):
         with pytest.raises(StoreError) as refused:
             use()
         assert refused.value.code == "STORE-UNREACHED"
-    check = next(one for one in run_checks(Settings.load(output=nobody)) if one.name == "output folder")
+    check = next(one for one in run_doctor_checks(Settings.load(output=nobody)) if one.name == "output folder")
     assert not check.is_fine
     assert "did not answer" in check.found
 

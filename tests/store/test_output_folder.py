@@ -34,13 +34,13 @@ from evalkit.store import (
     encode_canonical_json,
     ground_truth_file_name,
     hash_canonical_json,
-    list_sequence_files,
+    list_numbered_files_without_gaps,
     packet_file_name,
-    require_output_folder,
+    parse_stored_record,
+    require_evalkit_output_folder,
     result_file_name,
     review_file_name,
     sample_draw_file_name,
-    validate_stored,
 )
 from evalkit.store.temp_files import generate_process_temp_name
 
@@ -116,7 +116,7 @@ def test_an_overwrite_leaves_one_file(files: OutputFolder) -> None:
 
 
 @pytest.mark.usefixtures("no_umask")
-@pytest.mark.parametrize("how", ["write_json", "create_json"])
+@pytest.mark.parametrize("how", ["write_json", "create_json_if_absent"])
 def test_files_are_private_in_private_folders_whatever_the_umask(files: OutputFolder, how: str) -> None:
     getattr(files, how)(REVIEW, {"schema_version": 1})
     assert mode(files.local_path(REVIEW)) == 0o600
@@ -130,25 +130,25 @@ def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: OutputFo
     for name in names:
         files.local_path(name).parent.mkdir(parents=True, exist_ok=True)
         files.local_path(name).touch()
-    assert list_sequence_files(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
+    assert list_numbered_files_without_gaps(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
     files.remove_file(sample_draw_file_name(1001))
     with pytest.raises(StoreError, match=r"1001\.json is not there"):
-        list_sequence_files(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+        list_numbered_files_without_gaps(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
 
 
 def test_removing_a_folder_leaves_its_neighbours(anywhere: OutputFolder) -> None:
     assert anywhere.remove_folder("reviews/doc") == []
     for name in ("reviews/doc/0001.json", "reviews/doc/0002.json", "reviews/doc2/0001.json", "reviews/doc.json"):
         anywhere.write_json(name, {"schema_version": 1})
-    assert [name for name, _ in anywhere.iterate_file_bytes("reviews/doc")] == [
+    assert [name for name, _ in anywhere.iterate_files_recursively("reviews/doc")] == [
         "reviews/doc/0001.json",
         "reviews/doc/0002.json",
     ]
     assert anywhere.remove_folder("reviews/doc") == ["reviews/doc/0001.json", "reviews/doc/0002.json"]
-    left = [(name, json.loads(content)) for name, content in anywhere.iterate_file_bytes("reviews")]
+    left = [(name, json.loads(content)) for name, content in anywhere.iterate_files_recursively("reviews")]
     assert left == [(name, {"schema_version": 1}) for name in ("reviews/doc.json", "reviews/doc2/0001.json")]
     if isinstance(anywhere, LocalOutputFolder):
-        assert anywhere.list_links() == []
+        assert anywhere.list_symlinks() == []
 
 
 def test_a_file_says_when_it_was_written(anywhere: OutputFolder) -> None:
@@ -180,7 +180,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
 def test_the_contents_are_synced_before_the_name_is_given(files: OutputFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     files.write_json("results/a.json", {"schema_version": 1})
-    files.create_json(REVIEW, {"schema_version": 1})
+    files.create_json_if_absent(REVIEW, {"schema_version": 1})
     order: list[str] = []
     for name in ("fsync", "replace", "link"):
         real: Callable[..., Any] = getattr(os, name)
@@ -189,7 +189,7 @@ def test_the_contents_are_synced_before_the_name_is_given(files: OutputFolder, m
     assert order[:2] == ["fsync", "replace"]
     assert order[2:] == ["fsync"]  # the folder, so that the name survives a power cut too
     order.clear()
-    files.create_json(review_file_name("doc2_6", 2), {"schema_version": 1})
+    files.create_json_if_absent(review_file_name("doc2_6", 2), {"schema_version": 1})
     assert order == ["fsync", "link", "fsync"]
 
 
@@ -199,7 +199,7 @@ def test_a_new_folder_is_synced_where_it_stands(files: OutputFolder, monkeypatch
     monkeypatch.setattr(
         os, "fsync", lambda one: (synced.append(str(Path(f"/proc/self/fd/{one}").readlink())), real(one))[1]
     )
-    files.create_json(REVIEW, {"schema_version": 1})
+    files.create_json_if_absent(REVIEW, {"schema_version": 1})
     reviews = Path(files.root).resolve() / "reviews"
     assert {str(reviews), str(reviews / "doc2_6")} <= set(synced)
 
@@ -242,14 +242,14 @@ def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: OutputFolder) 
 
 def test_the_first_to_create_wins_and_the_second_changes_nothing(anywhere: OutputFolder) -> None:
     for reviewer, wins in (("dr_lee", True), ("dr_kim", False), ("dr_lee", False)):
-        assert anywhere.create_json(REVIEW, {"schema_version": 1, "reviewer": reviewer}) is wins
+        assert anywhere.create_json_if_absent(REVIEW, {"schema_version": 1, "reviewer": reviewer}) is wins
     assert anywhere.read_json(REVIEW)["reviewer"] == "dr_lee"
     assert anywhere.list_json_files("reviews/doc2_6") == [REVIEW]
 
 
 def test_a_file_that_was_created_is_alone(files: OutputFolder) -> None:
     for _ in range(2):
-        files.create_json(REVIEW, {"schema_version": 1})
+        files.create_json_if_absent(REVIEW, {"schema_version": 1})
     assert everything(files) == [files.root / REVIEW]
 
 
@@ -261,7 +261,7 @@ def test_of_many_at_once_exactly_one_creates(anywhere: OutputFolder) -> None:
 
         def create(reviewer: int, name: str = name, start: threading.Barrier = start) -> bool:
             start.wait()
-            return files.create_json(name, {"schema_version": 1, "reviewer": reviewer})
+            return files.create_json_if_absent(name, {"schema_version": 1, "reviewer": reviewer})
 
         with ThreadPoolExecutor(8) as threads:
             won = list(threads.map(create, range(8)))
@@ -300,7 +300,7 @@ def test_of_many_at_once_exactly_one_creates(anywhere: OutputFolder) -> None:
 def test_no_name_leaves_the_folder(files: OutputFolder, name: str) -> None:
     uses: list[Callable[[], object]] = [
         lambda: files.write_json(name, {"schema_version": 1}),
-        lambda: files.create_json(name, {"schema_version": 1}),
+        lambda: files.create_json_if_absent(name, {"schema_version": 1}),
         lambda: files.read_json(name),
         lambda: files.read_bytes(name),
         lambda: files.remove_file(name),
@@ -498,10 +498,10 @@ def test_an_output_folder_is_told_from_somebody_elses(tmp_path: Path, names: lis
     for name in names:
         (tmp_path / name).mkdir() if "." not in name.strip(".") else (tmp_path / name).touch()
     if is_ours:
-        require_output_folder(open_folder(tmp_path))
+        require_evalkit_output_folder(open_folder(tmp_path))
     else:
         with pytest.raises(UsageError, match="no output folder of evalkit"):
-            require_output_folder(open_folder(tmp_path))
+            require_evalkit_output_folder(open_folder(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
@@ -509,7 +509,7 @@ def test_what_a_run_leaves_is_an_output_folder(demo_run: RunSummary, tmp_path: P
     """Also where the database was lost, and whatever lies beside."""
     left = shutil.copytree(demo_run.output, tmp_path / "left", ignore=shutil.ignore_patterns("evalkit.sqlite*"))
     (left / "notes.txt").touch()
-    require_output_folder(open_folder(left))
+    require_evalkit_output_folder(open_folder(left))
 
 
 # ------------------------------------------------------------------------------------------------- canonical JSON
@@ -630,9 +630,9 @@ class _Shape(BaseModel):
 
 def test_invalid_file_is_refused_by_name_and_never_quoted() -> None:
     of_a_patient = {"schema_version": 1, "pages": "John Smith"}
-    assert validate_stored(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
+    assert parse_stored_record(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
     with pytest.raises(StoreError, match=re.escape("results/a.json does not have the shape")) as refused:
-        validate_stored(_Shape, of_a_patient, "results/a.json", "Run it again.")
+        parse_stored_record(_Shape, of_a_patient, "results/a.json", "Run it again.")
     assert refused.value.remedy == "Run it again."
     told = "".join(traceback.format_exception(refused.value))
     assert "John Smith" not in told
@@ -649,7 +649,7 @@ def test_nothing_is_written_or_removed_through_a_folder_link(files: OutputFolder
     (files.root / "results").symlink_to(elsewhere)
     for act in (
         lambda: files.write_json("results/a.json", {"schema_version": 1}),
-        lambda: files.create_json("results/b.json", {"schema_version": 1}),
+        lambda: files.create_json_if_absent("results/b.json", {"schema_version": 1}),
         lambda: files.write_text("results/t.toml", "x"),
         lambda: files.remove_file("results/a.json"),
         lambda: files.remove_folder("results/inner"),
@@ -693,14 +693,14 @@ def test_file_link_is_replaced_and_its_target_kept(files: OutputFolder, tmp_path
         assert mine.read_text() == "mine"
         assert not (files.root / "results/a.json").is_symlink()
     (files.root / "results/b.json").symlink_to(tmp_path / "nowhere.json")
-    assert not files.create_json("results/b.json", {"schema_version": 1})
+    assert not files.create_json_if_absent("results/b.json", {"schema_version": 1})
     assert not (tmp_path / "nowhere.json").exists()
 
 
 @pytest.mark.parametrize("name", [".tmp", ".lock", ".review.lock", "evalkit.sqlite"])
 def test_links_in_place_of_evalkits_own_files_are_refused(files: OutputFolder, tmp_path: Path, name: str) -> None:
     from evalkit.errors import EvalkitError
-    from evalkit.review.write_lock import hold_write_lock
+    from evalkit.review.write_lock import hold_case_write_lock
 
     target = tmp_path / "target"
     target.mkdir() if name == ".tmp" else None
@@ -714,7 +714,7 @@ def test_links_in_place_of_evalkits_own_files_are_refused(files: OutputFolder, t
             with files.hold_run_lock():
                 pass
         elif name == ".review.lock":
-            with hold_write_lock(files):
+            with hold_case_write_lock(files):
                 pass
         else:
             open_index(files.root)

@@ -23,12 +23,12 @@ from places import open_folder, open_index
 from review.racing import run_together
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
-from evalkit.doctor import run_checks
+from evalkit.doctor import run_doctor_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.pipeline.reindex import reindex
 from evalkit.settings import Settings
-from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueTimes, StoredDraft, open_output_folder, postgresql
-from evalkit.store.database import check_and_describe_database, resolve_database_url
+from evalkit.store import CaseAgeCutoffs, CaseClaim, ModelCall, OutputIndex, StoredDraft, open_output_folder, postgresql
+from evalkit.store.database import check_and_describe_database, resolve_postgresql_url
 
 PATIENT = "John Doe, born 1950"
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2025-01-02T00:15:00+00:00"
@@ -79,9 +79,9 @@ def told(error: BaseException) -> str:
 def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
     one, other = open_index(tmp_path / "one"), open_index(tmp_path / "other")
     one.upsert_case({"case_id": "a", "review_status": "pending"})
-    one.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+    one.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
     assert other.list_cases_worst_first() == []
-    assert other.claims.list_live_claims(NOW) == {}
+    assert other.claims.map_live_claims_by_case_id(NOW) == {}
     one.close()
     other.close()
 
@@ -274,7 +274,7 @@ def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer,
 
 def test_connection_lost_in_a_transaction_saves_nothing(index: OutputIndex, postgresql: PostgreSQLServer) -> None:
     def lost() -> None:
-        with index.share_transaction():
+        with index.batch_into_one_transaction():
             index.drafts.save_draft(draft())
             postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
             index.drafts.save_draft(draft("b"))
@@ -293,8 +293,8 @@ def test_another_s_lock_is_not_waited_for_for_ever(
     holds, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with index.share_transaction():
-            index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+        with index.batch_into_one_transaction():
+            index.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
             holds.set()
             done.wait(SECONDS)
 
@@ -303,11 +303,14 @@ def test_another_s_lock_is_not_waited_for_for_ever(
     holds.wait(SECONDS)
     began = time.monotonic()
     with pytest.raises(StoreError, match="LockNotAvailable"):
-        impatient.claims.acquire_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW)
+        impatient.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW)
     assert 0.9 < time.monotonic() - began < SECONDS
     done.set()
     holder.join()
-    assert impatient.claims.acquire_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
+    assert (
+        impatient.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW).reviewer
+        == "dr_lee"
+    )
     impatient.close()
 
 
@@ -330,18 +333,21 @@ def test_claim_acquired_by_another_transaction_is_kept(
     """Compared with what stands when the other has committed, not with what stood when the statement began."""
     other = open_index(tmp_path / "output")
     old = CaseClaim("a", "dr_old", "tab", "2025-01-01T00:00:00+00:00", NOW)
-    index.claims.acquire_claim(old, now="2025-01-01T00:00:00+00:00")
+    index.claims.acquire_or_get_live_claim(old, now="2025-01-01T00:00:00+00:00")
     holds = threading.Event()
     got: list[CaseClaim] = []
 
     def take() -> None:
         holds.wait(SECONDS)
-        got.append(other.claims.acquire_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW))
+        got.append(other.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW))
 
     waiting = threading.Thread(target=take)
     waiting.start()
-    with index.share_transaction():
-        assert index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
+    with index.batch_into_one_transaction():
+        assert (
+            index.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW).reviewer
+            == "dr_lee"
+        )
         holds.set()
         assert eventually(partial(somebody_waits, postgresql))
         assert got == []
@@ -357,7 +363,7 @@ def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
     row = {"case_id": "a", "review_status": "pending"}
     outcomes: list[Any] = []
     rebuilding = threading.Thread(target=lambda: outcomes.extend(run_together(lambda: index.rebuild([], [row], []))))
-    with other.share_transaction():
+    with other.batch_into_one_transaction():
         other.upsert_case({"case_id": "a", "review_status": "completed"})
         rebuilding.start()
         assert eventually(partial(somebody_waits, postgresql))
@@ -375,9 +381,9 @@ def test_what_no_text_of_postgresql_holds_is_replaced(index: OutputIndex) -> Non
     call = ModelCall("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
     index.call_journal.add_call(call)
     assert index.call_journal.find_calls("q")[0].answer == "torn \ufffd answer"
-    at = QueueTimes(NOW, NOW, NOW)
+    at = CaseAgeCutoffs(NOW, NOW, NOW)
     page = index.case_list.list_queue_page(
-        at, include_finished=True, search="\0", facet_values={}, order="name", limit=9, offset=0
+        at, include_finished=True, name_search="\0", facet_values={}, order="name", limit=9, offset=0
     )
     assert page == []
 
@@ -399,7 +405,7 @@ def test_long_paths_are_indexed(index: OutputIndex) -> None:
 def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_path: Path) -> None:
     def line(**given: Any) -> Any:
         settings = Settings.load(output=str(tmp_path), **given)
-        (found,) = (one for one in run_checks(settings) if one.name == "database")
+        (found,) = (one for one in run_doctor_checks(settings) if one.name == "database")
         assert not any(secret in f"{found}" for secret in SECRETS)
         return found
 
@@ -417,7 +423,7 @@ def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_p
 
 def test_doctor_says_that_it_is_the_file(tmp_path: Path) -> None:
     open_index(tmp_path).close()
-    (found,) = (one for one in run_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
+    (found,) = (one for one in run_doctor_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert (found.is_fine, found.found) == (True, "evalkit.sqlite in the output folder")
 
 
@@ -431,7 +437,7 @@ def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_ne
     else:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     before = path.read_bytes()
-    (found,) = (one for one in run_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
+    (found,) = (one for one in run_doctor_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert not found.is_fine
     assert ("schema 99" if is_newer else "cannot be opened") in found.found
     assert path.read_bytes() == before
@@ -460,5 +466,5 @@ def test_nothing_of_the_address_is_logged(url: str, tmp_path: Path, caplog: pyte
 
 
 def test_the_store_reads_no_setting(url: str, tmp_path: Path) -> None:
-    assert resolve_database_url(open_output_folder(tmp_path)) is None
-    assert resolve_database_url(open_output_folder(tmp_path, url)) == url
+    assert resolve_postgresql_url(open_output_folder(tmp_path)) is None
+    assert resolve_postgresql_url(open_output_folder(tmp_path, url)) == url

@@ -19,7 +19,7 @@ from servers.postgresql import PostgreSQLServer
 from evalkit.errors import StoreError
 from evalkit.store import OutputIndex, database_tables, schema_version
 from evalkit.store.postgresql import open_schema_engine
-from evalkit.store.sqlite import open_engine
+from evalkit.store.sqlite import open_or_create_sqlite_engine
 
 PROCESSES = 4
 
@@ -69,7 +69,7 @@ def table_names(engine: sa.Engine) -> set[str]:
 
 def test_both_databases_have_every_table(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
     expected = {*database_tables.metadata.tables, "schema_number"}
-    assert table_names(open_engine(tmp_path)) == expected
+    assert table_names(open_or_create_sqlite_engine(tmp_path)) == expected
     assert table_names(open_schema_engine("evalkit_0123456789abcdef", postgresql.url, create_missing=True)) == expected
 
 

@@ -30,14 +30,14 @@ def worked_on(build: type[Build], workspace: Workspace) -> Path:
     workspace.index.upsert_document_and_mark_replaced(
         {"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True}
     )
-    workspace.index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+    workspace.index.claims.acquire_or_get_live_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
     workspace.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
     workspace.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
     for _ in range(3):
         workspace.index.call_journal.add_call(CALL)
     for case_id in ("a", "b"):
         workspace.index.view_log.add_view(CaseView(case_id, "dr_lee", NOW))
-    workspace.index.call_journal.get_or_mark_fresh_run_start()
+    workspace.index.call_journal.get_or_mark_last_call_before_run()
     workspace.index.close()
     return workspace.root
 
@@ -47,11 +47,11 @@ def everything(index: OutputIndex) -> Any:
         index.list_documents(),
         index.list_cases_worst_first(),
         index.count_closings(reviewer="dr_lee"),
-        index.claims.list_live_claims(NOW),
+        index.claims.map_live_claims_by_case_id(NOW),
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
         index.deferrals.list_deferrals(),
         index.call_journal.find_calls("q"),
-        index.call_journal.get_or_mark_fresh_run_start(),
+        index.call_journal.get_or_mark_last_call_before_run(),
         index.review_heads.list_heads(),
         index.view_log.list_views(),
     )
@@ -76,7 +76,7 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     assert (worked_on / "evalkit.sqlite.moved").stat().st_mode & 0o077 == 0
     index = open_index(worked_on, postgresql.url)
     index.call_journal.add_call(CALL)  # its number is the next one
-    assert len(index.call_journal.find_calls("q", after_number=3)) == 1
+    assert len(index.call_journal.find_calls("q", after_call_number=3)) == 1
     index.view_log.add_view(CaseView("a", "dr_kim", LATER))
     assert [one.opened_at for one in index.view_log.list_views()] == [NOW, NOW, LATER]
     index.close()
@@ -88,8 +88,8 @@ def test_where_nothing_was_numbered_counting_begins_at_one(tmp_path: Path, postg
     index = open_index(tmp_path, postgresql.url)
     index.call_journal.add_call(CALL)
     assert (
-        len(index.call_journal.find_calls("q", after_number=0)),
-        len(index.call_journal.find_calls("q", after_number=1)),
+        len(index.call_journal.find_calls("q", after_call_number=0)),
+        len(index.call_journal.find_calls("q", after_call_number=1)),
     ) == (1, 0)
     index.view_log.add_view(CaseView("a", "dr_kim", NOW))
     index.close()
@@ -133,7 +133,7 @@ def test_a_server_that_breaks_off_leaves_everything_as_it_was(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalkit.store.postgresql.try_claim_schema", fails)
+        broken.setattr("evalkit.store.postgresql.try_record_schema_name", fails)
         with pytest.raises(KeyboardInterrupt):
             move_database(open_folder(worked_on), postgresql.url)
     assert _schemas(postgresql) == schemas

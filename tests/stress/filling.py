@@ -19,7 +19,7 @@ from places import open_folder
 from review.conftest import Build
 
 from evalkit.classification.document_result import UsageReport
-from evalkit.core.clocks import format_timestamp
+from evalkit.core.clocks import format_iso_seconds
 from evalkit.review import SMEPacket
 from evalkit.review.ground_truth import Review, project_ground_truth
 from evalkit.review.packet import compute_packet_digest, serialise_packet
@@ -129,7 +129,7 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
         one = Filled(
             case_id=f"case_{number:06d}",
             pdf_filename=f"Fax {chance.randrange(count):06d}.pdf",
-            created_at=format_timestamp(NOW - timedelta(minutes=chance.randrange(60 * 24 * 30))),
+            created_at=format_iso_seconds(NOW - timedelta(minutes=chance.randrange(60 * 24 * 30))),
             is_closed=chance.random() < REVIEWED,
             sort=sort,
         )
@@ -192,7 +192,7 @@ def _texts(sort: Sort) -> _Texts:
     packet = Build.packet(result, bundle, review_reason=sort.reason, created_at=_MADE)
     review = Review(
         reviewer="dr_lee",
-        submitted_at=format_timestamp(NOW),
+        submitted_at=format_iso_seconds(NOW),
         seconds_active=61.5,
         outcome="corrected" if sort.kind else "undeterminable",
         before=answer,

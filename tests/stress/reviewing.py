@@ -49,7 +49,7 @@ class Reviewer:
         self._desk.close()
 
     def _review(self, case_id: str, pause: float) -> None:
-        case = self._desk.open_case(case_id, take_over=self._chance.random() < TAKEN_OVER)
+        case = self._desk.open_and_claim_case(case_id, take_over=self._chance.random() < TAKEN_OVER)
         draft = looked_at(case)
         for number in range(DRAFTS):
             self._pause(pause)
@@ -59,14 +59,14 @@ class Reviewer:
         _timed(case_id, "submitted", partial(self._submitted, case, draft))
 
     def _drafted(self, case_id: str, draft: Draft) -> str:
-        self._desk.save_draft(case_id, draft)
+        self._desk.save_draft_and_get_time(case_id, draft)
         return hash_canonical_json(draft.model_dump(mode="json"))
 
     def _submitted(self, case: ReviewCase, draft: Draft) -> str:
         case_id = case.packet.case_id
         if self._chance.random() < 0.5:
-            return reviewed(self._desk.submit(case_id, draft, validate=True).review)
-        return reviewed(self._desk.submit(case_id, draft, undeterminable="illegible").review)
+            return reviewed(self._desk.submit_review(case_id, draft, validate=True).review)
+        return reviewed(self._desk.submit_review(case_id, draft, undeterminable_reason="illegible").review)
 
     def _pause(self, seconds: float) -> None:
         time.sleep(self._chance.expovariate(1 / seconds))

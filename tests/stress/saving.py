@@ -65,23 +65,26 @@ class Saver:
             yield "saved", lambda: reviewed(self._helper.save_review(case_id, correction_notes=words, **said))
 
     def _on_screen(self, case_id: str, words: str) -> Iterator[Step]:
-        case = self._desk.open_case(case_id)
+        case = self._desk.open_and_claim_case(case_id)
         draft = looked_at(case).set_notes(words)
         yield "draft", lambda: self._drafted(case_id, draft)
         choice = self._chance.random()
         if choice < 0.3:
-            yield "submitted", lambda: reviewed(self._desk.submit(case_id, draft, undeterminable=words).review)
+            yield (
+                "submitted",
+                lambda: reviewed(self._desk.submit_review(case_id, draft, undeterminable_reason=words).review),
+            )
         elif choice < 0.7:
             changed = draft.set_segment_type(
                 0, self._chance.choice([DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT])
             )
             yield "draft", lambda: self._drafted(case_id, changed)
-            yield "submitted", lambda: reviewed(self._desk.submit(case_id, changed).review)
-        elif choice < 0.8 and not case.is_changed(draft):
-            yield "submitted", lambda: reviewed(self._desk.submit(case_id, draft, validate=True).review)
+            yield "submitted", lambda: reviewed(self._desk.submit_review(case_id, changed).review)
+        elif choice < 0.8 and not case.has_expert_changes(draft):
+            yield "submitted", lambda: reviewed(self._desk.submit_review(case_id, draft, validate=True).review)
 
     def _drafted(self, case_id: str, draft: Draft) -> str:
-        self._desk.save_draft(case_id, draft)
+        self._desk.save_draft_and_get_time(case_id, draft)
         return hash_canonical_json(draft.model_dump(mode="json"))
 
 
@@ -91,7 +94,7 @@ def looked_at(case: ReviewCase) -> Draft:
     for page in case.viewing_requirements.page_numbers:
         draft = draft.mark_page_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_evidence_seen(issue_id)
+        draft = draft.mark_issue_seen(issue_id)
     return draft
 
 

@@ -28,7 +28,7 @@ from system.browser.conftest import CHROMIUM
 from system.browser.screen import Screen
 from system.dask.clusters import ROOT, kill_processes
 
-from evalkit.samples import draw_demo_folder
+from evalkit.samples import write_demo_folder
 
 if TYPE_CHECKING:
     from servers.buckets import S3Server
@@ -136,7 +136,7 @@ def test_what_the_readme_says_takes_a_user_to_many_machines(tmp_path: Path, s3: 
 
 def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending: ExitStack) -> None:
     records = machine.clone / "records"
-    draw_demo_folder(records / "demo")
+    write_demo_folder(records / "demo")
     for name in _SHARED if DATA.is_dir() else ():
         (records / Path(name).name).write_bytes((DATA / "clinical_pdf" / name).read_bytes())
     count = len(list(records.rglob("*.pdf")))

@@ -108,7 +108,9 @@ def _milliseconds(work: Callable[[], object]) -> float:
 def test_related_cases_are_read_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuilding, "_CHUNK_SIZE", 2)
     planted, other = "b-0a1b2c3d", "b_0a1b2c3d"
-    shares = list(rebuilding._group_related_cases(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"]))
+    shares = list(
+        rebuilding._chunk_related_base_cases(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"])
+    )
     assert shares == [["a", "b", planted, "b.extraction"], [other, "c"], ["d"]]
 
 

@@ -76,7 +76,7 @@ def review(root: Path, processes: int, seconds: float, pause: float) -> Told:
     folder = Folder(root)
     # More than they can do: each case takes an opening, the drafts and a submission.
     count = int(processes * (seconds / pause / (reviewing.DRAFTS + 2) * 1.5 + 5))
-    with folder.index.share_transaction():
+    with folder.index.batch_into_one_transaction():
         for number in range(count):
             folder.publish(Build.single("Clinical Note"), [Build.issue(severity="MINOR")], doc_id=f"case_{number:05d}")
     told = _at_work(root, processes, seconds, pause)
@@ -124,7 +124,7 @@ def _check(folder: Folder, told: Told, count: int) -> None:
     statuses = {row["case_id"]: row["review_status"] for row in index.list_cases_worst_first()}
     assert {case_id for case_id, status in statuses.items() if status == "completed"} == set(told.submitted)
     assert index.count_closings() == len(told.submitted) < count
-    claimed = index.claims.list_live_claims("")
+    claimed = index.claims.map_live_claims_by_case_id("")
     assert claimed.keys().isdisjoint(told.submitted)
     for case_id in told.submitted:
         reviewer = read_review(files, case_id, 1).reviewer

@@ -18,7 +18,7 @@ def screen(demo_run: RunSummary, tmp_path: Path) -> Workbench:
     """The queue of the demo's output, of which this is a copy."""
     shutil.copytree(demo_run.output, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
 

@@ -19,7 +19,7 @@ from evalkit.pipeline.extract import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.settings import Settings
-from widgets.field_panel import FieldPanel, build_form_ribbon, explain_stop_reason, strip_grader_tag
+from widgets.field_panel import FieldPanel, build_form_ribbon, format_stop_reason, strip_grader_tag
 from widgets.workbench import Workbench
 
 CASE = "forms.extraction"
@@ -47,13 +47,13 @@ def screen(forms: Path, tmp_path: Path) -> Workbench:
     """That case, opened, in a copy."""
     shutil.copytree(forms, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
-    workbench.dispatch({"action": "next"})
+    workbench.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch_message({"action": "next"})
     return workbench
 
 
 def press(screen: Workbench, action: str, **more: Any) -> None:
-    screen.dispatch({"action": action, "token": screen.page_pane.version, **more})
+    screen.dispatch_message({"action": action, "token": screen.page_pane.version, **more})
 
 
 def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
@@ -76,9 +76,9 @@ def test_the_fields_come_with_their_values(
 ) -> None:
     states = record_states(screen.field_panel)
     names = set(screen.field_panel.values)
-    screen.dispatch({"action": "queue"})
+    screen.dispatch_message({"action": "queue"})
     screen.field_panel.values = {"1.of another case": {}}
-    screen.dispatch({"action": "next"})
+    screen.dispatch_message({"action": "next"})
     states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
     assert [one for one in states if set(one["values"]) != names] == []
@@ -176,7 +176,7 @@ def test_action_on_an_unknown_field_is_answered_in_words(screen: Workbench) -> N
     ],
 )
 def test_why_it_ended_is_said_in_words(reason: str, words: str) -> None:
-    assert explain_stop_reason(reason) == words
+    assert format_stop_reason(reason) == words
 
 
 def test_what_a_grader_writes_for_programs_is_left_out() -> None:

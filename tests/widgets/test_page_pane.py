@@ -8,9 +8,9 @@ import pytest
 from builders import doc2_6, document, page
 
 from evalkit.documents.bundle import Block
-from evalkit.documents.identity.page_identity import find_identifiers
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import DocumentError
-from widgets.page_pane import MAX_HEADING_LENGTH, PagePane, extract_heading
+from widgets.page_pane import MAX_HEADING_LENGTH, PagePane, extract_page_heading
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def pane(monkeypatch: pytest.MonkeyPatch) -> PagePane:
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(pane, "send", lambda content, buffers=None: sent.append(content | {"buffers": buffers}))
     pane.sent = sent
-    pane.show_document("case:1", doc2_6(), [{"start": 1, "end": 8, "type": None}], evidence=[2], seen=(1,))
+    pane.show_document("case:1", doc2_6(), [{"start": 1, "end": 8, "type": None}], evidence_pages=[2], seen_pages=(1,))
     return pane
 
 
@@ -39,33 +39,33 @@ def test_a_document_is_told_once_page_by_page(pane: PagePane) -> None:
 
 
 def test_a_page_that_the_browser_has_is_not_drawn_again(pane: PagePane) -> None:
-    pane.show_page(3, picture, [], "", is_cached=False)
+    pane.show_page(3, picture, [], "", is_cached_in_browser=False)
     assert [(one["kind"], one["page"], one["buffers"]) for one in pane.sent] == [("page", 3, [b"jpeg 3"])]
-    pane.show_page(4, broken, [], "", is_cached=True)
+    pane.show_page(4, broken, [], "", is_cached_in_browser=True)
     pane.held = {"version": "case:1", "pages": [3]}
-    pane.show_page(3, broken, [], "", is_cached=False)
+    pane.show_page(3, broken, [], "", is_cached_in_browser=False)
     assert len(pane.sent) == 1
     assert pane.missing == {}
     pane.held = {"version": "case:0", "pages": [5]}  # what it had of another document
-    pane.show_page(5, picture, [], "", is_cached=False)
+    pane.show_page(5, picture, [], "", is_cached_in_browser=False)
     assert pane.sent[-1]["page"] == 5
 
 
 def test_prefetched_page_is_resent_only_if_dropped(pane: PagePane) -> None:
     pane.render_and_send_images("preview", [4], picture)
     pane.render_and_send_images("page", [4], picture)
-    pane.show_page(4, broken, [], "", is_cached=False)
+    pane.show_page(4, broken, [], "", is_cached_in_browser=False)
     assert (pane.page, pane.missing, len(pane.sent)) == (4, {}, 2)
     pane.held = {"version": "case:1", "pages": [5]}
-    pane.show_page(4, picture, [], "", is_cached=False)
+    pane.show_page(4, picture, [], "", is_cached_in_browser=False)
     assert [(one["kind"], one["page"]) for one in pane.sent[2:]] == [("page", 4)]
     pane.show_document("case:2", doc2_6(), [])
-    pane.show_page(4, picture, [], "", is_cached=False)
+    pane.show_page(4, picture, [], "", is_cached_in_browser=False)
     assert len(pane.sent) == 4
 
 
 def test_a_page_that_cannot_be_drawn_says_so_until_it_can(pane: PagePane) -> None:
-    pane.show_page(3, broken, [], "", is_cached=False)
+    pane.show_page(3, broken, [], "", is_cached_in_browser=False)
     assert pane.page == 3
     assert pane.missing == {"3": {"what": "page 3 cannot be drawn", "remedy": "Fetch it again."}}
     assert pane.sent[-1] == {"kind": "page", "page": 3, "version": "case:1", "buffers": None}
@@ -79,7 +79,7 @@ def test_pages_beyond_the_document_are_passed_over(pane: PagePane) -> None:
 
 
 def test_another_document_begins_with_nothing_of_the_last(pane: PagePane) -> None:
-    pane.show_page(3, broken, [{"page": 3}], "V4-0001", is_cached=False)
+    pane.show_page(3, broken, [{"page": 3}], "V4-0001", is_cached_in_browser=False)
     pane.show_search_hits("x", (((3, 0.1, 0.1, 0.2, 0.2),),))
     pane.show_document("case:2", document("One page"), [{"start": 1, "end": 1, "type": None}])
     assert (pane.page, pane.marks, pane.issue_id, pane.missing, pane.hits, pane.found_for) == (0, [], "", {}, [], "")
@@ -105,7 +105,7 @@ def test_hits_are_numbered_by_occurrence(pane: PagePane) -> None:
 )
 def test_a_page_is_headed(blocks: list[tuple[str, str, bool]], said: str) -> None:
     made = tuple(Block(type=kind, text=text, box=(0, 0, 1, 1), furniture=is_it) for kind, text, is_it in blocks)
-    assert extract_heading(page(1, "").model_copy(update={"blocks": made})) == said
+    assert extract_page_heading(page(1, "").model_copy(update={"blocks": made})) == said
 
 
 def test_red_strip_carries_both_pages_facts_and_ranges() -> None:
@@ -114,7 +114,9 @@ def test_red_strip_carries_both_pages_facts_and_ranges() -> None:
     pane = PagePane()
     pane.show_document(
         "case:1",
-        document(*(one.model_copy(update={"identifiers": find_identifiers(one.text, one.words)}) for one in pages)),
+        document(
+            *(one.model_copy(update={"identifiers": find_patient_identifiers(one.text, one.words)}) for one in pages)
+        ),
         [{"start": 1, "end": 3, "type": None}],
     )
     strip = pane.strips[1]

@@ -14,15 +14,15 @@ def listed(screen: Workbench) -> list[str]:
 
 def test_a_choice_shows_another_part_and_stays_chosen(screen: Workbench) -> None:
     everything = listed(screen)
-    screen.dispatch({"action": "view", "view": {"search": "QUEST_", "sort": "name"}})
+    screen.dispatch_message({"action": "view", "view": {"search": "QUEST_", "sort": "name"}})
     found = listed(screen)
     assert found == sorted(case_id for case_id in everything if "quest_" in case_id)
     assert screen.queue_panel.matching == len(found) < len(everything)
     assert (screen.queue_panel.view["search"], screen.queue_panel.view["sort"]) == ("QUEST_", "name")
-    screen.dispatch({"action": "open", "case_id": found[0]})
-    screen.dispatch({"action": "queue"})
+    screen.dispatch_message({"action": "open", "case_id": found[0]})
+    screen.dispatch_message({"action": "queue"})
     assert listed(screen) == found, "who comes back from a case finds the list as it was"
-    screen.dispatch({"action": "view", "view": {}})
+    screen.dispatch_message({"action": "view", "view": {}})
     assert listed(screen) == everything
 
 
@@ -41,14 +41,14 @@ def test_a_choice_shows_another_part_and_stays_chosen(screen: Workbench) -> None
 )
 def test_what_cannot_be_meant_shows_the_queue(screen: Workbench, view: object) -> None:
     everything = listed(screen)
-    screen.dispatch({"action": "view", "view": view})
+    screen.dispatch_message({"action": "view", "view": view})
     assert (listed(screen), screen.queue_panel.notice) == (everything, "")
     assert screen.queue_panel.view["rows"] == 50
 
 
 def test_a_choice_that_comes_late_does_not_close_a_case(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
-    screen.dispatch({"action": "view", "view": {"search": "x"}})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "view", "view": {"search": "x"}})
     assert screen.case.packet.case_id == "quest_genomic"
 
 
@@ -73,9 +73,9 @@ def test_fifty_rows_are_sent_and_the_bar_counts_all(screen: Workbench, tmp_path:
     for row in rows:
         index.upsert_case(row)
     index.close()
-    screen.dispatch({"action": "view", "view": {"page": 1}})
+    screen.dispatch_message({"action": "view", "view": {"page": 1}})
     assert len(screen.queue_panel.rows) == 50
     assert screen.queue_panel.matching == screen.bar.total > 120
     assert screen.queue_panel.facets["kind"]["extraction"] == 120
-    screen.dispatch({"action": "open", "case_id": "many_7"})
+    screen.dispatch_message({"action": "open", "case_id": "many_7"})
     assert screen.queue_panel.notice == "This case is no longer there."

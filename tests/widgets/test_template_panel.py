@@ -51,18 +51,18 @@ def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -
 def screen(output: Path, tmp_path: Path) -> Workbench:
     shutil.copytree(output, tmp_path / "output")
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
 
 def opened(screen: Workbench, one: Spoilt) -> TemplateReviewCase:
-    screen.dispatch({"action": "open", "case_id": one.case_id})
+    screen.dispatch_message({"action": "open", "case_id": one.case_id})
     assert isinstance(screen.case, TemplateReviewCase)
     return screen.case
 
 
 def press(screen: Workbench, action: str, **more: Any) -> None:
-    screen.dispatch({"action": action, "token": screen.page_pane.version, **more})
+    screen.dispatch_message({"action": action, "token": screen.page_pane.version, **more})
 
 
 def test_the_worst_issue_is_open_and_its_rows_are_outlined(screen: Workbench, cases: dict[str, Spoilt]) -> None:
@@ -182,7 +182,7 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     press(screen, "select", issue_id="row.1")
     template = screen.draft.template
     again = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    again.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    again.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
     assert again.draft.template == template
     assert again.template_panel.selected == "row.1"
     assert again.template_panel.sums["is_met"]
@@ -197,7 +197,7 @@ def test_draft_with_outdated_columns_can_be_continued(screen: Workbench, cases: 
     else:
         plain["column"].append({"name": "other", "x": [0.97, 0.99], "title": ""})
     given = StatementTemplate.model_validate(plain)
-    screen.review_session.save_draft(case.packet.case_id, screen.draft.set_template(given))
+    screen.review_session.save_draft_and_get_time(case.packet.case_id, screen.draft.set_template(given))
     press(screen, "queue")
     opened(screen, cases["cut"])
     assert screen.draft.template == given
@@ -222,7 +222,7 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
     )
     index.close()
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
     (issue,) = screen.template_panel.case["issues"]
     assert issue["by"] == "layout reviewer and finance reviewer"
     assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
@@ -247,14 +247,14 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     for page in (1, 1):
         document.fullcopy_page(page, page)
     document.save(tmp_path / "longer.pdf")
-    bundle = read_document(tmp_path / "longer.pdf", doc_id="longer", timestamp="")
+    bundle = read_document(tmp_path / "longer.pdf", doc_id="longer", processing_timestamp="")
     assert bundle.total_pages == 5
     files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
     publish_template_case(files, index, Spoilt(one.drawn, bundle, one.sound, one.case))
     index.close()
     alive = len(_instances)
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen.dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": one.case_id})
     for step in range(9):
         press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)
     assert len(_instances) - alive < 150

@@ -13,7 +13,7 @@ from ipywidgets import Widget
 from places import open_folder, open_index
 
 from evalkit.errors import DocumentError, UsageError
-from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.attention_checks import describe_fault
@@ -30,21 +30,21 @@ def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
 def test_a_press_before_hello_and_nonsense_do_nothing(demo_run: RunSummary) -> None:
     workbench = Workbench(open_folder(demo_run.output), "dr_lee")
     for message in ({"action": "next"}, {"action": "nope"}, {"action": 7}, {}):
-        workbench.dispatch(message)
+        workbench.dispatch_message(message)
     assert workbench.queue_panel.notice == ""
 
 
 def test_failure_shows_an_error_id_and_logs_no_text(
     screen: Workbench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
 
     def broken(*_: object) -> None:
         raise ValueError("Zebulon Quagmire, born 1950")
 
     monkeypatch.setattr(screen.page_pane, "show_page", broken)
     with caplog.at_level(logging.DEBUG):
-        screen.dispatch({"action": "page", "page": 2})
+        screen.dispatch_message({"action": "page", "page": 2})
     assert "error" in screen.segment_editor.problem
     assert "Zebulon" not in screen.segment_editor.problem + caplog.text
     error_id = screen.segment_editor.problem.split("error ")[1][:8]
@@ -52,76 +52,80 @@ def test_failure_shows_an_error_id_and_logs_no_text(
 
 
 def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     old = screen.page_pane.version
-    screen.dispatch({"action": "queue"})
-    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch_message({"action": "queue"})
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     seen = screen.draft.pages_seen
-    screen.dispatch({"action": "painted", "token": old, "page": 2, "issue": None})
-    screen.dispatch({"action": "type", "token": old, "page": 1, "type": "Other"})
+    screen.dispatch_message({"action": "painted", "token": old, "page": 2, "issue": None})
+    screen.dispatch_message({"action": "type", "token": old, "page": 1, "type": "Other"})
     assert screen.draft.pages_seen == seen
-    assert not screen.case.is_changed(screen.draft)
-    screen.dispatch({"action": "painted", "token": screen.page_pane.version, "page": 2, "issue": None})
+    assert not screen.case.has_expert_changes(screen.draft)
+    screen.dispatch_message({"action": "painted", "token": screen.page_pane.version, "page": 2, "issue": None})
     assert 2 in screen.draft.pages_seen
 
 
 def test_new_case_keeps_nothing_of_the_previous_one(
     screen: Workbench, record_states: Callable[[Widget], list[dict[str, Any]]]
 ) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     issue = screen.case_panel.selected
-    screen.dispatch({"action": "verdict", "token": screen.page_pane.version, "issue_id": issue, "verdict": "confirmed"})
-    screen.dispatch(
+    screen.dispatch_message(
+        {"action": "verdict", "token": screen.page_pane.version, "issue_id": issue, "verdict": "confirmed"}
+    )
+    screen.dispatch_message(
         {"action": "issue_note", "token": screen.page_pane.version, "issue_id": issue, "text": "of another case"}
     )
-    screen.dispatch({"action": "painted", "token": screen.page_pane.version, "page": 1, "issue": issue})
+    screen.dispatch_message({"action": "painted", "token": screen.page_pane.version, "page": 1, "issue": issue})
     assert screen.case_panel.verdicts
-    screen.dispatch({"action": "queue"})
+    screen.dispatch_message({"action": "queue"})
     states = record_states(screen.case_panel)
-    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     states = [one for one in states if one["case"]["token"] == screen.page_pane.version]
     assert states
     assert [one for one in states if one["verdicts"] or one["notes"] or one["seen"]] == []
 
 
 def test_shares_are_edited_and_add_up(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     kinds = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
     given = dict(zip(kinds, (30, 0, 0, 60, 0), strict=True))
-    screen.dispatch({"action": "mixture", "token": screen.page_pane.version, "percent": given})
+    screen.dispatch_message({"action": "mixture", "token": screen.page_pane.version, "percent": given})
     shares = {one["type"]: one["percent"] for one in screen.segment_editor.mixture}
     assert sum(shares.values()) == pytest.approx(100)
     assert shares["Radiology Report"] == pytest.approx(66.67)
     assert screen.segment_editor.can_correct
-    screen.dispatch({"action": "mixture", "token": screen.page_pane.version, "percent": dict.fromkeys(kinds, 0)})
+    screen.dispatch_message(
+        {"action": "mixture", "token": screen.page_pane.version, "percent": dict.fromkeys(kinds, 0)}
+    )
     assert "cannot all be 0" in screen.segment_editor.problem
 
 
 def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
-    screen.dispatch({"action": "validate"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "validate"})
     assert "not yet seen" in screen.segment_editor.problem
-    screen.dispatch({"action": "correct"})
+    screen.dispatch_message({"action": "correct"})
     assert "nothing was changed" in screen.segment_editor.problem
 
 
 def test_case_removed_while_open_is_reported_in_plain_words(screen: Workbench, tmp_path: Path) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     (tmp_path / "output/sme_packets/sme_packet_quest_genomic.json").unlink()
     token = screen.page_pane.version
-    screen.dispatch({"action": "dominant", "token": token, "type": "Other"})
-    screen.dispatch({"action": "correct", "token": token})
+    screen.dispatch_message({"action": "dominant", "token": token, "type": "Other"})
+    screen.dispatch_message({"action": "correct", "token": token})
     assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen.segment_editor.problem)
 
 
 def test_page_is_sent_once_for_repeated_requests(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     sent = []
     monkeypatch.setattr(
         screen.page_pane, "send", lambda message, buffers: sent.append((message["kind"], message["page"]))
     )
     for asked in ({"action": "thumbnails"}, {"action": "previews"}, {"action": "previews", "kind": "page"}):
-        screen.dispatch(asked | {"token": screen.page_pane.version, "pages": [2, 1, 2, 1]})
+        screen.dispatch_message(asked | {"token": screen.page_pane.version, "pages": [2, 1, 2, 1]})
     assert sent == [(kind, page) for kind in ("thumbnail", "preview", "page") for page in (2, 1)]
 
 
@@ -132,26 +136,26 @@ def test_a_pdf_that_changed_is_said(screen: Workbench, demo_run: RunSummary, tmp
     bundle = json.loads(path.read_text())
     bundle["sha256"] = "0" * 64
     path.write_text(json.dumps(bundle))
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     assert "changed" in screen.segment_editor.why_not
     assert screen.segment_editor.is_locked
-    screen.dispatch({"action": "select", "token": screen.page_pane.version, "issue_id": "V3-0001"})
+    screen.dispatch_message({"action": "select", "token": screen.page_pane.version, "issue_id": "V3-0001"})
     assert "changed" in screen.segment_editor.why_not
 
 
 def test_fields_are_nothing_that_a_classification_has(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     for action in ("field_value", "field_check", "field_edit", "field_status"):
         screen.segment_editor.problem = ""
-        screen.dispatch({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
+        screen.dispatch_message({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
         assert "not about fields" in screen.segment_editor.problem, action
     assert screen.draft.fields == {}
 
 
 def test_a_double_click_opens_one_case(screen: Workbench) -> None:
-    screen.dispatch({"action": "next"})
+    screen.dispatch_message({"action": "next"})
     first = screen.case.packet.case_id
-    screen.dispatch({"action": "next"})
+    screen.dispatch_message({"action": "next"})
     assert screen.case.packet.case_id == first
     assert [row.case_id for row in screen.review_session.load_queue_page().rows if row.is_mine] == [first]
 
@@ -162,8 +166,8 @@ def test_a_page_that_cannot_be_drawn_does_not_close_the_case(
     def broken(*_: object) -> bytes:
         raise DocumentError("page 1 cannot be drawn", code="READER-PAGE", remedy="Fetch it again.")
 
-    monkeypatch.setattr("widgets.workbench.PageImages.render_full_size", broken)
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    monkeypatch.setattr("widgets.workbench.PdfPageRenderer.render_full_size", broken)
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     assert screen.page_pane.missing == {"1": {"what": "page 1 cannot be drawn", "remedy": "Fetch it again."}}
     assert screen.page_pane.note == ""
     assert screen.segment_editor.page == 1
@@ -189,12 +193,12 @@ def test_case_of_a_newer_version_is_reported_and_retried(screen: Workbench, tmp_
     path = tmp_path / "output/sme_packets/sme_packet_quest_genomic.json"
     good = path.read_text()
     path.write_text(json.dumps(json.loads(good) | {"schema_version": 99}))
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
     assert screen.content_box.children == (screen.fault_panel,)
     assert "newer evalkit" in screen.fault_panel.what
     assert len(screen.fault_panel.error_id) == 8
     path.write_text(good)
-    screen.dispatch({"action": "retry"})
+    screen.dispatch_message({"action": "retry"})
     assert screen.content_box.children == (screen.case_view,)
     assert screen.case.packet.case_id == "quest_genomic"
 
@@ -205,16 +209,16 @@ def test_a_locked_index_at_the_start_is_told_and_tried_again(demo_run: RunSummar
     kept = index.read_bytes()
     index.write_bytes(b"no database at all" * 100)
     workbench = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    workbench.dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    workbench.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
     assert workbench.content_box.children == (workbench.fault_panel,)
     assert not workbench.fault_panel.has_queue
     index.write_bytes(kept)
-    workbench.dispatch({"action": "retry"})
+    workbench.dispatch_message({"action": "retry"})
     assert workbench.content_box.children == (workbench.queue_panel,)
 
 
 def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "doc2_6"})
+    screen.dispatch_message({"action": "open", "case_id": "doc2_6"})
     assert screen.case.is_blind
     sent = str([widget.get_state() for widget in (screen.page_pane, screen.case_panel, screen.segment_editor)])
     answer = screen.case.packet.classification
@@ -224,76 +228,82 @@ def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None
             assert not any(quote.snippet in str(screen.case_panel.get_state()) for quote in row.top_evidence)
     assert screen.page_pane.evidence == []
     assert [one["type"] for one in screen.segment_editor.segments] == [None]
-    screen.dispatch({"action": "select", "token": screen.page_pane.version, "issue_id": "V1-0001"})
+    screen.dispatch_message({"action": "select", "token": screen.page_pane.version, "issue_id": "V1-0001"})
     assert screen.case_panel.selected == ""
 
 
 def test_undo_reverts_the_last_change_and_keeps_seen_pages(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     token = screen.page_pane.version
     before = screen.draft.segments
-    screen.dispatch({"action": "split", "token": token, "page": 3})
-    screen.dispatch({"action": "painted", "token": token, "page": 2, "issue": None})
-    screen.dispatch({"action": "flag", "token": token, "page": 3, "flag": "duplicate"})
+    screen.dispatch_message({"action": "split", "token": token, "page": 3})
+    screen.dispatch_message({"action": "painted", "token": token, "page": 2, "issue": None})
+    screen.dispatch_message({"action": "flag", "token": token, "page": 3, "flag": "duplicate"})
     assert screen.segment_editor.undo
-    screen.dispatch({"action": "undo", "token": token})
+    screen.dispatch_message({"action": "undo", "token": token})
     assert len(screen.draft.segments) == 2
     assert screen.draft.flags == ()
-    screen.dispatch({"action": "undo", "token": token})
+    screen.dispatch_message({"action": "undo", "token": token})
     assert screen.draft.segments == before
     assert 2 in screen.draft.pages_seen
     assert screen.segment_editor.undo == ""
-    screen.dispatch({"action": "undo", "token": token})
+    screen.dispatch_message({"action": "undo", "token": token})
     assert "nothing was submitted here" in screen.segment_editor.problem
 
 
 def test_an_applied_repair_confirms_what_it_mends(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     token = screen.page_pane.version
-    screen.dispatch({"action": "repair", "token": token})
+    screen.dispatch_message({"action": "repair", "token": token})
     assert screen.case_panel.is_repair_applied
     assert {one.verdict for one in screen.draft.issue_verdicts} == {"confirmed"}
-    screen.dispatch({"action": "repair", "token": token})
+    screen.dispatch_message({"action": "repair", "token": token})
     assert not screen.case_panel.is_repair_applied
     assert screen.draft.issue_verdicts == ()
 
 
 def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp_path: Path) -> None:
-    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
-    screen.dispatch({"action": "defer", "token": screen.page_pane.version, "reason": "page 2 is asked for again"})
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch_message(
+        {"action": "defer", "token": screen.page_pane.version, "reason": "page 2 is asked for again"}
+    )
     assert screen.bar.notice == "Deferred: fabricated_quote.pdf"
     assert screen.case.packet.case_id != "fabricated_quote"
-    screen.dispatch({"action": "queue"})
+    screen.dispatch_message({"action": "queue"})
     colleague = Workbench(open_folder(tmp_path / "output"), "dr_ito")
-    colleague.dispatch({"action": "hello", "tab": "tab-2", "case": None})
-    colleague.dispatch({"action": "open", "case_id": "fabricated_quote"})
+    colleague.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
+    colleague.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     assert "page 2 is asked for again" in colleague.case_panel.case["told"][0]
 
 
 def test_notebook_in_another_tab_starts_in_the_queue(screen: Workbench) -> None:
-    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
-    screen.dispatch({"action": "hello", "tab": "tab-2", "case": None})
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
     assert screen.content_box.children == (screen.queue_panel,)
     assert screen.bar.case_id == ""
-    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})  # the tab before does not keep it from this one
-    screen.dispatch({"action": "leave", "tab": "tab-1"})
+    screen.dispatch_message(
+        {"action": "open", "case_id": "fabricated_quote"}
+    )  # the tab before does not keep it from this one
+    screen.dispatch_message({"action": "leave", "tab": "tab-1"})
     for seconds in (1.0, 2.0, 3.0):
-        screen.dispatch({"action": "ping", "tab": "tab-2", "active": seconds})
-        screen.dispatch({"action": "ping", "tab": "tab-1", "active": 100.0})  # of the tab before, which is covered
+        screen.dispatch_message({"action": "ping", "tab": "tab-2", "active": seconds})
+        screen.dispatch_message(
+            {"action": "ping", "tab": "tab-1", "active": 100.0}
+        )  # of the tab before, which is covered
     assert screen.draft.seconds_active == 3.0
     assert screen.segment_editor.problem == ""
     assert screen.review_session.load_queue_page().in_review == 1
-    screen.dispatch({"action": "leave", "tab": "tab-2"})
+    screen.dispatch_message({"action": "leave", "tab": "tab-2"})
     assert screen.review_session.load_queue_page().in_review == 0
 
 
 def test_page_that_reconnects_keeps_its_case(screen: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen.dispatch({"action": "open", "case_id": "fabricated_quote"})
+    screen.dispatch_message({"action": "open", "case_id": "fabricated_quote"})
     with monkeypatch.context() as patch:
         patch.setattr(ReviewSession, "release_case", lambda *_: pytest.fail("a colleague could take it"))
-        screen.dispatch({"action": "hello", "tab": "tab-1", "case": "fabricated_quote"})
+        screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": "fabricated_quote"})
         assert screen.case.packet.case_id == "fabricated_quote"
-    screen.dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
     assert screen.review_session.load_queue_page().in_review == 0
 
 
@@ -302,43 +312,45 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
     first.save_review("altered_quotes", agrees=True)
     first.close()
-    (seeded,) = draw_and_publish_attention_checks(
+    (seeded,) = plant_and_queue_attention_checks(
         open_folder(tmp_path / "output"), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
     screen = Workbench(open_folder(tmp_path / "output"), "dr_lee")
-    screen.dispatch({"action": "hello", "tab": "tab-1", "case": None})
+    screen.dispatch_message({"action": "hello", "tab": "tab-1", "case": None})
     told = describe_fault(seeded.fault)
-    screen.dispatch({"action": "open", "case_id": seeded.packet.case_id})
+    screen.dispatch_message({"action": "open", "case_id": seeded.packet.case_id})
     assert screen.case.packet.is_attention_check
     every = (screen.bar, screen.queue_panel, screen.page_pane, screen.case_panel, screen.segment_editor)
     sent = json.dumps([widget.get_state() for widget in every], default=str)
     assert not any(word in sent for word in ("planted", "seeded", told, '"altered_quotes"'))
     kind = next(one for one in ("Other", "Genomic Report") if one != seeded.fault.shown_type)
-    screen.dispatch({"action": "type", "token": screen.page_pane.version, "page": 1, "segment": 0, "type": kind})
-    screen.dispatch({"action": "correct", "token": screen.page_pane.version})
+    screen.dispatch_message(
+        {"action": "type", "token": screen.page_pane.version, "page": 1, "segment": 0, "type": kind}
+    )
+    screen.dispatch_message({"action": "correct", "token": screen.page_pane.version})
     assert told in screen.queue_panel.notice
     assert "You saw it" in screen.queue_panel.notice
     assert "corrected" in screen.bar.notice
     assert screen.content_box.children == (screen.queue_panel,), "it is read before the next case takes its place"
     assert not screen.review_session.can_undo
-    screen.dispatch({"action": "open", "case_id": seeded.packet.case_id})
+    screen.dispatch_message({"action": "open", "case_id": seeded.packet.case_id})
     assert any(told in sentence for sentence in screen.case_panel.case["told"])
 
 
 def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
     roster = Roster(open_folder(tmp_path / "output"))
-    roster.add_reviewer("ms_wu", role="analyst")
+    roster.add_reviewer_or_replace_code("ms_wu", role="analyst")
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
-    analyst.dispatch({"action": "hello", "tab": "tab-2", "case": None})
+    analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})
     assert (analyst.bar.role, analyst.queue_panel.only_looks, screen.bar.role) == ("analyst", READ_ONLY_SENTENCE, "")
-    analyst.dispatch({"action": "next"})
+    analyst.dispatch_message({"action": "next"})
     assert analyst.queue_panel.notice == "Nothing waits for you."
-    screen.dispatch({"action": "open", "case_id": "quest_genomic"})
-    analyst.dispatch({"action": "open", "case_id": "quest_genomic", "take_over": True})
+    screen.dispatch_message({"action": "open", "case_id": "quest_genomic"})
+    analyst.dispatch_message({"action": "open", "case_id": "quest_genomic", "take_over": True})
     assert analyst.segment_editor.is_locked
     assert analyst.segment_editor.why_not == READ_ONLY_SENTENCE
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
-    analyst.dispatch({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
+    analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
     assert (analyst.bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
     page = {"token": analyst.page_pane.version, "page": 1}
     issue = analyst.case.packet.issues[0].issue_id
@@ -348,7 +360,7 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         {"action": "notes", "text": "an analyst's words"},
         {"action": "verdict", "issue_id": issue, "verdict": "confirmed"},
     ):
-        analyst.dispatch(page | press)
+        analyst.dispatch_message(page | press)
         assert analyst.segment_editor.problem == ""
     for press in (
         {"action": "validate"},
@@ -357,16 +369,16 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
         {"action": "defer", "reason": "later"},
         {"action": "second", "reason": "look"},
     ):
-        analyst.dispatch(page | press)
+        analyst.dispatch_message(page | press)
         assert "not an analyst's to decide" in analyst.segment_editor.problem, press
-    analyst.dispatch({"action": "ping", "tab": "tab-2", "active": 2.0})
+    analyst.dispatch_message({"action": "ping", "tab": "tab-2", "active": 2.0})
     index = open_index(tmp_path / "output")
     (row,) = [row for row in index.list_cases_worst_first() if row["case_id"] == "quest_genomic"]
     assert row["review_status"] == "in_review"
     assert index.drafts.find_newest_draft("quest_genomic", "ms_wu", "tab-2") is None
     index.close()
     assert not (tmp_path / "output/reviews").exists()
-    screen.dispatch({"action": "ping", "tab": "tab-1", "active": 2.0})
+    screen.dispatch_message({"action": "ping", "tab": "tab-1", "active": 2.0})
     assert screen.segment_editor.problem == "", "the expert's claim is still theirs"
 
 
@@ -375,18 +387,18 @@ def test_another_patients_pages_become_documents_and_can_be_undone(
 ) -> None:
     ranges = [((1, 2), (4, 8)), ((3, 3),)]
     monkeypatch.setattr("widgets.workbench.list_page_ranges_by_person", lambda _: ranges)
-    screen.dispatch({"action": "open", "case_id": "segment_count"})
+    screen.dispatch_message({"action": "open", "case_id": "segment_count"})
     total, before = screen.draft.total_pages, screen.draft
     ranges[:] = [((1, total - 2), (total, total)), ((total - 1, total - 1),)]
     press = {"action": "separate", "token": screen.page_pane.version, "page": total, "rest": False}
     assert (screen.page_pane.can_separate, screen.page_pane.offer) == (True, {})
-    screen.dispatch(press)
+    screen.dispatch_message(press)
     assert screen.draft.segments[-1].start_page == total
     assert [(flag.start_page, flag.flag) for flag in screen.draft.flags] == [(total, "other_patient")]
     assert screen.page_pane.offer == {"page": total, "pages": list(range(1, total - 1))}
-    screen.dispatch(press | {"rest": True})
+    screen.dispatch_message(press | {"rest": True})
     assert screen.page_pane.offer == {}
     assert (total - 1) in {segment.start_page for segment in screen.draft.segments}
-    screen.dispatch({"action": "undo", "token": screen.page_pane.version})
-    screen.dispatch({"action": "undo", "token": screen.page_pane.version})
+    screen.dispatch_message({"action": "undo", "token": screen.page_pane.version})
+    screen.dispatch_message({"action": "undo", "token": screen.page_pane.version})
     assert (screen.draft.segments, screen.draft.flags) == (before.segments, ())

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.documents.bundle import Identifier, Page, PageStatus
-from evalkit.documents.identity.same_person import PersonComparison, PersonRelation, compare_persons, get_number_form
+from evalkit.documents.identity.same_person import (
+    PersonComparison,
+    SamePersonVerdict,
+    compare_persons,
+    get_kind_and_number_shape,
+)
 
 _STRONG_FACTS = frozenset({"patient", "date_of_birth", "mrn"})
 """A page with two of these says by itself whose it is."""
@@ -17,7 +22,7 @@ _QUOTED_NOWHERE_KINDS = frozenset({"date_of_birth", "mrn", "account", "accession
 
 
 @dataclass(frozen=True)
-class PageIdentity:
+class PagePatientIdentity:
     """What one page says about its patient."""
 
     page_num: int
@@ -34,46 +39,50 @@ class PageIdentity:
 class FilePerson:
     """A person of a file, and the pages about that person."""
 
-    pages: list[PageIdentity] = field(default_factory=list)
+    pages: list[PagePatientIdentity] = field(default_factory=list)
 
     @property
     def page_numbers(self) -> set[int]:
         """The pages that say that they are about this person."""
         return {page.page_num for page in self.pages}
 
-    def compare(self, page: PageIdentity) -> PersonComparison:
+    def compare(self, page: PagePatientIdentity) -> PersonComparison:
         """Compare a page with this person: the page of this person's that decides most.
 
         Any page that is the same person's settles it; else one that is another's.
         """
-        comparisons = [compare_page_identities(own_page, page) for own_page in self._list_distinct_pages()]
-        return max(comparisons, key=_rank_comparison, default=PersonComparison(PersonRelation.CANNOT_TELL))
+        comparisons = [compare_page_patients(own_page, page) for own_page in self._list_distinct_pages()]
+        return max(comparisons, key=_rank_by_decisiveness, default=PersonComparison(SamePersonVerdict.CANNOT_TELL))
 
-    def _list_distinct_pages(self) -> Iterable[PageIdentity]:
+    def _list_distinct_pages(self) -> Iterable[PagePatientIdentity]:
         return {
             tuple((identifier.kind, identifier.value) for identifier in page.identifiers): page for page in self.pages
         }.values()
 
 
-def _rank_comparison(comparison: PersonComparison) -> tuple[int, int]:
-    rank = {PersonRelation.SAME: 2, PersonRelation.DIFFERENT: 1, PersonRelation.CANNOT_TELL: 0}[comparison.relation]
+def _rank_by_decisiveness(comparison: PersonComparison) -> tuple[int, int]:
+    rank = {SamePersonVerdict.SAME: 2, SamePersonVerdict.DIFFERENT: 1, SamePersonVerdict.CANNOT_TELL: 0}[
+        comparison.relation
+    ]
     return rank, len(comparison.agreeing)
 
 
-def get_page_identity(page: Page) -> PageIdentity | None:
+def get_page_patient_identity(page: Page) -> PagePatientIdentity | None:
     """What the page says about its patient; None where it says nothing."""
-    return _select_identity(page.page_num, page.status, page.identifiers)
+    return _build_page_identity(page.page_num, page.status, page.identifiers)
 
 
-def _select_identity(page_num: int, status: PageStatus, identifiers: Iterable[Identifier]) -> PageIdentity | None:
+def _build_page_identity(
+    page_num: int, status: PageStatus, identifiers: Iterable[Identifier]
+) -> PagePatientIdentity | None:
     personal = tuple(identifier for identifier in identifiers if identifier.kind != "report_date")
     is_named = any(identifier.kind not in ("sex", "age") for identifier in personal)
-    return PageIdentity(page_num, personal, status is PageStatus.OCR) if is_named else None
+    return PagePatientIdentity(page_num, personal, status is PageStatus.OCR) if is_named else None
 
 
-def compare_page_identities(left: PageIdentity, right: PageIdentity) -> PersonComparison:
+def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity) -> PersonComparison:
     """Whether two pages are about the same person."""
-    return compare_persons(left.identifiers, right.identifiers, is_recognised=left.is_recognised or right.is_recognised)
+    return compare_persons(left.identifiers, right.identifiers, is_ocr_text=left.is_recognised or right.is_recognised)
 
 
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
@@ -82,15 +91,15 @@ def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
     Pages that say so by themselves make the groups; of the others each joins the group that it agrees with, else that
     of the page before it, for nothing shows that it is another's.
     """
-    return _group_identities(map(get_page_identity, pages))
+    return _group_identities(map(get_page_patient_identity, pages))
 
 
-def _group_identities(page_identities: Iterable[PageIdentity | None]) -> list[FilePerson]:
-    identities = _inherit_issuers([identity for identity in page_identities if identity])
+def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> list[FilePerson]:
+    identities = _fill_in_missing_issuers([identity for identity in page_identities if identity])
     strong_pages = [identity for identity in identities if identity.is_strong]
     persons: list[FilePerson] = []
     for identity in strong_pages or identities:
-        person = _find_person(persons, identity)
+        person = _find_matching_person(persons, identity)
         if person is None:
             persons.append(person := FilePerson())
         person.pages.append(identity)
@@ -102,18 +111,18 @@ def _group_identities(page_identities: Iterable[PageIdentity | None]) -> list[Fi
     return sorted(persons, key=lambda person: person.pages[0].page_num)
 
 
-def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
+def _fill_in_missing_issuers(identities: Sequence[PagePatientIdentity]) -> list[PagePatientIdentity]:
     """Give numbers on pages without a letterhead the issuer of the nearest number of the same form, an earlier one first."""
     issuers_by_form: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for identity in identities:
         for identifier in identity.identifiers:
             if identifier.issuer:
-                issuers_by_form.setdefault(get_number_form(identifier), []).append(
+                issuers_by_form.setdefault(get_kind_and_number_shape(identifier), []).append(
                     (identity.page_num, identifier.issuer)
                 )
 
     def complete(identifier: Identifier, page_num: int) -> Identifier:
-        issuers = issuers_by_form.get(get_number_form(identifier))
+        issuers = issuers_by_form.get(get_kind_and_number_shape(identifier))
         if identifier.issuer or not issuers:
             return identifier
         earlier_issuers = [issuer for issuer_page, issuer in issuers if issuer_page < page_num]
@@ -128,7 +137,7 @@ def _inherit_issuers(identities: Sequence[PageIdentity]) -> list[PageIdentity]:
     ]
 
 
-def is_patient_named(text: str, page: Page) -> bool:
+def has_patient_identifier(text: str, page: Page) -> bool:
     """Whether a text of the page holds what identifies its patient: a word of the name, birth date or number."""
     words = {word.capitalize() for word in re.findall(r"[^\W\d_]+", text) if word[0].isupper()}
     return any(
@@ -139,46 +148,46 @@ def is_patient_named(text: str, page: Page) -> bool:
     )
 
 
-def count_other_pages(persons: Sequence[FilePerson]) -> int:
+def count_pages_of_minor_persons(persons: Sequence[FilePerson]) -> int:
     """Count the pages that are about another person than the one with the most pages."""
     page_counts = [len(person.pages) for person in persons]
     return sum(page_counts) - max(page_counts, default=0)
 
 
-def read_stored_persons(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
+def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FilePerson]:
     """Group a stored bundle's pages by person without reading the rest of it. LookupError, ValueError: it is damaged."""
     return _group_identities(
-        _select_identity(
+        _build_page_identity(
             page["page_num"], PageStatus(page["status"]), map(Identifier.model_validate, page["identifiers"])
         )
         for page in stored_bundle["pages"]
     )
 
 
-def _find_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson | None:
+def _find_matching_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
     """The person whose page it is; the latest one where that cannot be told; None for a person not seen before."""
     comparisons = [(person, person.compare(identity)) for person in reversed(persons)]
     for person, comparison in comparisons:
-        if comparison.relation is PersonRelation.SAME:
+        if comparison.relation is SamePersonVerdict.SAME:
             return person
     open_comparisons = [
         (person, comparison)
         for person, comparison in comparisons
-        if comparison.relation is PersonRelation.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
+        if comparison.relation is SamePersonVerdict.CANNOT_TELL and (comparison.agreeing or len(persons) == 1)
     ]
-    return max(open_comparisons, key=lambda pair: _weigh(pair[1]), default=(None, None))[0]
+    return max(open_comparisons, key=lambda pair: _count_net_agreement(pair[1]), default=(None, None))[0]
 
 
-def _find_agreeing_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson | None:
-    best = max(persons, key=lambda person: _weigh(person.compare(identity)))
-    return best if _weigh(best.compare(identity)) > 0 else None
+def _find_agreeing_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
+    best = max(persons, key=lambda person: _count_net_agreement(person.compare(identity)))
+    return best if _count_net_agreement(best.compare(identity)) > 0 else None
 
 
-def _weigh(comparison: PersonComparison) -> int:
+def _count_net_agreement(comparison: PersonComparison) -> int:
     return len(comparison.agreeing) - len(comparison.differing)
 
 
-def _find_nearest_person(persons: Sequence[FilePerson], identity: PageIdentity) -> FilePerson:
+def _find_nearest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson:
     """The person of the last page before this one, or of the first one behind it."""
     return min(
         persons,

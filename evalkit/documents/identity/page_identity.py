@@ -17,13 +17,17 @@ from operator import itemgetter
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, IdentifierSource, WordPosition
 from evalkit.documents.identity.person_name import (
-    fold_letters,
-    get_name_words,
+    fold_to_plain_capitals,
+    get_word_list_for_names,
     load_identity_words,
     parse_person_name,
 )
 from evalkit.documents.identity.same_person import NUMBER_KINDS
-from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN, correct_digits, parse_written_date
+from evalkit.documents.identity.written_dates import (
+    WRITTEN_DATE_PATTERN,
+    parse_written_date,
+    replace_letters_misread_for_digits,
+)
 
 _HEAD_LENGTH = 400
 """Characters of a page's head, where a bare "Name:" is the patient's."""
@@ -102,7 +106,7 @@ def load_given_names() -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class _Label:
+class _LabelKind:
     """One kind of label, as ``words.toml`` has it."""
 
     kind: str
@@ -114,14 +118,14 @@ class _Label:
 
 
 #: "Name Doe" at the end of a line, with "Forename Jane" below.
-_BARE_NAME_LABEL = _Label("family_name", is_patients=False, is_weak=True, is_line_start=False)
+_BARE_NAME_LABEL = _LabelKind("family_name", is_patients=False, is_weak=True, is_line_start=False)
 
 
 @dataclass(frozen=True)
 class _LabelHit:
     """A label on a page."""
 
-    label: _Label
+    label: _LabelKind
     start: int
     end: int
     """Behind the label and its separator."""
@@ -143,17 +147,17 @@ class _Candidate:
     issuer: str | None = None
 
 
-def find_identifiers(
-    text: str, words: Sequence[WordPosition], confidences: Sequence[int] = ()
+def find_patient_identifiers(
+    text: str, words: Sequence[WordPosition], word_confidences: Sequence[int] = ()
 ) -> tuple[Identifier, ...]:
     """Find whose page it is, and of when: the best of each kind, from the top of the page down.
 
     Args:
         text: the page's text; rows are divided by line breaks, cells by tabs.
         words: where each word of it stands; may be empty.
-        confidences: how sure recognition is of each word, 0..100; empty where nothing was recognised.
+        word_confidences: how sure recognition is of each word, 0..100; empty where nothing was recognised.
     """
-    return _PageScan(text, words, confidences).find_all()
+    return _IdentifierSearch(text, words, word_confidences).find_all_identifiers()
 
 
 @dataclass(frozen=True)
@@ -164,16 +168,16 @@ class _LabelPatterns:
     """What a label may begin with, at most three letters each."""
     by_letter: dict[str, re.Pattern[str]]
     """The labels that may begin with a letter, in the table's order."""
-    by_group: dict[str, _Label]
+    by_group: dict[str, _LabelKind]
     """What each group of these patterns means."""
 
 
 @cache
-def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
-    alternatives: list[tuple[str, _Label]] = []
+def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
+    alternatives: list[tuple[str, _LabelKind]] = []
     for strength in ("strong", "weak", "line_start"):
         for row in load_identity_words()["labels"]:
-            label = _Label(
+            label = _LabelKind(
                 row["kind"],
                 row.get("owner") == "patient",
                 strength == "weak",
@@ -188,9 +192,9 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
         # Any of its words may come first, for others may be optional; too many do no harm.
         letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
         words = [word[:3] for word in re.findall(r"[a-z]+", letters)] + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern)
-        prefixes.update(word[:1] if is_recognised else word for word in words)
+        prefixes.update(word[:1] if is_ocr_text else word for word in words)
         for letter in {word[0] for word in words}:
-            readable_pattern = _confuse_pattern(pattern) if is_recognised else pattern
+            readable_pattern = _tolerate_misreadings(pattern) if is_ocr_text else pattern
             grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{readable_pattern})")
     return _LabelPatterns(
         frozenset(prefixes),
@@ -202,7 +206,7 @@ def _compile_labels(*, is_recognised: bool) -> _LabelPatterns:
     )
 
 
-def _confuse_pattern(pattern: str) -> str:
+def _tolerate_misreadings(pattern: str) -> str:
     """The label as recognition may have read it: one letter for another, a full stop in between."""
     if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
         pattern = re.sub(
@@ -219,7 +223,7 @@ _CONFUSED_WORDS = {
 }  # fmt: skip
 
 
-class _PageScan:
+class _IdentifierSearch:
     """One page, looked through once."""
 
     def __init__(self, text: str, words: Sequence[WordPosition], confidences: Sequence[int]) -> None:
@@ -228,14 +232,14 @@ class _PageScan:
         self._candidates: list[_Candidate] = []
         self._name_parts: dict[str, tuple[int, int]] = {}
 
-    def find_all(self) -> tuple[Identifier, ...]:
+    def find_all_identifiers(self) -> tuple[Identifier, ...]:
         self._hits = self._find_label_hits()
-        self._read_labels()
-        if self._is_list_of_persons():
+        self._add_labelled_values()
+        if self._is_list_of_several_persons():
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
         elif not any(candidate.kind == "patient" and candidate.rank < _LAST_RANK for candidate in self._candidates):
-            self._find_unlabelled_name()
-            self._complete_identity_block()
+            self._add_unlabelled_name()
+            self._add_unlabelled_block_facts()
         # A page may have a hospital's number and a nation's.
         best_by_kind: dict[tuple[IdentifierKind, str | None], _Candidate] = {}
         for candidate in self._candidates:
@@ -248,9 +252,9 @@ class _PageScan:
     # ------------------------------------------------------------------------------------------------------- labels
 
     def _find_label_hits(self) -> list[_LabelHit]:
-        patterns = _compile_labels(is_recognised=self._is_recognised)
+        patterns = _compile_label_patterns(is_recognised=self._is_recognised)
         text, hits, position = self._text, [], 0
-        small_text = lower_letters(text)
+        small_text = lowercase_keeping_length(text)
         for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(
             small_text
         ):
@@ -294,7 +298,7 @@ class _PageScan:
         return self._is_whole_name(position, cell_end)
 
     def _is_whole_name(self, start: int, end: int) -> bool:
-        place = self._match_name(start, end)
+        place = self._match_name_at_start(start, end)
         return place is not None and place[1] == end and len(self._text[slice(*place)].split()) > 1
 
     def _is_at_line_start(self, position: int) -> bool:
@@ -321,11 +325,11 @@ class _PageScan:
 
     # ------------------------------------------------------------------------------------------------------- values
 
-    def _read_labels(self) -> None:
+    def _add_labelled_values(self) -> None:
         """Read the value of every label, in the page's order, minding whose it is."""
         section_end, relative_line_end = -1, -1
         for index, hit in enumerate(self._hits):
-            kind, next_start = hit.label.kind, self._get_next_start(index)
+            kind, next_start = hit.label.kind, self._get_start_of_next_label(index)
             if kind in _ROLE_KINDS:
                 if self._is_section_heading(hit):
                     section_end = self._find_section_end(hit.end)
@@ -339,10 +343,10 @@ class _PageScan:
             if is_anothers and not hit.label.is_patients:
                 continue
             if kind != "other":
-                self._read_value(hit, next_start)
+                self._add_value_of_label(hit, next_start)
 
-    def _get_next_start(self, index: int) -> int:
-        return self._hits[index + 1].start if index + 1 < len(self._hits) else len(self._text)
+    def _get_start_of_next_label(self, hit_index: int) -> int:
+        return self._hits[hit_index + 1].start if hit_index + 1 < len(self._hits) else len(self._text)
 
     def _find_line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
@@ -385,7 +389,7 @@ class _PageScan:
             and "\n" not in between
         )
 
-    def _read_value(self, hit: _LabelHit, next_start: int) -> None:
+    def _add_value_of_label(self, hit: _LabelHit, next_start: int) -> None:
         line_end = self._find_line_end(hit.end)
         cell_end = self._text.find("\t", hit.end, line_end)
         value_end = min(next_start, line_end, cell_end if cell_end >= 0 else line_end)
@@ -406,12 +410,12 @@ class _PageScan:
         if (
             len(self._candidates) == candidate_count
             and not hit.is_marked
-            and (above := self._find_value_below(hit, is_above=True))
+            and (above := self._find_value_below(hit, look_above=True))
             and (hit.label.kind in _SAFE_BELOW_KINDS or self._is_whole_name(*above))
         ):
             reader(self, hit, *above)  # a form's caption
 
-    def _find_value_below(self, hit: _LabelHit, *, is_above: bool = False) -> tuple[int, int] | None:
+    def _find_value_below(self, hit: _LabelHit, *, look_above: bool = False) -> tuple[int, int] | None:
         """The words that stand right below the label, or above it, in its column."""
         words = self._words
         label_words = words[
@@ -424,7 +428,7 @@ class _PageScan:
         height = bottom - top
         near = (
             (top - _BELOW_HEIGHTS * height, top - height // 3)
-            if is_above
+            if look_above
             else (bottom - height // 3, bottom + _BELOW_HEIGHTS * height)
         )
         first = min(
@@ -443,13 +447,13 @@ class _PageScan:
             end = word[1]
         return first[0], end
 
-    def read_name(self, hit: _LabelHit, start: int, end: int) -> None:
-        if place := self._match_name(start, end):
+    def add_name(self, hit: _LabelHit, start: int, end: int) -> None:
+        if place := self._match_name_at_start(start, end):
             value_start, value_end = place
             if (
                 not hit.label.is_patients and " " not in self._text[value_start:value_end]
             ):  # "Name Doe", "Forename Jane"
-                self._add_name_part("family_name", place)
+                self._add_name_when_complete("family_name", place)
                 return
             # "RE:" has subjects, and "Name:" bearers, of every kind.
             if not (
@@ -459,7 +463,7 @@ class _PageScan:
             ):
                 return
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
-            self._add(
+            self._add_candidate(
                 "patient",
                 hit.start,
                 value_start,
@@ -479,25 +483,27 @@ class _PageScan:
             start = max(self._text.rfind("\n", 0, max(start - 1, 0)), 0)
         return any(hit.label.kind in _PERSONAL_KINDS and start <= hit.start < end for hit in self._hits)
 
-    def _match_name(self, start: int, end: int) -> tuple[int, int] | None:
+    def _match_name_at_start(self, start: int, end: int) -> tuple[int, int] | None:
         """Where in this part of the text a name stands, if it begins with one."""
         while start < end and self._text[start] in " :\t_-•*|":
             start += 1
         match = _NAME_VALUE.match(self._text, start, end)
         if match is None:
             return None
-        value_end = self._cut_name(match.start(), match.end())
-        behind = fold_letters(self._text[value_end : min(end, value_end + 25)]).split()[:2]
-        if not is_person_name(self._text[start:value_end]) or not get_name_words("corporate").isdisjoint(behind):
+        value_end = self._find_name_end(match.start(), match.end())
+        behind = fold_to_plain_capitals(self._text[value_end : min(end, value_end + 25)]).split()[:2]
+        if not is_person_name(self._text[start:value_end]) or not get_word_list_for_names("corporate").isdisjoint(
+            behind
+        ):
             return None
         return start, value_end
 
-    def _cut_name(self, start: int, end: int) -> int:
+    def _find_name_end(self, start: int, end: int) -> int:
         """Where the name ends: before a word that is no part of one, or a wide gap."""
-        no_names, family_names = get_name_words("no_names"), get_name_words("family_names_too")
+        no_names, family_names = get_word_list_for_names("no_names"), get_word_list_for_names("family_names_too")
         value_end = start
         for count, match in enumerate(re.finditer(r"[^\s,]+,?", self._text[start:end])):
-            word = fold_letters(match.group().strip('.,()"“”')).rstrip(".")
+            word = fold_to_plain_capitals(match.group().strip('.,()"“”')).rstrip(".")
             if word in no_names:
                 is_name = (
                     word in family_names
@@ -516,19 +522,19 @@ class _PageScan:
     def _is_followed_by_number(self, position: int) -> bool:
         return bool(re.match(r"[ ]?[:#]?[ ]?\d", self._text[position : position + 4]))
 
-    def read_name_part(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
         """The family or the given name, where they have labels of their own."""
         start = self._skip_separators(start, end)
         match = _NAME_VALUE.match(self._text, start, end)
         if match is None:
             return
-        value_end = self._cut_name(match.start(), match.end())
+        value_end = self._find_name_end(match.start(), match.end())
         if value_end <= start:
             return
-        self._add_name_part(hit.label.kind, (start, value_end))
+        self._add_name_when_complete(hit.label.kind, (start, value_end))
 
-    def _add_name_part(self, kind: str, place: tuple[int, int]) -> None:
-        self._name_parts[kind] = place
+    def _add_name_when_complete(self, kind: str, span: tuple[int, int]) -> None:
+        self._name_parts[kind] = span
         family_place, given_place = self._name_parts.get("family_name"), self._name_parts.get("given_name")
         if family_place and given_place:
             value = f"{self._text[slice(*family_place)]}, {self._text[slice(*given_place)]}"
@@ -540,18 +546,18 @@ class _PageScan:
                     )
                 )
 
-    def read_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
         dates = self._match_date(start, end)
         if dates is None:
             return
         value_start, value_end = dates
-        self._add("date_of_birth", hit.start, value_start, value_end, rank=0)
+        self._add_candidate("date_of_birth", hit.start, value_start, value_end, rank=0)
         if behind := _AGE_SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
-            self._add("age", behind.start(1), behind.start(1), behind.end(1), rank=1)
+            self._add_candidate("age", behind.start(1), behind.start(1), behind.end(1), rank=1)
             if behind[2]:
-                self._add("sex", behind.start(2), behind.start(2), behind.end(2), rank=1)
+                self._add_candidate("sex", behind.start(2), behind.start(2), behind.end(2), rank=1)
         elif behind := _SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
-            self._add("sex", behind.start(1), behind.start(1), behind.end(1), rank=1)
+            self._add_candidate("sex", behind.start(1), behind.start(1), behind.end(1), rank=1)
 
     def _match_date(self, start: int, end: int) -> tuple[int, int] | None:
         start = self._skip_separators(start, end)
@@ -563,48 +569,48 @@ class _PageScan:
             return recognised.span()
         return None
 
-    def read_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
         if dates := self._match_date(start, end):
-            self._add("report_date", hit.start, *dates, rank=0)
+            self._add_candidate("report_date", hit.start, *dates, rank=0)
 
-    def read_plain_date(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_fallback_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
         """A date of anything: only where no other says more."""
         if dates := self._match_date(start, end):
-            self._add("report_date", hit.start, *dates, rank=5)
+            self._add_candidate("report_date", hit.start, *dates, rank=5)
 
-    def read_sex(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
         if match := _SEX_VALUE.match(self._text, self._skip_separators(start, end), end):
-            self._add("sex", hit.start, match.start(1), match.end(1), rank=0)
+            self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
 
-    def read_age(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
         if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
             if not match[3]:
-                self._add("age", hit.start, match.start(1), match.end(1), rank=0)
+                self._add_candidate("age", hit.start, match.start(1), match.end(1), rank=0)
             tail = self._text[match.end() : match.end() + 10]
             if sex := re.match(r"[ /,]{1,3}(female|male|[fmFM])\b", tail):
-                self._add(
+                self._add_candidate(
                     "sex", match.end() + sex.start(1), match.end() + sex.start(1), match.end() + sex.end(1), rank=1
                 )
 
-    def read_age_sex(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_age_and_sex(self, hit: _LabelHit, start: int, end: int) -> None:
         value = self._text[start:end]
         if match := re.search(r"(?<!\w)(female|male|f|m)(?![a-z])", value, re.IGNORECASE) or re.search(
             r"\d(?:y|yo)?([fm])\b", value, re.IGNORECASE
         ):
-            self._add("sex", hit.start, start + match.start(1), start + match.end(1), rank=0)
+            self._add_candidate("sex", hit.start, start + match.start(1), start + match.end(1), rank=0)
         if match := re.search(r"\d{1,3}", value):
-            self._add("age", hit.start, start + match.start(), start + match.end(), rank=0)
+            self._add_candidate("age", hit.start, start + match.start(), start + match.end(), rank=0)
 
     def _skip_separators(self, start: int, end: int) -> int:
         while start < end and self._text[start] in _SEPARATING_CHARACTERS:
             start += 1
         return start
 
-    def read_number(self, hit: _LabelHit, start: int, end: int) -> None:
+    def add_number(self, hit: _LabelHit, start: int, end: int) -> None:
         kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
         start = self._skip_separators(start, end)
         if place := self._match_number(start, end):
-            self._add(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
+            self._add_candidate(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
 
     def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
         match = _NUMBER_VALUE.match(self._text, start, end)
@@ -617,10 +623,10 @@ class _PageScan:
                 value_end = max(value_end, grouped_end)
         return value_start, value_end
 
-    def _add(
+    def _add_candidate(
         self,
         kind: IdentifierKind,
-        start: int,
+        label_start: int,
         value_start: int,
         end: int,
         *,
@@ -629,24 +635,26 @@ class _PageScan:
         issuer: str | None = None,
     ) -> None:
         value = " ".join(self._text[value_start:end].split())
-        normal = normalise_identifier(kind, value, is_recognised=self._is_recognised)
+        normal = normalise_identifier(kind, value, is_ocr_text=self._is_recognised)
         if normal:
-            self._candidates.append(_Candidate(kind, value, normal, start, value_start, end, source, rank, issuer))
+            self._candidates.append(
+                _Candidate(kind, value, normal, label_start, value_start, end, source, rank, issuer)
+            )
 
     # ------------------------------------------------------------------------------------------------ names without label
 
-    def _find_unlabelled_name(self) -> None:
+    def _add_unlabelled_name(self) -> None:
         """A running line, a sticker, a letter's address or its first sentence names the patient without saying so."""
         finders = (
-            self._find_name_beside_facts,
-            self._find_running_head,
-            self._find_name_in_story,
-            self._find_titled_name,
-            self._find_introduced_name,
+            self._add_name_beside_facts,
+            self._add_name_of_running_head,
+            self._add_name_in_narrative,
+            self._add_titled_name,
+            self._add_introduced_name,
         )
         any(find() for find in finders)
 
-    def _find_name_beside_facts(self) -> bool:
+    def _add_name_beside_facts(self) -> bool:
         """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
@@ -664,25 +672,27 @@ class _PageScan:
             ):
                 # What comes behind a label is that label's.
                 next_label = next((hit.start for hit in self._hits if start <= hit.start < end), end)
-                if next_label > start and self._add_bare_name(start, next_label, needs_proof=needs_proof):
+                if next_label > start and self._add_bare_name(
+                    start, next_label, require_comma_or_given_name=needs_proof
+                ):
                     return True
         return False
 
-    def _add_bare_name(self, start: int, end: int, *, needs_proof: bool) -> bool:
-        """Add the name that this part of a line consists of; ``needs_proof``: it has a comma or a common given name."""
+    def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
+        """Add the name that this part of a line consists of; ``require_comma_or_given_name``: it has a comma or a common given name."""
         start = self._skip_separators(start, end)
-        place = self._match_name(start, end)
+        place = self._match_name_at_start(start, end)
         rest = self._text[place[1] : end].strip(_SEPARATING_CHARACTERS) if place else "?"
         if rest and not _FACT_BEHIND_NAME.match(rest):
             at_end = _NAME_AT_END.search(self._text, start, end)
             if at_end is None or (
-                needs_proof
+                require_comma_or_given_name
                 and at_end.start() - start > _MAX_PREFIX_LENGTH
                 and not self._is_wide_gap(at_end.start(1) - 1)
                 and self._text[start : at_end.start(1)].rstrip()[-1:] not in _COLUMN_SIGNS
             ):
                 return False
-            place = self._match_last_name(*at_end.span(1))
+            place = self._match_name_at_end(*at_end.span(1))
             if place and self._text[start : place[0]].rstrip(" ,.#")[-1:].isdigit():  # a house's number
                 return False
         if (
@@ -693,39 +703,39 @@ class _PageScan:
             return False
         value = self._text[slice(*place)]
         if (
-            len(re.findall(r"[^\W\d_]{2,}" if needs_proof else r"[^\W\d_]+", value)) < 2
+            len(re.findall(r"[^\W\d_]{2,}" if require_comma_or_given_name else r"[^\W\d_]+", value)) < 2
             or "(" in value
-            or (needs_proof and "," not in value and not self._has_known_given_name(*place))
+            or (require_comma_or_given_name and "," not in value and not self._has_known_given_name(*place))
         ):
             return False
-        self._add("patient", place[0], *place, rank=2, source="running_head")
+        self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
         return True
 
-    def _match_last_name(self, start: int, end: int) -> tuple[int, int] | None:
+    def _match_name_at_end(self, start: int, end: int) -> tuple[int, int] | None:
         """The name at the end of these words: "Medical Report Jane Doe"."""
         for match in re.finditer(r"\S+", self._text[start:end]):
-            place = self._match_name(start + match.start(), end)
+            place = self._match_name_at_start(start + match.start(), end)
             if place and place[1] == end:
                 return place
         return None
 
-    def _find_running_head(self) -> bool:
+    def _add_name_of_running_head(self) -> bool:
         """A line at the head or foot that begins with "Marsh, Helen"."""
         for start, end in self._list_edge_lines():
             match = _RUNNING_HEAD_NAME.match(self._text, start, end)
-            place = self._match_name(*match.span(1)) if match else None
+            place = self._match_name_at_start(*match.span(1)) if match else None
             if place and "," in self._text[slice(*place)] and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
-                self._add("patient", place[0], *place, rank=2, source="running_head")
+                self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
                 return True
         return False
 
-    def _find_titled_name(self) -> bool:
+    def _add_titled_name(self) -> bool:
         """A line at the head or foot with "Mrs. Helen Marsh"."""
         for start, end in self._list_edge_lines():
             match = _TITLED_NAME.search(self._text, start, end)
-            place = self._match_name(*match.span()) if match else None
+            place = self._match_name_at_start(*match.span()) if match else None
             if place and not _RELATIVE_BEHIND_NAME.match(self._text, place[1]):
-                self._add("patient", place[0], *place, rank=2, source="running_head")
+                self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
                 return True
         return False
 
@@ -733,10 +743,10 @@ class _PageScan:
         lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
         return [*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]]
 
-    def _find_introduced_name(self) -> bool:
+    def _add_introduced_name(self) -> bool:
         """Find "I reviewed your patient Helen Marsh", "Thank you for referring Mrs. Helen Marsh"."""
         for introduction in _INTRODUCTION.finditer(self._text):
-            place = self._match_name(introduction.end(), self._find_line_end(introduction.end()))
+            place = self._match_name_at_start(introduction.end(), self._find_line_end(introduction.end()))
             if (
                 place
                 and len(re.findall(r"[^\W\d_]{2,}", self._text[slice(*place)])) > 1
@@ -745,12 +755,12 @@ class _PageScan:
                 and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
                 and not _RELATIVE_BEHIND_NAME.match(self._text, place[1])
             ):
-                self._add("patient", place[0], *place, rank=3, source="running_text")
-                self._add_story_facts(*place, self._text[slice(*place)])
+                self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
+                self._add_narrative_facts(*place, self._text[slice(*place)])
                 return True
         return False
 
-    def _find_name_in_story(self) -> bool:
+    def _add_name_in_narrative(self) -> bool:
         """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
         for anchor in _STORY_ANCHOR.finditer(self._text):
             window_start = max(0, anchor.start() - 140)
@@ -758,28 +768,30 @@ class _PageScan:
                 story = _STORY_PATTERN.match(self._text, match.end())
                 if not story or story.end() < anchor.start() or _CLINICIAN_NAME.match(match.group()):
                     continue
-                if (place := self._match_last_name(*match.span())) and len(self._text[slice(*place)].split()) > 1:
-                    self._add("patient", place[0], *place, rank=3, source="running_text")
-                    self._add_story_facts(*place, self._text[slice(*place)])
+                if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
+                    self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
+                    self._add_narrative_facts(*place, self._text[slice(*place)])
                     return True
         return False
 
-    def _add_story_facts(self, start: int, end: int, value: str) -> None:
-        sentence_end = min(len(self._text), end + 160)
-        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", value, re.IGNORECASE)
-        sex_word = _SEX_WORD_PATTERN.search(self._text, end, min(sentence_end, end + 60))
+    def _add_narrative_facts(self, name_start: int, name_end: int, name: str) -> None:
+        sentence_end = min(len(self._text), name_end + 160)
+        title = re.match(r"(Mrs|Mr|Ms|Miss)\b", name, re.IGNORECASE)
+        sex_word = _SEX_WORD_PATTERN.search(self._text, name_end, min(sentence_end, name_end + 60))
         known_kinds = {candidate.kind for candidate in self._candidates}
         if "sex" not in known_kinds and (title or sex_word):
             span = title.span(1) if title else None
             if span:
-                self._add("sex", start, start + span[0], start + span[1], rank=3, source="running_text")
+                self._add_candidate(
+                    "sex", name_start, name_start + span[0], name_start + span[1], rank=3, source="running_text"
+                )
             elif sex_word:
-                self._add("sex", start, *sex_word.span(1), rank=3, source="running_text")
-        born = _BORN_PATTERN.search(self._text, end, sentence_end)
+                self._add_candidate("sex", name_start, *sex_word.span(1), rank=3, source="running_text")
+        born = _BORN_PATTERN.search(self._text, name_end, sentence_end)
         if "date_of_birth" not in known_kinds and born:
-            self._add("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
+            self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
 
-    def _complete_identity_block(self) -> None:
+    def _add_unlabelled_block_facts(self) -> None:
         """Read birth date and number of a sticker or a running line that has no labels for them."""
         name = next((candidate for candidate in self._candidates if candidate.source == "running_head"), None)
         if name is None:
@@ -820,7 +832,7 @@ class _PageScan:
                 else bool(other_years) and min(other_years) - year >= _MIN_YEARS_BEFORE
             )
             if is_fitting:
-                self._add("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
+                self._add_candidate("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
                 return True
         return False
 
@@ -839,13 +851,13 @@ class _PageScan:
                 and (not rest or _BARE_NUMBER_REST.match(rest))
                 and not any(candidate.value_start == place[0] for candidate in self._candidates)
             ):
-                self._add("mrn", place[0], *place, rank=3, source="running_head")
+                self._add_candidate("mrn", place[0], *place, rank=3, source="running_head")
                 return True
         return False
 
     # ------------------------------------------------------------------------------------------------------- the page
 
-    def _is_list_of_persons(self) -> bool:
+    def _is_list_of_several_persons(self) -> bool:
         """Whether names or birth dates of several persons are labelled alike: a schedule, a census, claims."""
         for kind in ("patient", "date_of_birth"):
             forms = {
@@ -867,7 +879,7 @@ class _PageScan:
             box=self._enclose_words(candidate.start, candidate.end),
             issuer=(candidate.issuer or self._issuer) if candidate.kind in NUMBER_KINDS else None,
             source=candidate.source,
-            confidence=self._get_confidence(candidate.value_start, candidate.end),
+            confidence=self._get_lowest_confidence(candidate.value_start, candidate.end),
         )
 
     @cached_property
@@ -876,28 +888,28 @@ class _PageScan:
         for line in self._text[:600].split("\n")[:6]:
             for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line):
                 name = cell.strip(" ,.-–—")
-                words = fold_letters(re.sub(r"[^\w\s'’-]", " ", name)).split()
+                words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split()
                 if (
                     2 <= len(words) <= 8
-                    and get_name_words("organisations").intersection(words)
-                    and not get_name_words("documents").intersection(words)
+                    and get_word_list_for_names("organisations").intersection(words)
+                    and not get_word_list_for_names("documents").intersection(words)
                     and not any(map(str.isdigit, name))
                 ):
                     return name
         return None
 
-    def _get_covered_words(self, start: int, end: int) -> tuple[int, int]:
+    def _get_word_index_range(self, start: int, end: int) -> tuple[int, int]:
         words = self._words
         return bisect_right(words, start, key=itemgetter(1)), bisect_left(words, end, key=itemgetter(0))
 
-    def _get_confidence(self, start: int, end: int) -> float:
+    def _get_lowest_confidence(self, start: int, end: int) -> float:
         """Of the least sure word, 0..1; 1 for text that was not recognised."""
-        first, last = self._get_covered_words(start, end)
+        first, last = self._get_word_index_range(start, end)
         confidences = self._confidences[first:last]
         return round(max(min(confidences) / 100, _MIN_CONFIDENCE), 2) if confidences else 1.0
 
     def _enclose_words(self, start: int, end: int) -> Box:
-        first, last = self._get_covered_words(start, end)
+        first, last = self._get_word_index_range(start, end)
         covered_words = self._words[first:last]
         if not covered_words:
             return 0.0, 0.0, 0.0, 0.0
@@ -957,21 +969,21 @@ _ROW_OF_PERSON = re.compile(
     rf"^[\d:.#APM \t-]{{0,24}}([A-Z][\w'’-]+, [A-Z][\w'’-]+)[ \t][^\n:]{{0,40}}?{WRITTEN_DATE_PATTERN}", re.MULTILINE
 )
 
-_VALUE_READERS: dict[str, Callable[[_PageScan, _LabelHit, int, int], None]] = {
-    "patient": _PageScan.read_name,
-    "family_name": _PageScan.read_name_part,
-    "given_name": _PageScan.read_name_part,
-    "date_of_birth": _PageScan.read_date_of_birth,
-    "report_date": _PageScan.read_report_date,
-    "plain_date": _PageScan.read_plain_date,
-    "sex": _PageScan.read_sex,
-    "age": _PageScan.read_age,
-    "age_sex": _PageScan.read_age_sex,
-    **dict.fromkeys(NUMBER_KINDS, _PageScan.read_number),
+_VALUE_READERS: dict[str, Callable[[_IdentifierSearch, _LabelHit, int, int], None]] = {
+    "patient": _IdentifierSearch.add_name,
+    "family_name": _IdentifierSearch.add_family_or_given_name,
+    "given_name": _IdentifierSearch.add_family_or_given_name,
+    "date_of_birth": _IdentifierSearch.add_date_of_birth,
+    "report_date": _IdentifierSearch.add_report_date,
+    "plain_date": _IdentifierSearch.add_fallback_report_date,
+    "sex": _IdentifierSearch.add_sex,
+    "age": _IdentifierSearch.add_age,
+    "age_sex": _IdentifierSearch.add_age_and_sex,
+    **dict.fromkeys(NUMBER_KINDS, _IdentifierSearch.add_number),
 }
 
 
-def lower_letters(text: str) -> str:
+def lowercase_keeping_length(text: str) -> str:
     """The text in small letters, each in its place."""
     lowered = text.lower()
     return (
@@ -993,11 +1005,13 @@ def is_person_name(text: str) -> bool:
     (True, False, False)
     """
     _, _, behind_comma = text.upper().partition(",")
-    if behind_comma and behind_comma.strip(" .") in get_name_words("states") | get_name_words("degrees"):
+    if behind_comma and behind_comma.strip(" .") in get_word_list_for_names("states") | get_word_list_for_names(
+        "degrees"
+    ):
         return False
-    words = fold_letters(re.sub(r"[^\w\s'’-]", " ", text)).split()
+    words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", text)).split()
     if (
-        get_name_words("organisations").intersection(words)
+        get_word_list_for_names("organisations").intersection(words)
         or any(map(str.isdigit, _MISREAD_LETTER_PATTERN.sub("", text)))
         or _CAMEL_CASE_PATTERN.search(text)
     ):
@@ -1012,21 +1026,23 @@ def is_person_name(text: str) -> bool:
     )
 
 
-def normalise_identifier(kind: IdentifierKind, value: str, *, is_recognised: bool = False) -> str | None:
+def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_text: bool = False) -> str | None:
     """The form to compare by; None where it is none of the kind after all.
 
     >>> normalise_identifier("patient", "Helen A. Marsh"), normalise_identifier("mrn", "TM-40917"), normalise_identifier("sex", "female")
     ('MARSH HELEN', 'TM40917', 'F')
     """
     if kind == "patient":
-        name = parse_person_name(value)
+        name = parse_person_name(printed_value)
         return name.normal if name else None
     if kind in ("date_of_birth", "report_date"):
-        written = parse_written_date(value) or (parse_written_date(correct_digits(value)) if is_recognised else None)
+        written = parse_written_date(printed_value) or (
+            parse_written_date(replace_letters_misread_for_digits(printed_value)) if is_ocr_text else None
+        )
         return written.iso if written else None
     if kind == "sex":
-        word = value.upper()
+        word = printed_value.upper()
         return "F" if word in _FEMALE else "M" if word in _MALE else "X" if word == "X" else None
     if kind == "age":
-        return str(int(value)) if int(value) < 130 else None
-    return re.sub(r"[\W_]", "", value).upper() or None
+        return str(int(printed_value)) if int(printed_value) < 130 else None
+    return re.sub(r"[\W_]", "", printed_value).upper() or None

@@ -34,7 +34,7 @@ _CONFUSED_LETTERS = (
 )  # fmt: skip
 
 
-class NameRelation(StrEnum):
+class NameAgreement(StrEnum):
     """How two names compare."""
 
     AGREE = "agree"
@@ -73,13 +73,13 @@ def load_identity_words() -> dict[str, Any]:
 
 
 @cache
-def get_name_words(group: str) -> frozenset[str]:
+def get_word_list_for_names(list_name: str) -> frozenset[str]:
     """The words of one group of ``[names]``, in capitals."""
-    return frozenset(load_identity_words()["names"][group].split())
+    return frozenset(load_identity_words()["names"][list_name].split())
 
 
 @cache
-def _load_nicknames() -> dict[str, frozenset[int]]:
+def _load_nickname_rows_by_name() -> dict[str, frozenset[int]]:
     """The rows in which each given name stands."""
     rows_by_name: dict[str, set[int]] = {}
     for index, row in enumerate(load_identity_words()["nicknames"]["rows"].split(";")):
@@ -88,10 +88,10 @@ def _load_nicknames() -> dict[str, frozenset[int]]:
     return {name: frozenset(rows) for name, rows in rows_by_name.items()}
 
 
-def fold_letters(text: str) -> str:
+def fold_to_plain_capitals(text: str) -> str:
     """Capitals without accents and apostrophes.
 
-    >>> fold_letters("Núñez-O’Brien"), fold_letters("Müller"), fold_letters("Strauß")
+    >>> fold_to_plain_capitals("Núñez-O’Brien"), fold_to_plain_capitals("Müller"), fold_to_plain_capitals("Strauß")
     ('NUNEZ-OBRIEN', 'MULLER', 'STRAUSS')
     """
     if text.isascii():
@@ -120,9 +120,11 @@ def parse_person_name(text: str) -> PersonName | None:
     parts: list[list[str]] = []
     for part in bare_text.split(","):
         words = [
-            word for word in _split_words(part) if word not in get_name_words("titles") | get_name_words("degrees")
+            word
+            for word in _split_words(part)
+            if word not in get_word_list_for_names("titles") | get_word_list_for_names("degrees")
         ]
-        suffixes = [word for word in words if word in get_name_words("suffixes")]
+        suffixes = [word for word in words if word in get_word_list_for_names("suffixes")]
         suffix = _normalise_suffix(suffixes[-1]) if suffixes and (len(words) > 1 or parts) else suffix
         names = [word for word in words if word not in suffixes or (len(words) == 1 and not parts)]
         if names:
@@ -133,7 +135,7 @@ def parse_person_name(text: str) -> PersonName | None:
         family, given_names = parts[0], parts[1]
         is_order_known = True
     else:
-        family, given_names = _divide_names(parts[0])
+        family, given_names = _split_off_family_name(parts[0])
         is_order_known = False
     if not any(len(word) > 1 for word in (*family, *given_names)):
         return None
@@ -147,62 +149,62 @@ def parse_person_name(text: str) -> PersonName | None:
 
 
 def _split_words(text: str) -> list[str]:
-    return [word for word in re.split(r"[^\w'’|!]+", fold_letters(text).replace("_", " ")) if word]
+    return [word for word in re.split(r"[^\w'’|!]+", fold_to_plain_capitals(text).replace("_", " ")) if word]
 
 
 def _normalise_suffix(suffix: str) -> str:
     return {"2ND": "II", "3RD": "III"}.get(suffix, suffix)
 
 
-def _divide_names(words: list[str]) -> tuple[list[str], list[str]]:
+def _split_off_family_name(words: list[str]) -> tuple[list[str], list[str]]:
     """Family name with its particles, and what comes before: "Jan van der Berg"."""
-    particles = get_name_words("particles")
+    particles = get_word_list_for_names("particles")
     start = len(words) - 1
     while start > 1 and words[start - 1] in particles and len(words[start - 1]) > 1:
         start -= 1
     return (words[start:], words[:start]) if len(words) > 1 else ([], words)
 
 
-def compare_names(left: PersonName, right: PersonName, *, is_recognised: bool = False) -> NameRelation:
+def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = False) -> NameAgreement:
     """Compare two names, whichever word order, title, suffix or short form they are written with.
 
-    ``is_recognised``: one of them was recognised on a scan, so that letters may be misread.
+    ``is_ocr_text``: one of them was recognised on a scan, so that letters may be misread.
     """
     if not left.family or not right.family:
-        return _compare_with_single_word(left, right, is_recognised)
+        return _compare_names_one_of_single_word(left, right, is_ocr_text)
     relations = {
-        _compare_readings(left_reading, right_reading, is_recognised)
-        for left_reading in _list_readings(left)
-        for right_reading in _list_readings(right)
+        _compare_readings(left_reading, right_reading, is_ocr_text)
+        for left_reading in _list_name_orders(left)
+        for right_reading in _list_name_orders(right)
     }
-    relation = next(relation for relation in NameRelation if relation in relations)
-    if relation is NameRelation.DIFFER and _join(left) == _join(right):
-        return NameRelation.AGREE  # recognition lost a space
+    relation = next(relation for relation in NameAgreement if relation in relations)
+    if relation is NameAgreement.DIFFER and _join_sorted_letters(left) == _join_sorted_letters(right):
+        return NameAgreement.AGREE  # recognition lost a space
     if (
-        relation in (NameRelation.AGREE, NameRelation.COMPATIBLE)
+        relation in (NameAgreement.AGREE, NameAgreement.COMPATIBLE)
         and left.suffix
         and right.suffix
         and left.suffix != right.suffix
     ):
-        return NameRelation.DIFFER
+        return NameAgreement.DIFFER
     return relation
 
 
 def are_family_names_shared(left: PersonName, right: PersonName) -> bool:
     """Whether two different persons have one family name: relatives, by the look of it."""
-    return _compare_families(
-        left.family, right.family, is_recognised=False
-    ) is not NameRelation.DIFFER and _compare_given_names(left.given_names, right.given_names, is_recognised=False) in (
-        NameRelation.DIFFER,
-        NameRelation.UNCLEAR,
+    return _compare_family_names(
+        left.family, right.family, is_ocr_text=False
+    ) is not NameAgreement.DIFFER and _compare_given_names(left.given_names, right.given_names, is_ocr_text=False) in (
+        NameAgreement.DIFFER,
+        NameAgreement.UNCLEAR,
     )
 
 
-def _join(name: PersonName) -> str:
+def _join_sorted_letters(name: PersonName) -> str:
     return "".join(sorted("".join((*name.given_names, *name.family))))
 
 
-def _list_readings(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
+def _list_name_orders(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
     """Family, given and former words, in each order in which the name may be meant."""
     readings = [(name.family, name.given_names, name.former)]
     words = (*name.given_names, *name.family)
@@ -216,13 +218,13 @@ def _list_readings(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, .
 def _compare_readings(
     left: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     right: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
-    is_recognised: bool,
-) -> NameRelation:
+    is_ocr_text: bool,
+) -> NameAgreement:
     left_family, left_given, left_former = left
     right_family, right_given, right_former = right
-    family = _compare_families(left_family, right_family, is_recognised)
-    if family is NameRelation.DIFFER and any(
-        _are_alike(former, word, is_recognised)
+    family = _compare_family_names(left_family, right_family, is_ocr_text)
+    if family is NameAgreement.DIFFER and any(
+        _are_name_words_alike(former, word, is_ocr_text)
         for formers, words in (
             (left_former, (*right_family, *right_former)),
             (right_former, (*left_family, *left_former)),
@@ -230,96 +232,99 @@ def _compare_readings(
         for former in formers
         for word in words
     ):
-        family = NameRelation.COMPATIBLE
-    if family is NameRelation.DIFFER:
-        return NameRelation.DIFFER
-    given_names = _compare_given_names(left_given, right_given, is_recognised)
-    if given_names is NameRelation.DIFFER and any(
-        _are_given_alike(former, word, is_recognised)
+        family = NameAgreement.COMPATIBLE
+    if family is NameAgreement.DIFFER:
+        return NameAgreement.DIFFER
+    given_names = _compare_given_names(left_given, right_given, is_ocr_text)
+    if given_names is NameAgreement.DIFFER and any(
+        _are_given_names_alike(former, word, is_ocr_text)
         for formers, words in ((left_former, right_given), (right_former, left_given))
         for former in formers
         for word in words
     ):
-        given_names = NameRelation.COMPATIBLE
-    return max(family, given_names, key=list(NameRelation).index)
+        given_names = NameAgreement.COMPATIBLE
+    return max(family, given_names, key=list(NameAgreement).index)
 
 
-def _compare_families(left: tuple[str, ...], right: tuple[str, ...], is_recognised: bool) -> NameRelation:
-    particles = get_name_words("particles")
+def _compare_family_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_text: bool) -> NameAgreement:
+    particles = get_word_list_for_names("particles")
     left_core = tuple(word for word in left if word not in particles) or left
     right_core = tuple(word for word in right if word not in particles) or right
-    if _are_alike("".join(left_core), "".join(right_core), is_recognised) or _are_alike(
-        "".join(left), "".join(right), is_recognised
+    if _are_name_words_alike("".join(left_core), "".join(right_core), is_ocr_text) or _are_name_words_alike(
+        "".join(left), "".join(right), is_ocr_text
     ):
-        return NameRelation.AGREE
+        return NameAgreement.AGREE
     shorter, longer = sorted((left_core, right_core), key=len)
     whole_words = [word for word in shorter if len(word) > 1]
-    if whole_words and all(any(_are_alike(word, other, is_recognised) for other in longer) for word in whole_words):
-        return NameRelation.COMPATIBLE
+    if whole_words and all(
+        any(_are_name_words_alike(word, other, is_ocr_text) for other in longer) for word in whole_words
+    ):
+        return NameAgreement.COMPATIBLE
     if len(shorter) == 1 and len(shorter[0]) == 1 and longer[0].startswith(shorter[0]):
-        return NameRelation.COMPATIBLE
-    return NameRelation.DIFFER
+        return NameAgreement.COMPATIBLE
+    return NameAgreement.DIFFER
 
 
-def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_recognised: bool) -> NameRelation:
-    placeholders = get_name_words("placeholders")
+def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_text: bool) -> NameAgreement:
+    placeholders = get_word_list_for_names("placeholders")
     has_placeholder = [not placeholders.isdisjoint(names) for names in (left, right)]
     if all(has_placeholder):  # "Baby Girl A" and "Baby Girl B" are twins
         return (
-            NameRelation.AGREE
+            NameAgreement.AGREE
             if set(left) == set(right)
-            else NameRelation.DIFFER
+            else NameAgreement.DIFFER
             if len(left) == len(right)
-            else NameRelation.UNCLEAR
+            else NameAgreement.UNCLEAR
         )
     if not left or not right or any(has_placeholder):
-        return NameRelation.UNCLEAR
-    if _are_given_alike(left[0], right[0], is_recognised):
+        return NameAgreement.UNCLEAR
+    if _are_given_names_alike(left[0], right[0], is_ocr_text):
         middles = left[1:], right[1:]
         is_contradicted = all(middles) and not any(
-            _are_given_alike(left_middle, right_middle, is_recognised) or _is_initial_of(left_middle, right_middle)
+            _are_given_names_alike(left_middle, right_middle, is_ocr_text)
+            or _is_one_initial_of_other(left_middle, right_middle)
             for left_middle in middles[0]
             for right_middle in middles[1]
         )
-        return NameRelation.UNCLEAR if is_contradicted and not is_recognised else NameRelation.AGREE
+        return NameAgreement.UNCLEAR if is_contradicted and not is_ocr_text else NameAgreement.AGREE
     # "Anne Marie", "Marie", "AnneMarie".
     joined_pairs = ((left, right), (left[:2], right[:1]), (left[:1], right[:2]))
-    if any(_are_alike("".join(names), "".join(others), is_recognised) for names, others in joined_pairs):
-        return NameRelation.AGREE
-    is_short_form = _is_initial_of(left[0], right[0]) or any(
-        len(word) > 2 and _are_given_alike(word, other, is_recognised) for word in left for other in right
+    if any(_are_name_words_alike("".join(names), "".join(others), is_ocr_text) for names, others in joined_pairs):
+        return NameAgreement.AGREE
+    is_short_form = _is_one_initial_of_other(left[0], right[0]) or any(
+        len(word) > 2 and _are_given_names_alike(word, other, is_ocr_text) for word in left for other in right
     )
-    return NameRelation.COMPATIBLE if is_short_form else NameRelation.DIFFER
+    return NameAgreement.COMPATIBLE if is_short_form else NameAgreement.DIFFER
 
 
-def _compare_with_single_word(left: PersonName, right: PersonName, is_recognised: bool) -> NameRelation:
+def _compare_names_one_of_single_word(left: PersonName, right: PersonName, is_ocr_text: bool) -> NameAgreement:
     left_words, right_words = (*left.given_names, *left.family), (*right.given_names, *right.family)
-    if any(_are_alike(word, other, is_recognised) for word in left_words for other in right_words):
-        return NameRelation.AGREE if len(left_words) == len(right_words) else NameRelation.COMPATIBLE
+    if any(_are_name_words_alike(word, other, is_ocr_text) for word in left_words for other in right_words):
+        return NameAgreement.AGREE if len(left_words) == len(right_words) else NameAgreement.COMPATIBLE
     joined = {"".join(order) for words in (left_words, right_words) for order in permutations(words[:3])}
     if len(joined) < len(list(permutations(left_words[:3]))) + len(list(permutations(right_words[:3]))):
-        return NameRelation.AGREE
-    return NameRelation.DIFFER
+        return NameAgreement.AGREE
+    return NameAgreement.DIFFER
 
 
-def _is_initial_of(left: str, right: str) -> bool:
+def _is_one_initial_of_other(left: str, right: str) -> bool:
     shorter, longer = sorted((left, right), key=len)
     return len(shorter) == 1 and longer.startswith(shorter)
 
 
-def _are_given_alike(left: str, right: str, is_recognised: bool) -> bool:
-    if _are_alike(left, right, is_recognised):
+def _are_given_names_alike(left: str, right: str, is_ocr_text: bool) -> bool:
+    if _are_name_words_alike(left, right, is_ocr_text):
         return True
-    nicknames = _load_nicknames()
+    nicknames = _load_nickname_rows_by_name()
     return not nicknames.get(left, frozenset()).isdisjoint(nicknames.get(right, frozenset()))
 
 
-def _are_alike(left: str, right: str, is_recognised: bool) -> bool:
+def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
     if left == right:
         return True
-    if _transliterate(left) == _transliterate(right):
+    if _fold_written_out_umlauts(left) == _fold_written_out_umlauts(right):
         return True
-    if not is_recognised:
+    if not is_ocr_text:
         return False
     left, right = fold_confused_letters(left), fold_confused_letters(right)
     if left == right:
@@ -330,7 +335,7 @@ def _are_alike(left: str, right: str, is_recognised: bool) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _transliterate(word: str) -> str:
+def _fold_written_out_umlauts(word: str) -> str:
     """Umlauts written out are the same as those without their dots: MUELLER, MULLER."""
     return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
 

@@ -20,18 +20,18 @@ from rapidfuzz.distance import OSA
 
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.person_name import (
-    NameRelation,
+    NameAgreement,
     compare_names,
     fold_confused_letters,
-    fold_letters,
+    fold_to_plain_capitals,
     parse_person_name,
 )
 from evalkit.documents.identity.written_dates import (
     DateRelation,
     WrittenDate,
-    compare_dates,
-    correct_digits,
+    compare_birth_dates,
     parse_written_date,
+    replace_letters_misread_for_digits,
     resolve_short_year,
 )
 
@@ -44,7 +44,7 @@ _MIN_NUMBER_LENGTH = 4
 """Characters of a number that is nobody else's by chance."""
 
 
-class PersonRelation(StrEnum):
+class SamePersonVerdict(StrEnum):
     """Whether two identities are one person's."""
 
     SAME = "same"
@@ -70,7 +70,7 @@ class FactComparison:
 class PersonComparison:
     """What came of comparing two identities."""
 
-    relation: PersonRelation
+    relation: SamePersonVerdict
     agreeing: tuple[FactComparison, ...] = ()
     differing: tuple[FactComparison, ...] = ()
 
@@ -90,22 +90,22 @@ class _FactOutcome:
 
 
 def compare_persons(
-    left: Iterable[Identifier], right: Iterable[Identifier], *, is_recognised: bool = False
+    left: Iterable[Identifier], right: Iterable[Identifier], *, is_ocr_text: bool = False
 ) -> PersonComparison:
     """Compare the identities of two pages, or of two groups of pages.
 
-    ``is_recognised``: one of the two was recognised on a scan, also where engines are sure of what they read.
+    ``is_ocr_text``: one of the two was recognised on a scan, also where engines are sure of what they read.
     """
     left, right = tuple(left), tuple(right)
     left_by_kind, right_by_kind = ({identifier.kind: identifier for identifier in side} for side in (left, right))
-    is_recognised = is_recognised or any(
+    is_ocr_text = is_ocr_text or any(
         identifier.confidence < 1 for side in (left_by_kind, right_by_kind) for identifier in side.values()
     )
-    name = _compare_names(left_by_kind.get("patient"), right_by_kind.get("patient"), is_recognised)
-    birth = _compare_births(left_by_kind, right_by_kind, is_recognised)
-    number = _compare_record_numbers(left, right, is_recognised)
+    name = _compare_names(left_by_kind.get("patient"), right_by_kind.get("patient"), is_ocr_text)
+    birth = _compare_birth_dates(left_by_kind, right_by_kind, is_ocr_text)
+    number = _compare_record_numbers(left, right, is_ocr_text)
     shared_number = _find_shared_number(left_by_kind, right_by_kind)
-    sex = _compare_values(left_by_kind.get("sex"), right_by_kind.get("sex"))
+    sex = _compare_normal_forms(left_by_kind.get("sex"), right_by_kind.get("sex"))
     outcomes: dict[Fact, _FactOutcome | None] = {"name": name, "birth date": birth, "record number": number, "sex": sex}
     agreeing, differing = (
         tuple(
@@ -115,102 +115,108 @@ def compare_persons(
         )
         for wanted in ("agree", "differ")
     )
-    return PersonComparison(_decide(name, birth, number, shared_number, differing), agreeing, differing)
+    return PersonComparison(_decide_same_person(name, birth, number, shared_number, differing), agreeing, differing)
 
 
-def have_other_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
+def have_disjoint_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
     """Whether both state record numbers and share none, whichever institution gave them: a new document, not a person."""
     sides = [[number for number in side if number.kind == "mrn"] for side in (left, right)]
-    return all(sides) and not any(_are_numbers_equal(*pair, is_recognised=False) for pair in product(*sides))
+    return all(sides) and not any(_are_numbers_equal(*pair, is_ocr_text=False) for pair in product(*sides))
 
 
-def _decide(
+def _decide_same_person(
     name: _FactOutcome | None,
     birth: _FactOutcome | None,
-    number: _FactOutcome | None,
+    record_number: _FactOutcome | None,
     shared_number: _FactOutcome | None,
     differing: tuple[FactComparison, ...],
-) -> PersonRelation:
+) -> SamePersonVerdict:
     def is_relation(outcome: _FactOutcome | None, *relations: str) -> bool:
         return outcome is not None and outcome.relation in relations
 
-    is_number_shared = is_relation(number, "agree") or shared_number is not None
+    is_number_shared = is_relation(record_number, "agree") or shared_number is not None
     if is_relation(name, "agree", "close") and is_relation(birth, "agree"):
-        return PersonRelation.SAME
+        return SamePersonVerdict.SAME
     if is_relation(name, "agree") and is_relation(birth, "close"):
-        return PersonRelation.SAME if is_number_shared or _is_misreading(birth) else PersonRelation.CANNOT_TELL
+        return (
+            SamePersonVerdict.SAME if is_number_shared or _may_be_misreading(birth) else SamePersonVerdict.CANNOT_TELL
+        )
     if is_relation(birth, "agree") and is_number_shared:  # a married or changed name
         return (
-            PersonRelation.SAME if is_relation(name, "close", "unclear") or name is None else PersonRelation.CANNOT_TELL
+            SamePersonVerdict.SAME
+            if is_relation(name, "close", "unclear") or name is None
+            else SamePersonVerdict.CANNOT_TELL
         )
     # "Baby Girl Marsh" beside her mother: no other given name is known, but it is another birth date.
     if len(differing) >= 2 or (is_relation(name, "unclear") and is_relation(birth, "differ")):
-        return PersonRelation.DIFFERENT
+        return SamePersonVerdict.DIFFERENT
     if (
         is_number_shared
         and not differing
         and (is_relation(name, "agree", "close") or is_relation(birth, "agree", "close"))
     ):
-        return PersonRelation.SAME
-    return PersonRelation.CANNOT_TELL
+        return SamePersonVerdict.SAME
+    return SamePersonVerdict.CANNOT_TELL
 
 
-def _is_misreading(birth: _FactOutcome | None) -> bool:
-    return birth is not None and min(birth.left.confidence, birth.right.confidence) < 1
+def _may_be_misreading(birth_date: _FactOutcome | None) -> bool:
+    return birth_date is not None and min(birth_date.left.confidence, birth_date.right.confidence) < 1
 
 
 def _is_certain(identifier: Identifier) -> bool:
     return identifier.confidence >= _CERTAIN_CONFIDENCE
 
 
-def _compare_names(left: Identifier | None, right: Identifier | None, is_recognised: bool) -> _FactOutcome | None:
+def _compare_names(left: Identifier | None, right: Identifier | None, is_ocr_text: bool) -> _FactOutcome | None:
     names = (parse_person_name(left.value) if left else None, parse_person_name(right.value) if right else None)
     if left is None or right is None or names[0] is None or names[1] is None:
         return None
-    relation = compare_names(names[0], names[1], is_recognised=is_recognised)
+    relation = compare_names(names[0], names[1], is_ocr_text=is_ocr_text)
     return _FactOutcome(_RELATION_BY_NAME_RELATION[relation], left, right)
 
 
-_RELATION_BY_NAME_RELATION: dict[NameRelation, Literal["agree", "close", "unclear", "differ"]] = {
-    NameRelation.AGREE: "agree",
-    NameRelation.COMPATIBLE: "close",
-    NameRelation.UNCLEAR: "unclear",
-    NameRelation.DIFFER: "differ",
+_RELATION_BY_NAME_RELATION: dict[NameAgreement, Literal["agree", "close", "unclear", "differ"]] = {
+    NameAgreement.AGREE: "agree",
+    NameAgreement.COMPATIBLE: "close",
+    NameAgreement.UNCLEAR: "unclear",
+    NameAgreement.DIFFER: "differ",
 }
 
 
-def _compare_births(
-    left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier], is_recognised: bool
+def _compare_birth_dates(
+    left: dict[IdentifierKind, Identifier], right: dict[IdentifierKind, Identifier], is_ocr_text: bool
 ) -> _FactOutcome | None:
     """Compare birth dates; an age says in which century a short year lies."""
     left_birth, right_birth = left.get("date_of_birth"), right.get("date_of_birth")
     if left_birth is None or right_birth is None:
         return None
     left_date, right_date = (
-        _parse_birth(birth, side.get("age")) for birth, side in ((left_birth, left), (right_birth, right))
+        _parse_birth_date(birth, side.get("age")) for birth, side in ((left_birth, left), (right_birth, right))
     )
     if left_date is None or right_date is None:
         return None
-    relation = compare_dates(left_date, right_date)
+    relation = compare_birth_dates(left_date, right_date)
     is_exchanged = right_date.iso == left_date.exchanged_iso or left_date.iso == right_date.exchanged_iso
-    if relation is DateRelation.CLOSE and not (is_recognised or is_exchanged):
+    if relation is DateRelation.CLOSE and not (is_ocr_text or is_exchanged):
         return _FactOutcome("differ", left_birth, right_birth)
     return _FactOutcome(relation.value, left_birth, right_birth)
 
 
-def _parse_birth(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
-    written = parse_written_date(birth.value) or parse_written_date(correct_digits(birth.value))
+def _parse_birth_date(birth_date: Identifier, age: Identifier | None) -> WrittenDate | None:
+    written = parse_written_date(birth_date.value) or parse_written_date(
+        replace_letters_misread_for_digits(birth_date.value)
+    )
     return resolve_short_year(written, int(age.normal) if age else None) if written else None
 
 
-def _compare_values(left: Identifier | None, right: Identifier | None) -> _FactOutcome | None:
+def _compare_normal_forms(left: Identifier | None, right: Identifier | None) -> _FactOutcome | None:
     if left is None or right is None or "X" in (left.normal, right.normal):
         return None
     return _FactOutcome("agree" if left.normal == right.normal else "differ", left, right)
 
 
 def _compare_record_numbers(
-    left: Iterable[Identifier], right: Iterable[Identifier], is_recognised: bool
+    left: Iterable[Identifier], right: Iterable[Identifier], is_ocr_text: bool
 ) -> _FactOutcome | None:
     """Compare record numbers; they differ only where one institution gave both."""
     outcome = None
@@ -222,12 +228,12 @@ def _compare_record_numbers(
         are_issuers_equal = (
             _are_issuers_equal(issuers[0] or "", issuers[1] or "")
             if all(issuers)
-            else not any(issuers) and get_number_form(left_number) == get_number_form(right_number)
+            else not any(issuers) and get_kind_and_number_shape(left_number) == get_kind_and_number_shape(right_number)
         )
-        if _are_numbers_equal(left_number, right_number, is_recognised=is_recognised):
+        if _are_numbers_equal(left_number, right_number, is_ocr_text=is_ocr_text):
             if are_issuers_equal or not all(issuers):
                 return _FactOutcome("agree", left_number, right_number)
-        elif are_issuers_equal and not (is_recognised and _may_be_misread(left_number.normal, right_number.normal)):
+        elif are_issuers_equal and not (is_ocr_text and _may_be_misread(left_number.normal, right_number.normal)):
             outcome = _FactOutcome("differ", left_number, right_number)
     return outcome
 
@@ -248,8 +254,8 @@ def _find_shared_number(
     return None
 
 
-def _are_numbers_equal(left: Identifier, right: Identifier, *, is_recognised: bool) -> bool:
-    left_number, right_number = (_strip_number(identifier.normal) for identifier in (left, right))
+def _are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool) -> bool:
+    left_number, right_number = (_strip_leading_zeros(identifier.normal) for identifier in (left, right))
     if left_number == right_number:
         return True
     if left_number.isdigit() != right_number.isdigit():  # "MRN-70021" is 70021
@@ -258,10 +264,10 @@ def _are_numbers_equal(left: Identifier, right: Identifier, *, is_recognised: bo
         )
         if left_number == right_number:
             return True
-    return is_recognised and fold_confused_letters(left_number) == fold_confused_letters(right_number)
+    return is_ocr_text and fold_confused_letters(left_number) == fold_confused_letters(right_number)
 
 
-def get_number_form(identifier: Identifier) -> tuple[str, str]:
+def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
     """The kind with the number's shape: ``("mrn", "AA-99999")``."""
     return identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
 
@@ -271,17 +277,17 @@ def _may_be_misread(left_number: str, right_number: str) -> bool:
     return OSA.distance(left_number, right_number, score_cutoff=1) <= 1
 
 
-def _strip_number(number: str) -> str:
+def _strip_leading_zeros(number: str) -> str:
     return re.sub(r"^([A-Z]*)0+(?=\w)", r"\1", number)
 
 
 @lru_cache(maxsize=4096)
 def _are_issuers_equal(left: str, right: str) -> bool:
-    return fuzz.token_set_ratio(_fold_issuer(left), _fold_issuer(right)) >= _MIN_ISSUER_SIMILARITY
+    return fuzz.token_set_ratio(_normalise_issuer_name(left), _normalise_issuer_name(right)) >= _MIN_ISSUER_SIMILARITY
 
 
-def _fold_issuer(issuer: str) -> str:
-    words = re.findall(r"\w+", fold_letters(issuer))
+def _normalise_issuer_name(issuer: str) -> str:
+    words = re.findall(r"\w+", fold_to_plain_capitals(issuer))
     return " ".join(
         {"ST": "SAINT", "CTR": "CENTER", "CENTRE": "CENTER", "MED": "MEDICAL", "HOSP": "HOSPITAL"}.get(word, word)
         for word in words

@@ -97,7 +97,7 @@ def _format_date(year: int, month: int, day: int) -> str | None:
         return None
 
 
-def correct_digits(text: str) -> str:
+def replace_letters_misread_for_digits(text: str) -> str:
     """Recognised text in which a date or number stands: letters taken for digits are digits, no spaces."""
     return re.sub(r"\s+", "", re.sub("[:;,]", ".", text.translate(_DIGIT_BY_CONFUSED_LETTER)))
 
@@ -116,7 +116,7 @@ def resolve_short_year(written: WrittenDate, age: int | None) -> WrittenDate:
     return written
 
 
-def compare_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
+def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
     """Compare two dates of birth, whatever order and length of year they are written with."""
     if _is_same_day(left, right):
         return DateRelation.AGREE

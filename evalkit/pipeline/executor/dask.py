@@ -40,7 +40,7 @@ from evalkit.documents.ingest import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
 from evalkit.pipeline.executor.protocol import ArgumentT, OutcomeT, ReaderConfig, ReadResult
-from evalkit.pipeline.executor.reader_pool import ReaderPool, await_read_result, read_with_limits, run_coroutine
+from evalkit.pipeline.executor.reader_pool import ReaderPool, await_read_result, read_with_limits, run_async_step
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.store import hash_canonical_json
 
@@ -74,7 +74,7 @@ class OpaquePayload:
         """Sealed before it is handed to Dask, opened only in the process that needs it."""
         self._pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
 
-    def unpack(self) -> Any:
+    def unpickle(self) -> Any:
         """What was sealed."""
         return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
 
@@ -98,7 +98,7 @@ class _WorkerCrash(NamedTuple):
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
     """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
-    ocr_engine, expected_environment, function, *arguments = payload.unpack()
+    ocr_engine, expected_environment, function, *arguments = payload.unpickle()
     try:
         if (
             own_environment := _describe_environment_once(ocr_engine)
@@ -214,24 +214,31 @@ class DaskCluster:
         """See ``Executor``."""
         return self._thread_count * _IN_FLIGHT_PER_THREAD
 
-    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
+    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
         """See ``Executor``."""
         file_size = await asyncio.to_thread(_get_file_size, path)
         if self._reader_config.documentai or file_size > _MAX_SENT_BYTES:
-            return await self._local_pool.read(path, doc_id=doc_id, timestamp=timestamp)
+            return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
         async with (
             self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
         ):  # before it is loaded: it is memory here, too
             file_bytes = await asyncio.to_thread(read_source_file, path)
             document_sha256 = hashlib.sha256(file_bytes).hexdigest()
             pending_read = self._run_on_worker(
-                "read", document_sha256, read_with_limits, self._reader_config, path, doc_id, timestamp, file_bytes
+                "read",
+                document_sha256,
+                read_with_limits,
+                self._reader_config,
+                path,
+                doc_id,
+                processing_timestamp,
+                file_bytes,
             )
             return await await_read_result(pending_read, path.name, self._reader_config.timeout_seconds)
 
     async def run_step(
         self,
-        step: str,
+        step_name: str,
         function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
         bundle: DocumentBundle,
         argument: ArgumentT,
@@ -239,10 +246,12 @@ class DaskCluster:
         """See ``Executor``: on a worker, or here where a language model's journal is."""
         if self._decides_on_workers:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
-                return await self._run_on_worker(step, bundle.sha256, run_coroutine, function, bundle, argument)
+                return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
         return await function(bundle, argument)
 
-    async def _run_on_worker(self, step: str, document_sha256: str, function: Callable[..., T], *arguments: Any) -> T:
+    async def _run_on_worker(
+        self, step_name: str, document_sha256: str, function: Callable[..., T], *arguments: Any
+    ) -> T:
         """What the function makes of these on a worker, or here where workers were lost over it again and again.
 
         BrokenProcessPool where it ends the process that does it; what the function raises of ours; ExecutorError.
@@ -252,7 +261,7 @@ class DaskCluster:
         if self._client.status != "running":  # what it had been given is lost, though it may yet find its way back
             raise self._record_loss("the scheduler was lost")
         # Never the same key twice: to Dask that would be one task, also of two runs.
-        task_key = f"{step}-{document_sha256[:12]}-{secrets.token_hex(4)}"
+        task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
         future = self._client.submit(
             run_task, OpaquePayload(self._build_task(function, *arguments)), key=task_key, pure=False
         )
@@ -268,7 +277,7 @@ class DaskCluster:
                 logging.WARNING,
                 "workers were lost over it, so it is done here",
                 document_sha256=document_sha256,
-                step=step,
+                step=step_name,
             )
             return await self._local_pool.run_in_worker(function, *arguments)
         except (FutureCancelledError, OSError):
@@ -287,7 +296,7 @@ class DaskCluster:
     def _build_task(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
         return self._reader_config.ocr_engine, self._own_environment, function, *arguments
 
-    async def check_and_describe(self) -> str:
+    async def connect_and_describe(self) -> str:
         """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
         async with self:
             silent_workers = [
@@ -327,16 +336,16 @@ class DaskCluster:
             self._client = Client(  # type: ignore[no-untyped-call]
                 address, asynchronous=True, timeout=_CONNECT_TIMEOUT, set_as_default=False, name="evalkit"
             )
-            async with self._limit_wait(
+            async with self._limit_and_announce_wait(
                 f"the Dask scheduler at {self._executor_url}"
             ):  # Dask waits for ever for its greeting
                 await self._client
 
     async def _wait_for_worker(self) -> None:
         try:
-            async with self._limit_wait(f"a worker of the Dask scheduler at {self._executor_url}"):
+            async with self._limit_and_announce_wait(f"a worker of the Dask scheduler at {self._executor_url}"):
                 await self._client.wait_for_workers(1)
-                await self._count_workers()
+                await self._count_workers_and_update_threads()
         except TimeoutError:
             raise self._create_no_worker_error() from None
 
@@ -352,7 +361,7 @@ class DaskCluster:
 
         One that is lost or hangs keeps nobody from working with the others: the scheduler will give it up.
         """
-        async with self._limit_wait(f"the Dask scheduler at {self._executor_url}"):
+        async with self._limit_and_announce_wait(f"the Dask scheduler at {self._executor_url}"):
             try:
                 await self._client.run_on_scheduler(_disable_message_logs)
             except OSError:
@@ -365,7 +374,7 @@ class DaskCluster:
                 ) from None
             workers = list((await self._client.scheduler.identity())["workers"])
         self._environment_by_worker = dict(
-            zip(workers, await asyncio.gather(*map(self._ask_worker, workers)), strict=True)
+            zip(workers, await asyncio.gather(*map(self._ask_worker_environment, workers)), strict=True)
         )
         for worker, environment in self._environment_by_worker.items():
             if environment is None:
@@ -375,10 +384,10 @@ class DaskCluster:
         if not any(self._environment_by_worker.values()):
             raise self._create_no_worker_error()
 
-    async def _ask_worker(self, worker: str) -> dict[str, str] | str | None:
+    async def _ask_worker_environment(self, worker: str) -> dict[str, str] | str | None:
         """What it would read and decide with, or the kind of its error; None where it is lost or hangs."""
         try:
-            async with self._limit_wait(f"the Dask worker {worker}"):
+            async with self._limit_and_announce_wait(f"the Dask worker {worker}"):
                 answer_by_worker = await self._client.run(
                     _describe_worker, self._reader_config.ocr_engine, workers=[worker], on_error="return"
                 )
@@ -390,10 +399,10 @@ class DaskCluster:
         return environment if isinstance(environment, dict | str) else type(environment).__name__
 
     @asynccontextmanager
-    async def _limit_wait(self, awaited: str) -> AsyncIterator[None]:
-        """For a step on the way to the cluster: who waits is told for ``awaited``, and TimeoutError ends it."""
+    async def _limit_and_announce_wait(self, awaited_description: str) -> AsyncIterator[None]:
+        """For a step on the way to the cluster: who waits is told for ``awaited_description``, and TimeoutError ends it."""
         notice = asyncio.get_running_loop().call_later(
-            _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited
+            _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited_description
         )
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT):
@@ -401,7 +410,7 @@ class DaskCluster:
         finally:
             notice.cancel()
 
-    async def _count_workers(self) -> int:
+    async def _count_workers_and_update_threads(self) -> int:
         """How many workers there are now."""
         scheduler_info = await self._client.scheduler.identity(n_workers=0)
         self._thread_count = max(scheduler_info["total_threads"], 1)
@@ -417,7 +426,7 @@ class DaskCluster:
                 return
             with suppress(Exception):  # whatever Dask makes of one that is lost or hangs: it has not answered
                 async with asyncio.timeout(_CONNECT_TIMEOUT):
-                    if await self._count_workers():
+                    if await self._count_workers_and_update_threads():
                         last_seen = time.monotonic()
             if time.monotonic() - last_seen > _NO_WORKER_TIMEOUT:
                 self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")

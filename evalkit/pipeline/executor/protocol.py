@@ -52,17 +52,17 @@ class Executor(Protocol):
     def max_in_flight(self) -> int:
         """How many documents should be under way to keep it busy; this may change."""
 
-    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
+    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
         """Read a PDF. DocumentError if it cannot be read, also if it ends the process that reads it."""
 
     async def run_step(
         self,
-        step: str,
+        step_name: str,
         function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
         """Answer ``function(bundle, argument)``, from another machine if there is one for it.
 
-        ``step`` is its name on a dashboard.
+        ``step_name`` is its name on a dashboard.
         """

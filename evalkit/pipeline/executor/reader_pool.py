@@ -22,14 +22,14 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.errors import DocumentError
 from evalkit.pipeline.executor.protocol import ArgumentT, OutcomeT, ReaderConfig, ReadResult
-from evalkit.pipeline.executor.resource_limits import limit_resources
+from evalkit.pipeline.executor.resource_limits import limit_process_resources
 
 if TYPE_CHECKING:
     from PIL import Image
 
     from evalkit.documents.ocr import OcrEngine
     from evalkit.documents.quality import OcrWord
-    from evalkit.documents.scanned_pages import PageRecogniser
+    from evalkit.documents.scanned_pages import PageOcrSettings
 
 T = TypeVar("T")
 
@@ -54,17 +54,17 @@ class ReaderPool:
         """See ``Executor``."""
         return self._worker_count * _IN_FLIGHT_PER_WORKER
 
-    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
+    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
         """See ``Executor``."""
         return await await_read_result(
-            self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, timestamp),
+            self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, processing_timestamp),
             path.name,
             self._reader_config.timeout_seconds,
         )
 
     async def run_step(
         self,
-        step: str,  # noqa: ARG002 - a cluster's dashboard shows it
+        step_name: str,  # noqa: ARG002 - a cluster's dashboard shows it
         function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
         bundle: DocumentBundle,
         argument: ArgumentT,
@@ -142,7 +142,7 @@ async def await_read_result(
     return ReadResult(worker_result.bundle, {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()})
 
 
-def run_coroutine(
+def run_async_step(
     function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
     bundle: DocumentBundle,
     argument: ArgumentT,
@@ -186,7 +186,7 @@ def _exit_with_parent(parent_pid: int) -> None:
 
 
 def read_with_limits(
-    reader_config: ReaderConfig, path: Path, doc_id: str, timestamp: str, file_bytes: bytes | None = None
+    reader_config: ReaderConfig, path: Path, doc_id: str, processing_timestamp: str, file_bytes: bytes | None = None
 ) -> WorkerReadResult:
     """Read in this process; past the limit the system ends the process, which no library can hold up.
 
@@ -197,15 +197,15 @@ def read_with_limits(
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(reader_config.timeout_seconds)
     try:
-        restart_timeout = partial(_restart_timeout, reader_config.timeout_seconds)
+        restart_timeout = partial(_restart_kill_timer, reader_config.timeout_seconds)
         documentai = reader_config.documentai and replace(reader_config.documentai, before_chunk=restart_timeout)
         engine = None if documentai else _create_ocr_engine(reader_config)
         recogniser = _create_recogniser(engine, reader_config.ocr_page_seconds, restart_timeout) if engine else None
-        with limit_resources(reader_config.memory_limit_mb) as effective_limit_mb:
+        with limit_process_resources(reader_config.memory_limit_mb) as effective_limit_mb:
             bundle = read_document(
                 path,
                 doc_id=doc_id,
-                timestamp=timestamp,
+                processing_timestamp=processing_timestamp,
                 recogniser=recogniser,
                 documentai=documentai,
                 pdf_bytes=file_bytes,
@@ -236,12 +236,12 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
 
 
 def _create_recogniser(
-    engine: _TimedOcrEngine, page_seconds: int, restart_timeout: Callable[[], None]
-) -> PageRecogniser:
+    engine: _TimedOcrEngine, max_page_seconds: int, restart_timeout: Callable[[], None]
+) -> PageOcrSettings:
     """Each page that it has done gives the file its whole time again."""
-    from evalkit.documents.scanned_pages import PageRecogniser
+    from evalkit.documents.scanned_pages import PageOcrSettings
 
-    return PageRecogniser(engine, page_seconds, restart_timeout)
+    return PageOcrSettings(engine, max_page_seconds, restart_timeout)
 
 
 @dataclass
@@ -255,13 +255,13 @@ class _TimedOcrEngine:
     def name_and_version(self) -> str:
         return self.engine.name_and_version
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         with self._measure_time():
-            return self.engine.recognise(image, dpi=dpi, seconds=seconds)
+            return self.engine.recognise_words(image, dpi=dpi, time_limit_seconds=time_limit_seconds)
 
-    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         with self._measure_time():
-            return self.engine.detect_clockwise_quarter_turns(image, dpi=dpi, seconds=seconds)
+            return self.engine.detect_clockwise_quarter_turns(image, dpi=dpi, time_limit_seconds=time_limit_seconds)
 
     @contextmanager
     def _measure_time(self) -> Iterator[None]:
@@ -272,5 +272,5 @@ class _TimedOcrEngine:
             self.seconds_used += time.monotonic() - monotonic_start
 
 
-def _restart_timeout(seconds: int) -> None:
+def _restart_kill_timer(seconds: int) -> None:
     signal.alarm(seconds)

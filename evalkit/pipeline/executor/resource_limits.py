@@ -12,7 +12,7 @@ _MAX_FILE_BYTES = 1024 * _MEGABYTE
 
 
 @contextmanager
-def limit_resources(memory_mb: int) -> Iterator[int | None]:
+def limit_process_resources(max_memory_mb: int) -> Iterator[int | None]:
     """So much address space at most (0: as much as there is), no large files, and no memory written to disk in a crash.
 
     It gives the megabytes that hold, fewer where the process has a narrower limit already; None: there is no limit.
@@ -21,8 +21,8 @@ def limit_resources(memory_mb: int) -> Iterator[int | None]:
     that are started meanwhile are confined as well. MemoryError where the space is used up.
     """
     wanted_limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _MAX_FILE_BYTES}
-    if memory_mb:
-        wanted_limits[resource.RLIMIT_AS] = memory_mb * _MEGABYTE
+    if max_memory_mb:
+        wanted_limits[resource.RLIMIT_AS] = max_memory_mb * _MEGABYTE
     limits_before = {resource_kind: resource.getrlimit(resource_kind) for resource_kind in wanted_limits}
     try:
         for resource_kind, limit in wanted_limits.items():

@@ -16,7 +16,7 @@ from itertools import pairwise
 from statistics import median
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure
+from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure_issue
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -33,7 +33,7 @@ from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError
 from evalkit.issue import ISSUE_GROUP_BY_AGENT, Agent, Issue, number_issues
-from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_record_name
+from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_attention_check_file_name
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     choose_dominant_type,
@@ -63,7 +63,9 @@ _SegmentTuple = tuple[Segment, ...]
 _FaultyVariant = tuple[_SegmentTuple, Fault]
 
 
-def create_attention_check(output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
+def plant_and_save_attention_check(
+    output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str
+) -> Seeded | None:
     """Plant a fault into what is known of a document, and write it down; None where none can be, or a file is damaged.
 
     The caller holds the write lock.
@@ -100,12 +102,12 @@ def create_attention_check(output_folder: OutputFolder, doc_id: str, *, seed: st
             "decision_reason": verdict.reason,
         }
     )
-    shown_packet = SMEPacketGenerator().packet(
+    shown_packet = SMEPacketGenerator().create_classification_packet(
         shown_result,
         bundle,
         review_reason="escalated",
         inclusion_probability=1.0,
-        production=packet.production_classification,
+        production_row=packet.production_classification,
         created_at=packet.created_at,  # a case that is younger than the last run would be told by its age
     )
     attention_check = Seeded(
@@ -115,7 +117,9 @@ def create_attention_check(output_folder: OutputFolder, doc_id: str, *, seed: st
         drawn_at=drawn_at,
         packet=shown_packet,
     )
-    is_new = output_folder.create_json(get_record_name(case_id), attention_check.model_dump(mode="json"))
+    is_new = output_folder.create_json_if_absent(
+        get_attention_check_file_name(case_id), attention_check.model_dump(mode="json")
+    )
     return attention_check if is_new else None
 
 
@@ -131,23 +135,26 @@ def plant_answer_fault(
     agent_answer = packet.classification
     # A wrong count is the agent's own fault, why the case came to a person, and arithmetic mends it.
     count_error = agent_answer.number_of_segments - len(agent_answer.segments) if agent_answer else 0
-    honest_answer = _build_answer(true_answer, true_segments, bundle)
+    honest_answer = _build_answer_if_valid(true_answer, true_segments, bundle)
     if honest_answer is None or honest_answer.dominant_type_overall != true_answer.dominant_type_overall:
         return None
-    expected_codes = _count_codes(_run_checks(honest_answer, bundle))
+    expected_codes = _count_codes(_run_rule_checks(honest_answer, bundle))
     fault_kinds = list(_FAULT_ITERATORS)
     random_source.shuffle(fault_kinds)
     for fault_kind in fault_kinds:
         variants = list(_FAULT_ITERATORS[fault_kind](true_segments, true_answer.dominant_type_overall, bundle))
         random_source.shuffle(variants)
         for segments, fault in variants:
-            faulty_answer = _build_answer(true_answer, segments, bundle)
-            if faulty_answer is None or _count_codes(_run_checks(faulty_answer, bundle)) - expected_codes:
+            faulty_answer = _build_answer_if_valid(true_answer, segments, bundle)
+            if faulty_answer is None or _count_codes(_run_rule_checks(faulty_answer, bundle)) - expected_codes:
                 continue
             shown_answer = faulty_answer.model_copy(
                 update={"number_of_segments": faulty_answer.number_of_segments + count_error}
             )
-            issues = (*_run_checks(shown_answer, bundle), *_iterate_kept_issues(packet, shown_answer, fault))
+            issues = (
+                *_run_rule_checks(shown_answer, bundle),
+                *_iterate_issues_unrelated_to_fault(packet, shown_answer, fault),
+            )
             if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
                 return shown_answer, fault, tuple(_number_issues_by_agent(issues))
     return None
@@ -248,7 +255,7 @@ def _exchange_type_names(text: str, first_type: DocumentType | None, second_type
     )
 
 
-def _build_answer(
+def _build_answer_if_valid(
     true_answer: ClassificationOutput, segments: Sequence[Segment], bundle: DocumentBundle
 ) -> ClassificationOutput | None:
     """The whole answer that these segments give, with the shares and the type that follow; None where it breaks a rule."""
@@ -301,10 +308,10 @@ def _iterate_type_faults(
                     true_type=segment.dominant_type,
                     true_dominant=dominant_type,
                 )
-                yield (*segments[:index], _exchange_segment_type(segment, shown_type), *segments[index + 1 :]), fault
+                yield (*segments[:index], _swap_segment_type(segment, shown_type), *segments[index + 1 :]), fault
 
 
-def _exchange_segment_type(segment: Segment, shown_type: DocumentType) -> Segment:
+def _swap_segment_type(segment: Segment, shown_type: DocumentType) -> Segment:
     """The segment with two types in each other's place, quotes and all."""
     replacement_types = {segment.dominant_type: shown_type, shown_type: segment.dominant_type}
     return segment.model_copy(
@@ -335,13 +342,13 @@ def _iterate_boundary_faults(
                     true_start=right.start_page,
                 )
                 cut_segments = (
-                    _restrict_quotes(left.model_copy(update={"end_page": shown_start - 1}), bundle),
-                    _restrict_quotes(right.model_copy(update={"start_page": shown_start}), bundle),
+                    _keep_quotes_of_own_pages(left.model_copy(update={"end_page": shown_start - 1}), bundle),
+                    _keep_quotes_of_own_pages(right.model_copy(update={"start_page": shown_start}), bundle),
                 )
                 yield (*segments[: index - 1], *cut_segments, *segments[index + 1 :]), fault
 
 
-def _restrict_quotes(segment: Segment, bundle: DocumentBundle) -> Segment:
+def _keep_quotes_of_own_pages(segment: Segment, bundle: DocumentBundle) -> Segment:
     """The segment with the quotes of its own pages; of a type that is left without, quotes from there."""
 
     def select_own_quotes(presence: TypePresence) -> tuple[Evidence, ...]:
@@ -361,7 +368,7 @@ def _restrict_quotes(segment: Segment, bundle: DocumentBundle) -> Segment:
     )
 
 
-def _iterate_joined_faults(
+def _iterate_merged_segment_faults(
     segments: _SegmentTuple, _dominant: DocumentType | None, _bundle: DocumentBundle
 ) -> Iterator[_FaultyVariant]:
     for index, (left, right) in enumerate(pairwise(segments), 1):
@@ -376,14 +383,14 @@ _FAULT_ITERATORS: Mapping[
 ] = {
     "type": _iterate_type_faults,
     "boundary": _iterate_boundary_faults,
-    "joined": _iterate_joined_faults,
+    "joined": _iterate_merged_segment_faults,
 }
 
 
 # ------------------------------------------------------------------------------------------------- issues
 
 
-def _run_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+def _run_rule_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
     """What the checks find without asking a model."""
     return [
         *V1SchemaValidator().validate(answer, bundle),
@@ -397,7 +404,9 @@ def _count_codes(issues: Sequence[Issue]) -> Counter[str]:
     return Counter(issue.code for issue in issues)
 
 
-def _iterate_kept_issues(packet: SMEPacket, answer: ClassificationOutput, fault: Fault) -> Iterator[Issue]:
+def _iterate_issues_unrelated_to_fault(
+    packet: SMEPacket, answer: ClassificationOutput, fault: Fault
+) -> Iterator[Issue]:
     """What was seen in the text or said of it, as far as it is not about the fault: it is not looked for again."""
     agent_segments = packet.classification.segments if packet.classification else ()
     agent_keys, answer_keys = (
@@ -414,7 +423,7 @@ def _iterate_kept_issues(packet: SMEPacket, answer: ClassificationOutput, fault:
         )
         is_own = issue.agent not in ISSUE_GROUP_BY_AGENT  # of a site's verifier, which is not run here
         is_seen = (issue.code in _TEXT_CODES or is_own) and still_fits
-        is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure(issue))
+        is_failure = issue.code in _FAILURE_CODES or (is_own and is_agent_failure_issue(issue))
         if issue.agent == "reader" or is_seen or is_failure:
             yield issue
 

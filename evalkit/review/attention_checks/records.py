@@ -18,7 +18,7 @@ from pydantic import ValidationError, model_validator
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.core.records import StrictRecord
 from evalkit.errors import StoreError
-from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, try_read_json
+from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, read_json_unless_missing_or_torn
 from evalkit.review.packet import SMEPacket, serialise_packet
 from evalkit.store import (
     ATTENTION_CHECKS_FOLDER,
@@ -26,7 +26,7 @@ from evalkit.store import (
     ground_truth_file_name,
     hash_canonical_json,
     packet_file_name,
-    validate_stored,
+    parse_stored_record,
 )
 
 SCHEMA_VERSION = 1
@@ -80,15 +80,15 @@ class Seeded(StrictRecord):
         return self
 
 
-def get_record_name(case_id: str) -> str:
+def get_attention_check_file_name(case_id: str) -> str:
     """The file that says what was planted in an attention check."""
     return f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json"
 
 
 def read_attention_check(output_folder: OutputFolder, case_id: str) -> Seeded:
     """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
-    name, remedy = get_record_name(case_id), "Restore it from a backup."
-    attention_check = validate_stored(
+    name, remedy = get_attention_check_file_name(case_id), "Restore it from a backup."
+    attention_check = parse_stored_record(
         Seeded, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
     )
     if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
@@ -96,22 +96,22 @@ def read_attention_check(output_folder: OutputFolder, case_id: str) -> Seeded:
     return attention_check
 
 
-def iterate_attention_checks(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
+def iterate_check_case_and_doc_ids(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
     """The case_ids of all attention checks, in order, each with the doc_id of its document."""
     for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER):
         if match := _RECORD_PATTERN.fullmatch(name):
             yield match[1], match[2]
 
 
-def map_attention_checks_by_document(output_folder: OutputFolder) -> dict[str, list[str]]:
+def map_check_case_ids_by_doc_id(output_folder: OutputFolder) -> dict[str, list[str]]:
     """The case_ids of the attention checks that show a document's pages, by its doc_id."""
     case_ids_by_document: dict[str, list[str]] = {}
-    for case_id, doc_id in iterate_attention_checks(output_folder):
+    for case_id, doc_id in iterate_check_case_and_doc_ids(output_folder):
         case_ids_by_document.setdefault(doc_id, []).append(case_id)
     return case_ids_by_document
 
 
-def list_stray_records(output_folder: OutputFolder) -> list[str]:
+def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
     """The files among the records of attention checks that are none."""
     return [
         name for name in output_folder.list_json_files(ATTENTION_CHECKS_FOLDER) if not _RECORD_PATTERN.fullmatch(name)
@@ -120,12 +120,12 @@ def list_stray_records(output_folder: OutputFolder) -> list[str]:
 
 def is_attention_check(output_folder: OutputFolder, packet: SMEPacket) -> bool:
     """Whether a case is an attention check, by its packet or by its record."""
-    return packet.is_attention_check or output_folder.has_file(get_record_name(packet.case_id))
+    return packet.is_attention_check or output_folder.has_file(get_attention_check_file_name(packet.case_id))
 
 
-def find_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
+def find_attention_check_damage(output_folder: OutputFolder, packet: SMEPacket) -> tuple[str, str] | None:
     """Compare an attention check with its record: the file that is damaged, and how. StoreError for one that cannot be read."""
-    record_name = get_record_name(packet.case_id)
+    record_name = get_attention_check_file_name(packet.case_id)
     if not output_folder.has_file(record_name):
         return record_name, "it is gone, and its case is there"
     recorded_packet = read_attention_check(output_folder, packet.case_id).packet
@@ -139,14 +139,14 @@ def is_attention_check_review(stored_review: Mapping[str, Any]) -> bool:
     return stored_review.get("seeded") is True
 
 
-def is_attention_check_waiting(output_folder: OutputFolder, case_id: str) -> bool:
+def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> bool:
     """Whether an attention check is in the queue and was not answered yet."""
     return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
 
 
 def is_hidden_truth_current(output_folder: OutputFolder, attention_check: Seeded) -> bool:
     """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
-    record = try_read_json(output_folder, ground_truth_file_name(attention_check.doc_id))
+    record = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(attention_check.doc_id))
     if record is None or hash_canonical_json(record) == attention_check.truth_sha256:
         return record is not None
     try:
@@ -214,7 +214,7 @@ def describe_fault(fault: Fault) -> str:
     return f"{pages} were shown as one document; another begins on page {fault.true_start}."
 
 
-def format_feedback(fault: Fault, review: Review) -> str:
+def format_attention_check_feedback(fault: Fault, review: Review) -> str:
     """What its expert is told of an attention check once it is answered."""
     result_sentence = (
         "You saw it. Thank you."
@@ -227,11 +227,11 @@ def format_feedback(fault: Fault, review: Review) -> str:
     )
 
 
-def tell_feedback(output_folder: OutputFolder, packet: SMEPacket, review: Review) -> str:
+def read_attention_check_feedback(output_folder: OutputFolder, packet: SMEPacket, review: Review) -> str:
     """What its expert is told of a case once it is answered; empty unless it is an attention check."""
     if not packet.is_attention_check:
         return ""
     try:
-        return format_feedback(read_attention_check(output_folder, packet.case_id).fault, review)
+        return format_attention_check_feedback(read_attention_check(output_folder, packet.case_id).fault, review)
     except StoreError:  # the review stands, and nobody must take the case for a true one
         return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."

@@ -97,7 +97,7 @@ CLAIMS: tuple[tuple[int, int, str, int, str, str], ...] = (
 @cache
 def draw() -> bytes:
     """The PDF, the same bytes each time."""
-    written = Manuscript.parse(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    written = Manuscript.parse_toml(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     sent_twice, its_copy = (TRUTH.index(piece) for piece in SENT_TWICE)
     parts = [*written.part[:its_copy], written.part[sent_twice], *written.part[its_copy:]]
     clean = pymupdf.open(stream=draw_pdf(written.model_copy(update={"part": tuple(parts)})))

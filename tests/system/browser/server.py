@@ -32,7 +32,7 @@ class Served:
 def add_reviewers(output: Path, names: Sequence[str]) -> dict[str, str]:
     """Their codes, by name."""
     roster = Roster(open_folder(output))
-    return {name: roster.add_reviewer(name) for name in names}
+    return {name: roster.add_reviewer_or_replace_code(name) for name in names}
 
 
 Serve = Callable[[Path, Sequence[str]], AbstractContextManager[Served]]

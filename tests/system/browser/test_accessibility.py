@@ -76,7 +76,9 @@ def test_a_case(review_server: Served, login: Login) -> None:
 
 
 def test_an_analyst_looks_and_decides_nothing(review_server: Served, login: Login, shots: Path | None) -> None:
-    review_server.codes["dr_ana"] = Roster(open_folder(review_server.output)).add_reviewer("dr_ana", role="analyst")
+    review_server.codes["dr_ana"] = Roster(open_folder(review_server.output)).add_reviewer_or_replace_code(
+        "dr_ana", role="analyst"
+    )
     screen = login("dr_ana", width=1280, height=720)
     assert "you can look at cases" in screen.page.locator(".ek-queue").inner_text()
     assert screen.page.locator(".ek-case").get_by_role("button", name="Open").count() == 0
@@ -93,7 +95,7 @@ def test_an_analyst_looks_and_decides_nothing(review_server: Served, login: Logi
     screen.shot(shots, "analyst-1280")
     assert not (review_server.output / "reviews" / "fabricated_quote").exists()
     index = open_index(review_server.output)
-    assert index.claims.list_live_claims("2000") == {}
+    assert index.claims.map_live_claims_by_case_id("2000") == {}
     index.close()
 
 

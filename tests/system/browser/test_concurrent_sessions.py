@@ -13,7 +13,7 @@ from system.browser.screen import Screen
 from system.browser.server import Served, kernels, serving
 from system.browser.small_cases import CaseQueue, wait_until
 
-from evalkit.evaluation.attention_checks import draw_and_publish_attention_checks
+from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
 from evalkit.pipeline import RunSummary
 from evalkit.review import SMEReviewHelper
 from evalkit.review.attention_checks import describe_fault
@@ -107,9 +107,11 @@ def test_the_only_page_that_may_be_open_can_be_loaded_again(
         another.close()
         screen.open("fabricated_quote")
         with open_index(output) as index:
-            assert list(index.claims.list_live_claims(EARLIEST)) == ["fabricated_quote"]
+            assert list(index.claims.map_live_claims_by_case_id(EARLIEST)) == ["fabricated_quote"]
     with open_index(output) as index:
-        assert index.claims.list_live_claims(EARLIEST) == {}, "a server that ends gives back what its pages have open"
+        assert index.claims.map_live_claims_by_case_id(EARLIEST) == {}, (
+            "a server that ends gives back what its pages have open"
+        )
     screen.context.close()
 
 
@@ -139,7 +141,7 @@ def test_a_planted_fault_is_told_after_the_answer_and_not_before(
     colleague = SMEReviewHelper(review_server.output, "dr_first")
     colleague.save_review("altered_quotes", agrees=True)
     colleague.close()
-    (seeded,) = draw_and_publish_attention_checks(
+    (seeded,) = plant_and_queue_attention_checks(
         open_folder(review_server.output), 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
     screen = login("dr_ito")

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from evalkit.cli import app
 from evalkit.pipeline.statement_templates import review_and_publish_template
-from evalkit.settings import Settings, VllmRetrySettings, VllmReviewSettings
+from evalkit.settings import Settings, TemplateReviewRetrySettings, TemplateReviewSettings
 from evalkit.statements.statement_parser import parse_statement
 from evalkit.statements.statement_template import Identity, StatementTemplate, Status, parse_template_toml
 
@@ -49,7 +49,7 @@ def made(folder: Path) -> dict[str, Spoilt]:
 
 def escalate(one: Spoilt, pdf: Path, output: Path) -> None:
     """Both reviewers look at the template as it is; the builder, who could mend it, has no attempt left."""
-    no_retry = VllmReviewSettings(retry=VllmRetrySettings(max_attempts=0))
+    no_retry = TemplateReviewSettings(retry=TemplateReviewRetrySettings(max_attempts=0))
     given = Settings(output=str(output), vllm_review=no_retry)
     done = review_and_publish_template(one.case.template, "bank.toml", pdf, output=output, settings=given)
     assert done.case_id == one.case_id

@@ -27,7 +27,7 @@ from system.dask.clusters import Started, cluster
 from system.dask.deadly import deadly_read
 
 import evalkit
-from evalkit.doctor import DoctorCheck, run_checks
+from evalkit.doctor import DoctorCheck, run_doctor_checks
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.errors import DocumentError, ExecutorError, UsageError
 from evalkit.pipeline.executor import dask as on_dask
@@ -147,7 +147,7 @@ def test_worker_survives_broken_pdf_and_prints_no_file_name(tmp_path: Path, capf
 
     async def read(readers: ReaderPool) -> str:
         with pytest.raises(DocumentError) as refused:
-            await readers.read(tmp_path / "broken.pdf", doc_id="broken", timestamp="2026")
+            await readers.read(tmp_path / "broken.pdf", doc_id="broken", processing_timestamp="2026")
         return refused.value.code
 
     async def read_decided_read(readers: ReaderPool) -> None:
@@ -326,7 +326,7 @@ def test_a_worker_that_hangs_or_lacks_something_is_named(
 
 def check_executor(settings: Settings) -> DoctorCheck:
     """The doctor's line about where PDFs are read."""
-    return next(check for check in run_checks(settings) if check.name == "executor")
+    return next(check for check in run_doctor_checks(settings) if check.name == "executor")
 
 
 def _process() -> int:

@@ -16,7 +16,7 @@ from evalkit.errors import DocumentError
 from evalkit.pipeline.executor import reader_pool
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
-from evalkit.pipeline.executor.resource_limits import limit_resources
+from evalkit.pipeline.executor.resource_limits import limit_process_resources
 from evalkit.settings import Settings
 
 WORDS = b"BT /F 9 Tf 10 10 Td (hello there) Tj ET\n"
@@ -30,14 +30,14 @@ def limits() -> dict[int, tuple[int, int]]:
 
 def test_limits_hold_inside_and_are_gone_afterwards(tmp_path: Path) -> None:
     before = limits()
-    with limit_resources(2048):
+    with limit_process_resources(2048):
         assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
         with pytest.raises(MemoryError):
             bytearray(4 * 2**30)
         with (tmp_path / "large").open("wb") as file, pytest.raises(OSError, match="large"):
             file.truncate(2 * 2**30)
     assert limits() == before
-    with limit_resources(0):
+    with limit_process_resources(0):
         assert resource.getrlimit(resource.RLIMIT_AS) == before[resource.RLIMIT_AS]
 
 
@@ -47,8 +47,8 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
     async def both() -> tuple[DocumentError, int]:
         with ReaderPool(1, ReaderConfig(timeout_seconds=60, memory_limit_mb=1200)) as readers:
             with pytest.raises(DocumentError) as refused:
-                await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", timestamp="t")
-            after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
+                await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", processing_timestamp="t")
+            after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", processing_timestamp="t")
             return refused.value, after.bundle.total_pages
 
     refused, pages = asyncio.run(both())

@@ -15,7 +15,7 @@ import requests
 from patience import SECONDS, eventually
 from system.serving.nginx import free_port
 
-from evalkit.serving.launch import read_example
+from evalkit.serving.launch import read_example_configuration
 
 PROXY = "configurable-http-proxy"
 """Debian's package of the hub's own. The one in Python, 0.4, forgets the protocol of a websocket."""
@@ -66,7 +66,7 @@ def hub(folder: Path, output: Path, **environ: str) -> Iterator[Hub]:
         "/srv/evalkit/output": str(output),
         "http://127.0.0.1:8866": f"http://127.0.0.1:{service}",
     }
-    text = read_example("jupyterhub")
+    text = read_example_configuration("jupyterhub")
     for before, after in filled.items():
         assert text.count(before) == 1, before
         text = text.replace(before, after)

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from patience import SECONDS, eventually
 
-from evalkit.serving.launch import read_example
+from evalkit.serving.launch import read_example_configuration
 
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/bin")
 _MAIN = """
@@ -56,7 +56,7 @@ def proxy(folder: Path, host: str, behind: int, passwords: Mapping[str, str]) ->
         "/etc/nginx/evalkit/users": str(folder / "users"),
         "http://127.0.0.1:8866;": f"http://127.0.0.1:{behind};",
     }
-    text = read_example("nginx")
+    text = read_example_configuration("nginx")
     for before, after in filled.items():
         assert len(re.findall(rf"^[^#\n]*{re.escape(before)}", text, re.MULTILINE)) == 1, before
         text = text.replace(before, after)

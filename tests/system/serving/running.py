@@ -104,7 +104,8 @@ class Server:
     def __init__(self, folder: Path, *words: str, **environ: str) -> None:
         self.output = folder / "output"
         self.codes = {
-            name: Roster(open_folder(self.output)).add_reviewer(name) for name in ("dr_lee", "dr_kim", "dr_ray")
+            name: Roster(open_folder(self.output)).add_reviewer_or_replace_code(name)
+            for name in ("dr_lee", "dr_kim", "dr_ray")
         }
         stub = folder / "stub" / "widgets"
         stub.mkdir(parents=True)

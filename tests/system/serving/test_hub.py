@@ -28,7 +28,7 @@ from evalkit.serving.jupyterhub_login import HubIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
 from evalkit.serving.launch import exec_review_server
 from evalkit.serving.login_sessions import LoginSessions
-from evalkit.settings import ReviewSettings
+from evalkit.settings import ReviewServerSettings
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_hub_user_without_review_access_is_refused(service: Server, hub: HubApi)
 
 
 def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Roster(open_folder(tmp_path)).add_reviewer("dr_lee")
+    Roster(open_folder(tmp_path)).add_reviewer_or_replace_code("dr_lee")
     sessions, ended = LoginSessions(Roster(open_folder(tmp_path))), []
 
     class Kernels(ReviewKernelManager):
@@ -158,7 +158,7 @@ def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.M
         server = Parent()
         server.sessions = sessions
         server.identity_provider = identity = HubIdentityProvider(parent=server)
-        kernels = Kernels(server, sessions.create_for_hub("dr_lee", "t").session_id)
+        kernels = Kernels(server, sessions.log_in_by_hub("dr_lee", "t").session_id)
         lets_in = {"name": "dr_lee", "kind": "user", "scopes": hub.scopes}
         hub.users["t"] = lets_in
         assert asyncio.run(look()) == []
@@ -190,22 +190,30 @@ def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("environ", "settings", "message"),
     [
-        ({}, ReviewSettings(), "a service that JupyterHub starts itself"),
+        ({}, ReviewServerSettings(), "a service that JupyterHub starts itself"),
         (
             {"JUPYTERHUB_SERVICE_URL": "http://10.0.0.1:8866"},
-            ReviewSettings(),
+            ReviewServerSettings(),
             "a service that JupyterHub starts itself",
         ),
         (
             {"JUPYTERHUB_SERVICE_NAME": "", "JUPYTERHUB_USER": "dr_lee"},
-            ReviewSettings(),
+            ReviewServerSettings(),
             "a service that JupyterHub starts",
         ),
-        ({}, ReviewSettings(user_header="X-User", proxies=("127.0.0.1",)), "both JupyterHub and the header of a proxy"),
+        (
+            {},
+            ReviewServerSettings(user_header="X-User", proxies=("127.0.0.1",)),
+            "both JupyterHub and the header of a proxy",
+        ),
     ],
 )
 def test_a_hub_that_cannot_be_asked_is_a_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], settings: ReviewSettings, message: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environ: dict[str, str],
+    settings: ReviewServerSettings,
+    message: str,
 ) -> None:
     if settings.user_header or environ:
         with HubApi() as hub:

@@ -33,7 +33,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from evalkit.cli import main
 from evalkit.review.roster import Roster
-from evalkit.serving.launch import find_notebook
+from evalkit.serving.launch import find_review_notebook
 
 KERNEL = str(uuid.UUID(int=7))
 V1 = "v1.kernel.websocket.jupyter.org"
@@ -530,7 +530,7 @@ def test_unknown_proxy_user_is_refused_in_plain_words(behind_proxy: Server, name
 
 
 def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path, command: Callable[..., Said]) -> None:
-    Roster(open_folder(tmp_path / "output")).add_reviewer("dr_lee")
+    Roster(open_folder(tmp_path / "output")).add_reviewer_or_replace_code("dr_lee")
     for text in (
         'user_header = "X-Forwarded-User"',
         'proxies = ["127.0.0.1"]',
@@ -571,7 +571,10 @@ def test_an_altered_or_old_cookie_is_refused(server: Server) -> None:
 def test_a_new_code_ends_the_logins_with_the_old_one(server: Server) -> None:
     client = server.client("dr_ray")
     assert client.get("/nothing").status_code == 404
-    old, server.codes["dr_ray"] = server.codes["dr_ray"], Roster(open_folder(server.output)).add_reviewer("dr_ray")
+    old, server.codes["dr_ray"] = (
+        server.codes["dr_ray"],
+        Roster(open_folder(server.output)).add_reviewer_or_replace_code("dr_ray"),
+    )
     assert client.get("/nothing").status_code == 302
     assert server.client(address="127.0.0.3").log_in(old).status_code == 401
     assert server.client("dr_ray").get("/nothing").status_code == 404
@@ -994,7 +997,7 @@ def test_public_url_must_be_a_reachable_https_address(
 
 
 def test_the_notebook_is_a_front_door() -> None:
-    notebook = json.loads(find_notebook().read_text())
+    notebook = json.loads(find_review_notebook().read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert 1 <= len(cells) <= 2
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
