@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import zip_longest
 from operator import itemgetter
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, IdentifierSource, WordPosition
@@ -39,6 +40,7 @@ _WIDE_GAP = 150
 """Ten-thousandths of the page's width: words further apart than this are not of one value."""
 _COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
 """How far below its label a value may start: ten-thousandths to the side, and heights of the label."""
+_PAGE_WIDTH = 10_001
 _MAX_LISTED_PERSONS = 2
 """A page that labels more persons than this by the same label is a list."""
 _MIN_CONFIDENCE = 0.01
@@ -72,7 +74,7 @@ _SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.
 _SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
 _SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
 _SEPARATOR = re.compile(
-    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|print|please|first|m/f|legal)[^)\n]{0,30}\)[ ]*)?[:#.=]?[ \t]*[:#=-]?[ ]*",
+    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|yy|print|please|first|m/f|legal)[^)\n]{0,30}\)[ ]*)?(?:[ ]?[._]{3,})?[:#.=]?[ \t]*[:#=-]?[ ]*",
     re.IGNORECASE,
 )
 _STORY_PATTERN = re.compile(
@@ -131,7 +133,21 @@ class _LabelHit:
     """Behind the label and its separator."""
     is_marked: bool
     """A colon or the like stands behind it."""
+    is_tentative: bool
+    """It is a label only if it is joined to the next one: "Name/DOB:"."""
     is_at_cell_start: bool
+
+
+@dataclass(frozen=True)
+class _Section:
+    """Lines below a heading that are about one person."""
+
+    is_patients: bool
+    start: int
+    end: int
+    left: int
+    right: int
+    """Its columns, in ten-thousandths of the page's width."""
 
 
 @dataclass(frozen=True)
@@ -252,14 +268,15 @@ class _IdentifierSearch:
     # ------------------------------------------------------------------------------------------------------- labels
 
     def _find_label_hits(self) -> list[_LabelHit]:
-        patterns = _compile_label_patterns(is_recognised=self._is_recognised)
+        patterns = _compile_label_patterns(is_ocr_text=self._is_recognised)
         text, hits, position = self._text, [], 0
         small_text = lowercase_keeping_length(text)
         for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(
             small_text
         ):
             prefix, start = beginning.group(), beginning.start()
-            if start < position or not (
+            is_joined = bool(hits) and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+            if start < position or (text[start - 1 : start] == "/" and not is_joined) or not (
                 prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
             ):
                 continue
@@ -274,7 +291,8 @@ class _IdentifierSearch:
             separator = _SEPARATOR.match(text, match.end())
             end = separator.end() if separator else match.end()
             between = text[match.end() : end]
-            is_marked = any(sign in between for sign in ":#=") or match.group().endswith("#")
+            is_marked = any(sign in between for sign in (*":#=", "..", "__")) or match.group().endswith("#")
+            is_tentative = False
             is_at_start = self._is_at_cell_start(start)
             behind = text[match.end() : match.end() + 1]
             is_alone = behind in ("", "\n", "\t")
@@ -282,15 +300,25 @@ class _IdentifierSearch:
                 continue
             is_in_own_cell = is_at_start and (is_alone or "\t" in between or self._is_wide_gap(match.end()))
             is_before_name = is_at_start and label.kind == "patient" and self._is_before_bare_name(end)
-            if label.is_weak and not (is_marked or is_in_own_cell or is_before_name):
-                if text[start:end] != "Name " or not _LAST_WORD_OF_LINE.match(text, end):
-                    continue
-                label = _BARE_NAME_LABEL
+            if label.is_weak and not (is_marked or is_in_own_cell or is_before_name or is_joined):
+                is_tentative = _JOINT_AHEAD.match(text, end) is not None
+                if not is_tentative:
+                    if text[start:end] != "Name " or not _LAST_WORD_OF_LINE.match(text, end):
+                        continue
+                    label = _BARE_NAME_LABEL
             if label.kind == "other" and not (is_marked or (is_at_start and behind != ",")):  # "Page, Helen"
                 continue
-            hits.append(_LabelHit(label, start, end, is_marked, is_at_start))
+            hits.append(_LabelHit(label, start, end, is_marked, is_tentative, is_at_start))
             position = match.end()
-        return hits
+        return [
+            hit
+            for hit, following in zip_longest(hits, hits[1:])
+            if not hit.is_tentative or (following and self._are_joined(hit, following))
+        ]
+
+    def _are_joined(self, hit: _LabelHit, following: _LabelHit) -> bool:
+        """Whether two labels share their values: "Name/DOB:"."""
+        return _JOINT.fullmatch(self._text, hit.end, following.start) is not None
 
     def _is_before_bare_name(self, position: int) -> bool:
         """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
@@ -327,23 +355,120 @@ class _IdentifierSearch:
 
     def _add_labelled_values(self) -> None:
         """Read the value of every label, in the page's order, minding whose it is."""
-        section_end, relative_line_end = -1, -1
+        sections = self._find_sections()
+        relative_line_end, chain_end = -1, 0
         for index, hit in enumerate(self._hits):
-            kind, next_start = hit.label.kind, self._get_start_of_next_label(index)
+            kind = hit.label.kind
+            if index < chain_end or self._is_patient_heading(hit):
+                continue
             if kind in _ROLE_KINDS:
-                if self._is_section_heading(hit):
-                    section_end = self._find_section_end(hit.end)
-                elif kind == "relative":
+                if kind == "relative" and not self._is_heading(index):
                     relative_line_end = self._find_line_end(hit.start)
                 continue
-            if self._is_patient_heading(hit):
-                section_end = -1
-                continue
-            is_anothers = hit.start < section_end or hit.start < relative_line_end or self._is_owned_by_role(index)
+            section = self._find_section_around(sections, hit)
+            is_anothers = (
+                (section is not None and not section.is_patients)
+                or hit.start < relative_line_end
+                or self._is_owned_by_role(index)
+            )
             if is_anothers and not hit.label.is_patients:
                 continue
-            if kind != "other":
-                self._add_value_of_label(hit, next_start)
+            chain_end = index + 1
+            while chain_end < len(self._hits) and self._are_joined(self._hits[chain_end - 1], self._hits[chain_end]):
+                chain_end += 1
+            if chain_end - index > 1:
+                self._add_values_of_joined_labels(self._hits[index:chain_end], self._get_start_of_next_label(chain_end - 1))
+            elif kind != "other":
+                self._add_value_of_label(hit, self._get_start_of_next_label(index))
+
+    def _add_values_of_joined_labels(self, hits: Sequence[_LabelHit], next_start: int) -> None:
+        """Read "Name/DOB/MRN: MARSH, HELEN / 03/22/1971 / 40917"."""
+        position = hits[-1].end
+        value_end = min(next_start, self._find_line_end(position))
+        if not self._text[position:value_end].strip(_SEPARATING_CHARACTERS):
+            below = self._find_value_below(hits[0])
+            if below is None:
+                return
+            position, value_end = below
+        for hit in hits:
+            position = self._skip_separators(position, value_end)
+            candidate_count = len(self._candidates)
+            if hit.label.kind in _VALUE_READERS:
+                _VALUE_READERS[hit.label.kind](self, hit, position, value_end)
+            added_ends = [candidate.end for candidate in self._candidates[candidate_count:]]
+            joint = self._text.find("/", position, value_end)
+            position = max(added_ends) if added_ends else joint + 1 if joint >= 0 else position
+
+    # ------------------------------------------------------------------------------------------------------ sections
+
+    def _find_sections(self) -> list[_Section]:
+        """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
+        sections: list[_Section] = []
+        for index, hit in enumerate(self._hits):
+            if not (hit.label.kind in _ROLE_KINDS or self._is_patient_heading(hit)) or not self._is_heading(index):
+                continue
+            line_start = self._text.rfind("\n", 0, hit.start) + 1
+            line_end = self._find_line_end(hit.start)
+            neighbours = [other for other in self._hits if line_start <= other.start < line_end and other is not hit]
+            left = max((self._get_middle_of_gap(hit.start) for other in neighbours if other.start < hit.start), default=0)
+            right = min(
+                (self._get_middle_of_gap(other.start) for other in neighbours if other.start > hit.start),
+                default=_PAGE_WIDTH,
+            )
+            end = line_end
+            for _ in range(_MAX_SECTION_LINES):
+                end = self._find_line_end(end) + 1
+            is_patients = hit.label.kind not in _ROLE_KINDS
+            sections.append(_Section(is_patients, hit.start, min(end, self._foot_start), left, right))
+        return sections
+
+    def _find_section_around(self, sections: Sequence[_Section], hit: _LabelHit) -> _Section | None:
+        """The last section that a label stands in: a heading of the patient's ends another's."""
+        left = self._get_left(hit.start)
+        return next(
+            (
+                section
+                for section in reversed(sections)
+                if section.start <= hit.start < section.end and section.left <= left < section.right
+            ),
+            None,
+        )
+
+    def _get_left(self, position: int) -> int:
+        """Where the word at this place of the text begins, in ten-thousandths of the page's width; 0 if unknown."""
+        first, _ = self._get_word_index_range(position, position + 1)
+        return self._words[first][2] if first < len(self._words) else 0
+
+    def _get_middle_of_gap(self, position: int) -> int:
+        """Where columns part: between the word at this place of the text and the one before it."""
+        first, _ = self._get_word_index_range(position, position + 1)
+        return (self._words[first - 1][4] + self._words[first][2]) // 2 if 0 < first < len(self._words) else 0
+
+    def _is_heading(self, index: int) -> bool:
+        """Whether a label is "GUARANTOR INFORMATION" above labels of its own, alone or beside other headings."""
+        hit = self._hits[index]
+        end = min(self._get_start_of_next_label(index), self._find_line_end(hit.start))
+        rest = self._text[hit.end : end].strip(" :\t-/*")
+        return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
+
+    def _is_patient_heading(self, hit: _LabelHit) -> bool:
+        """Whether it is "PATIENT INFORMATION", or "PATIENT" with nothing behind."""
+        if self._text[hit.start : hit.start + 7].casefold() != "patient":
+            return False
+        line_end = self._find_line_end(hit.start)
+        return hit.label.kind == "other" or (
+            hit.label.kind == "patient"
+            and hit.label.is_weak
+            and not hit.is_marked
+            and any(other.label.kind in _ROLE_KINDS and other.start == self._get_line_heading_start(hit) for other in self._hits)
+            and not self._text[hit.end : line_end].strip()
+        )
+
+    def _get_line_heading_start(self, hit: _LabelHit) -> int:
+        line_start = self._text.rfind("\n", 0, hit.start) + 1
+        return line_start + len(self._text[line_start : hit.start]) - len(self._text[line_start : hit.start].lstrip())
+
+    # -------------------------------------------------------------------------------------------------- single values
 
     def _get_start_of_next_label(self, hit_index: int) -> int:
         return self._hits[hit_index + 1].start if hit_index + 1 < len(self._hits) else len(self._text)
@@ -351,22 +476,6 @@ class _IdentifierSearch:
     def _find_line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
         return len(self._text) if end < 0 else end
-
-    def _is_section_heading(self, hit: _LabelHit) -> bool:
-        """Whether it is "GUARANTOR INFORMATION" above labels of its own."""
-        line_end = self._find_line_end(hit.start)
-        rest = self._text[hit.end : line_end].strip(" :\t-")
-        return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
-
-    def _is_patient_heading(self, hit: _LabelHit) -> bool:
-        return hit.label.kind == "other" and self._text[hit.start : hit.start + 7].casefold() == "patient"
-
-    def _find_section_end(self, position: int) -> int:
-        """Where the lines about this person end: at a heading of the patient's, or some lines below."""
-        end = position
-        for _ in range(_MAX_SECTION_LINES):
-            end = self._find_line_end(end) + 1
-        return min(end, self._foot_start)
 
     @cached_property
     def _foot_start(self) -> int:
@@ -941,7 +1050,10 @@ _INTRODUCTION = re.compile(
     r"|(?P<age>\d{1,3}[- ](?:year|yr|month)s?[- ]old (?:\w+ ){0,2}(?:gentleman|lady|man|woman|male|female|patient|boy|girl|child),? ))(?=[A-Z])",
     re.IGNORECASE,
 )
-_LABEL_BEGINNING = re.compile(r"(?<![\w/'’.-])[a-z]{1,3}")
+#: Between labels that share their values.
+_JOINT = re.compile(r" ?[/&|] ?")
+_JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
+_LABEL_BEGINNING = re.compile(r"(?<![\w'’.-])[a-z]{1,3}")
 #: A speck before a label is read as a full stop.
 _RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]{1,3}")
 _FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
