@@ -96,6 +96,7 @@ _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNOR
 
 _SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *NUMBER_KINDS})
 """Their values cannot be mistaken for another line's words."""
+_SAFE_ABOVE_KINDS = _SAFE_BELOW_KINDS | {"family_name", "given_name"}
 _PERSONAL_KINDS = frozenset({"date_of_birth", "mrn", "account", "sex", "age", "age_sex", "given_name", "family_name"})
 _ROLE_KINDS = frozenset({"relative", "provider"})
 
@@ -251,10 +252,12 @@ class _IdentifierSearch:
     def find_all_identifiers(self) -> tuple[Identifier, ...]:
         self._hits = self._find_label_hits()
         self._add_labelled_values()
-        if self._is_list_of_several_persons():
+        self._is_list = self._is_list_of_several_persons()
+        if self._is_list:
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
         elif not any(candidate.kind == "patient" and candidate.rank < _LAST_RANK for candidate in self._candidates):
             self._add_unlabelled_name()
+        if not self._is_list:
             self._add_unlabelled_block_facts()
         # A page may have a hospital's number and a nation's.
         best_by_kind: dict[tuple[IdentifierKind, str | None], _Candidate] = {}
@@ -276,8 +279,12 @@ class _IdentifierSearch:
         ):
             prefix, start = beginning.group(), beginning.start()
             is_joined = bool(hits) and _JOINT.fullmatch(text, hits[-1].end, start) is not None
-            if start < position or (text[start - 1 : start] == "/" and not is_joined) or not (
-                prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
+            if (
+                start < position
+                or (text[start - 1 : start] == "/" and not is_joined)
+                or not (
+                    prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
+                )
             ):
                 continue
             by_letter = patterns.by_letter.get(prefix[0])
@@ -377,7 +384,9 @@ class _IdentifierSearch:
             while chain_end < len(self._hits) and self._are_joined(self._hits[chain_end - 1], self._hits[chain_end]):
                 chain_end += 1
             if chain_end - index > 1:
-                self._add_values_of_joined_labels(self._hits[index:chain_end], self._get_start_of_next_label(chain_end - 1))
+                self._add_values_of_joined_labels(
+                    self._hits[index:chain_end], self._get_start_of_next_label(chain_end - 1)
+                )
             elif kind != "other":
                 self._add_value_of_label(hit, self._get_start_of_next_label(index))
 
@@ -410,7 +419,9 @@ class _IdentifierSearch:
             line_start = self._text.rfind("\n", 0, hit.start) + 1
             line_end = self._find_line_end(hit.start)
             neighbours = [other for other in self._hits if line_start <= other.start < line_end and other is not hit]
-            left = max((self._get_middle_of_gap(hit.start) for other in neighbours if other.start < hit.start), default=0)
+            left = max(
+                (self._get_middle_of_gap(hit.start) for other in neighbours if other.start < hit.start), default=0
+            )
             right = min(
                 (self._get_middle_of_gap(other.start) for other in neighbours if other.start > hit.start),
                 default=_PAGE_WIDTH,
@@ -460,7 +471,10 @@ class _IdentifierSearch:
             hit.label.kind == "patient"
             and hit.label.is_weak
             and not hit.is_marked
-            and any(other.label.kind in _ROLE_KINDS and other.start == self._get_line_heading_start(hit) for other in self._hits)
+            and any(
+                other.label.kind in _ROLE_KINDS and other.start == self._get_line_heading_start(hit)
+                for other in self._hits
+            )
             and not self._text[hit.end : line_end].strip()
         )
 
@@ -503,10 +517,17 @@ class _IdentifierSearch:
         cell_end = self._text.find("\t", hit.end, line_end)
         value_end = min(next_start, line_end, cell_end if cell_end >= 0 else line_end)
         reader = _VALUE_READERS[hit.label.kind]
-        if self._text[hit.end : value_end].strip(" _.:-"):
-            reader(self, hit, hit.end, value_end)
-            return
         candidate_count = len(self._candidates)
+        if self._text[hit.end : value_end].strip(" _.:-"):
+            # A narrow column of labels with values beneath, and the page's text to the right of it.
+            is_far = (
+                not hit.is_marked and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
+            )
+            if is_far and (below := self._find_value_below(hit)):
+                reader(self, hit, *below)
+            if len(self._candidates) == candidate_count:
+                reader(self, hit, hit.end, value_end)
+            return
         if below := self._find_value_below(hit):
             reader(self, hit, *below)
         if len(self._candidates) > candidate_count:
@@ -520,7 +541,7 @@ class _IdentifierSearch:
             len(self._candidates) == candidate_count
             and not hit.is_marked
             and (above := self._find_value_below(hit, look_above=True))
-            and (hit.label.kind in _SAFE_BELOW_KINDS or self._is_whole_name(*above))
+            and (hit.label.kind in _SAFE_ABOVE_KINDS or self._is_whole_name(*above))
         ):
             reader(self, hit, *above)  # a form's caption
 
@@ -778,6 +799,7 @@ class _IdentifierSearch:
                 (previous_start, line_start - 1, True),
                 (fact.end, line_end, True),
                 (line_end + 1, self._find_line_end(line_end + 1), True),
+                *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
             ):
                 # What comes behind a label is that label's.
                 next_label = next((hit.start for hit in self._hits if start <= hit.start < end), end)
@@ -786,6 +808,13 @@ class _IdentifierSearch:
                 ):
                     return True
         return False
+
+    @cached_property
+    def _first_cell_zone(self) -> tuple[int, int, bool]:
+        """Where a page may begin with its patient's name; a word in capitals behind others proves that it is a name."""
+        line_end = self._find_line_end(0)
+        end = self._find_wide_gap(0, line_end) or line_end
+        return 0, end, not re.search(r"[a-z] [A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
 
     def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
         """Add the name that this part of a line consists of; ``require_comma_or_given_name``: it has a comma or a common given name."""
@@ -829,14 +858,24 @@ class _IdentifierSearch:
         return None
 
     def _add_name_of_running_head(self) -> bool:
-        """A line at the head or foot that begins with "Marsh, Helen"."""
+        """A line at the head or foot that begins with "Marsh, Helen", or with "HELEN MARSH / 03/22/1971"."""
         for start, end in self._list_edge_lines():
-            match = _RUNNING_HEAD_NAME.match(self._text, start, end)
-            place = self._match_name_at_start(*match.span(1)) if match else None
-            if place and "," in self._text[slice(*place)] and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1]):
-                self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
+            span = self._match_name_of_running_head(start, end)
+            if span and not _CLINICIAN_BEHIND_NAME.match(self._text, span[1]):
+                self._add_candidate("patient", span[0], *span, rank=2, source="running_head")
                 return True
         return False
+
+    def _match_name_of_running_head(self, start: int, end: int) -> tuple[int, int] | None:
+        if caret_name := _CARET_NAME.search(self._text, start, end):
+            return caret_name.span()
+        match = _RUNNING_HEAD_NAME.match(self._text, start, end)
+        span = self._match_name_at_start(*match.span(1)) if match else None
+        if span and "," in self._text[slice(*span)]:
+            return span
+        span = self._match_name_at_start(start, end)
+        is_followed = span and " " in self._text[slice(*span)] and _FACT_AFTER_NAME.match(self._text, span[1], end)
+        return span if is_followed and not _CLINICIAN_NAME.match(self._text, start) else None
 
     def _add_titled_name(self) -> bool:
         """A line at the head or foot with "Mrs. Helen Marsh"."""
@@ -902,7 +941,7 @@ class _IdentifierSearch:
 
     def _add_unlabelled_block_facts(self) -> None:
         """Read birth date and number of a sticker or a running line that has no labels for them."""
-        name = next((candidate for candidate in self._candidates if candidate.source == "running_head"), None)
+        name = next((candidate for candidate in self._candidates if candidate.kind == "patient"), None)
         if name is None:
             return
         known_kinds = {candidate.kind for candidate in self._candidates}
@@ -934,11 +973,15 @@ class _IdentifierSearch:
                 for text in _DATE_VALUE.findall(self._text)
                 if (other := parse_written_date(text)) and other.iso != written.iso
             ]
-            age = next((int(candidate.normal) for candidate in self._candidates if candidate.kind == "age"), None)
+            ages = {candidate.normal for candidate in self._candidates if candidate.kind == "age"} | {
+                age for age, _ in _AGE_SEX_BEHIND_DATE.findall(self._text[match.end() : end])
+            }
+            # Without another date an age on the page must do.
             is_fitting = (
-                any(0 <= other_year - year - age <= 1 for other_year in other_years)
-                if age is not None and other_years
-                else bool(other_years) and min(other_years) - year >= _MIN_YEARS_BEFORE
+                min(other_years) - year >= _MIN_YEARS_BEFORE
+                or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
+                if other_years
+                else bool(ages)
             )
             if is_fitting:
                 self._add_candidate("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
@@ -946,23 +989,27 @@ class _IdentifierSearch:
         return False
 
     def _add_bare_number(self, name: _Candidate, start: int, end: int) -> bool:
-        """Add the number that stands alone beside the name: on a sticker, or at one end of its line."""
-        parts = [(name.end, end), (start, name.start)] if start <= name.start < end else [(start, end)]
-        for part_start, part_end in parts:
-            number_start = self._skip_separators(part_start, part_end)
-            place = self._match_number(number_start, part_end)
-            rest = self._text[place[1] : part_end].strip(" \t|,;/-") if place else ""
-            is_date = place and _DATE_VALUE.match(self._text, number_start, part_end)
+        """Add a number that nothing names: anywhere on the name's line, or at the beginning of a line of its sticker."""
+        is_name_line = start <= name.start < end
+        for beginning in _BARE_NUMBER_BEGINNING.finditer(self._text, start, end):
+            span = self._match_number(beginning.start(), end)
             if (
-                place
-                and not is_date
-                and sum(map(str.isdigit, self._text[slice(*place)])) >= _MIN_BARE_DIGITS
-                and (not rest or _BARE_NUMBER_REST.match(rest))
-                and not any(candidate.value_start == place[0] for candidate in self._candidates)
+                span
+                and not name.start <= span[0] < name.end
+                and not _DATE_VALUE.match(self._text, beginning.start(), end)
+                and sum(map(str.isdigit, self._text[slice(*span)])) >= _MIN_BARE_DIGITS
+                and not any(hit.end == beginning.start() for hit in self._hits)
+                and not any(candidate.value_start <= span[0] < candidate.end for candidate in self._candidates)
+                and (is_name_line or self._is_alone_at_line_start(start, span, end))
             ):
-                self._add_candidate("mrn", place[0], *place, rank=3, source="running_head")
+                self._add_candidate("mrn", span[0], *span, rank=3, source="running_head")
                 return True
         return False
+
+    def _is_alone_at_line_start(self, line_start: int, span: tuple[int, int], line_end: int) -> bool:
+        rest = self._text[span[1] : line_end].strip(_SEPARATING_CHARACTERS)
+        is_first = not self._text[line_start : span[0]].strip(_SEPARATING_CHARACTERS)
+        return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
 
     # ------------------------------------------------------------------------------------------------------- the page
 
@@ -1027,6 +1074,14 @@ class _IdentifierSearch:
         return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000
 
 
+#: As machines write names.
+_CARET_NAME = re.compile(r"\b[A-Z][A-Za-z'’-]+(?: [A-Z][A-Za-z'’-]+)?\^[A-Z][A-Za-z'’^ .-]*[A-Za-z]")
+_FACT_AFTER_NAME = re.compile(
+    rf"[ ]*(?:[/|·;–—-]+|\()[ ]*(?:[MF]\b|(?:fe)?male\b|\d{{1,3}} ?y|d\.?o\.?b|b\.|born|{WRITTEN_DATE_PATTERN})",
+    re.IGNORECASE,
+)
+_HEAD_FACT_LINES = 5
+"""Lines from a page's top in which a fact belongs to the name that the page begins with."""
 #: Facts beside which a name without label may stand, the surest first.
 _FACT_RANKS: dict[str, int] = {"date_of_birth": 0, "mrn": 1, "account": 2, "visit": 3, "sex": 4, "age": 5}
 _MAX_FACTS = 4
@@ -1037,7 +1092,10 @@ _MAX_BLOCK_LINE = 110
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 _MIN_BARE_DIGITS = 5
-_BARE_NUMBER_REST = re.compile(r"\(?[A-Z]{1,5}[#:]|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE)
+_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[- ]?\d(?=[\w -]{3})")
+_BARE_NUMBER_REST = re.compile(
+    r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
+)
 _TITLED_NAME = re.compile(
     r"\b(?:Mr|Mrs|Ms|Miss|Mx|Master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
 )

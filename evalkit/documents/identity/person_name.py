@@ -118,7 +118,7 @@ def parse_person_name(text: str) -> PersonName | None:
     former.extend(word for part in behind_maiden for word in _split_words(part))
     suffix = ""
     parts: list[list[str]] = []
-    for part in bare_text.split(","):
+    for part in re.split(r"[,^]", bare_text):  # "MARSH^HELEN^A" is how machines write it
         words = [
             word
             for word in _split_words(part)

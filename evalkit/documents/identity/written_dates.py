@@ -17,7 +17,7 @@ _ORDINAL = r"(?:st|nd|rd|th)?"
 WRITTEN_DATE_PATTERN = (
     rf"(?:\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}(?!\d)|\d{{1,2}} ?[/.-] ?\d{{1,2}} ?[/.-] ?(?:\d{{4}}|['’]?\d{{2}})(?!\d)"
     rf"|\d{{1,2}}{_ORDINAL}(?: of)?[ /.-]*{_MONTH_PATTERN}[ /,.-]*(?:\d{{4}}|['’]?\d{{2}})(?!\d)|{_MONTH_PATTERN}[ -]*\d{{1,2}}{_ORDINAL}[ ,.-]+\d{{4}}(?!\d)"
-    rf"|(?:19|20)\d{{6}}(?!\d))"
+    rf"|\d{{4}}[ -]{_MONTH_PATTERN}[ -]\d{{1,2}}(?!\d)|(?:19|20)\d{{6}}(?!\d))"
 )
 #: In recognised text letters stand where digits should.
 _DIGIT_BY_CONFUSED_LETTER = str.maketrans("OoQDIl|!iSsBZzG", "000011111558226")
@@ -65,7 +65,9 @@ def parse_written_date(text: str) -> WrittenDate | None:
     numbers = [int(part) for part in parts if part.isdigit()]
     exchanged: tuple[int, int, int] | None = None
     if months and len(numbers) == 2:
-        day, year, month = numbers[0], numbers[1], months[0]
+        day, year, month = min(numbers) if max(numbers) > 31 else numbers[0], numbers[1], months[0]
+        if numbers[0] > day:
+            year = numbers[0]
     elif len(numbers) == 1 and len(parts[0]) == 8:
         year, month, day = numbers[0] // 10_000, numbers[0] // 100 % 100, numbers[0] % 100
     elif len(numbers) == 3 and len(parts[0]) == 4:
