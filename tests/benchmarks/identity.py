@@ -28,6 +28,8 @@ from evalkit.documents.identity.written_dates import (
 )
 
 KIND_BY_LABEL = {"record": "mrn"}
+NATIONAL_ISSUERS = ("NHS", "CHI", "health card", "national identity")
+"""Their numbers are not in the truth."""
 NUMBER_KINDS = ("mrn", "account", "accession", "visit")
 
 
@@ -123,7 +125,7 @@ def judge_numbers(printed: frozenset[tuple[str, str]], page: Page) -> Iterator[s
     found = {
         (identifier.kind, strip_number(identifier.value))
         for identifier in page.identifiers
-        if identifier.kind in NUMBER_KINDS
+        if identifier.kind in NUMBER_KINDS and identifier.issuer not in NATIONAL_ISSUERS
     }
     for kind, number in printed:
         is_of_other_kind = any(number == found_number for _, found_number in found)

@@ -49,10 +49,10 @@ _MAX_PREFIX_LENGTH = 6
 _LAST_RANK = 4
 """Of a name that anything else is better than."""
 
-_NAME_WORD = r"(?:[A-Z][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
+_NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
 _NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
 _NUMBER_VALUE = re.compile(
-    r"#?[ ]?((?=[\w-]{0,16}\d)[A-Za-z]{0,5}[- ]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
+    r"#?[ ]?((?=[\w.-]{0,16}\d)[A-Za-z]{0,5}[- .]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
 )
 #: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
 _GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
@@ -517,7 +517,7 @@ class _IdentifierSearch:
         cell_end = self._text.find("\t", hit.end, line_end)
         value_end = min(next_start, line_end, cell_end if cell_end >= 0 else line_end)
         reader = _VALUE_READERS[hit.label.kind]
-        candidate_count = len(self._candidates)
+        count_before = self._count_read_values()
         if self._text[hit.end : value_end].strip(" _.:-"):
             # A narrow column of labels with values beneath, and the page's text to the right of it.
             is_far = (
@@ -525,12 +525,12 @@ class _IdentifierSearch:
             )
             if is_far and (below := self._find_value_below(hit)):
                 reader(self, hit, *below)
-            if len(self._candidates) == candidate_count:
+            if self._count_read_values() == count_before:
                 reader(self, hit, hit.end, value_end)
             return
         if below := self._find_value_below(hit):
             reader(self, hit, *below)
-        if len(self._candidates) > candidate_count:
+        if self._count_read_values() > count_before:
             return
         if value_end == cell_end >= 0 and next_start > cell_end:  # the next cell
             next_cell_end = self._text.find("\t", cell_end + 1, line_end)
@@ -538,12 +538,15 @@ class _IdentifierSearch:
         elif value_end == line_end < next_start and (not self._words or hit.label.kind in _SAFE_BELOW_KINDS):
             reader(self, hit, line_end + 1, min(next_start, self._find_line_end(line_end + 1)))
         if (
-            len(self._candidates) == candidate_count
+            self._count_read_values() == count_before
             and not hit.is_marked
             and (above := self._find_value_below(hit, look_above=True))
             and (hit.label.kind in _SAFE_ABOVE_KINDS or self._is_whole_name(*above))
         ):
             reader(self, hit, *above)  # a form's caption
+
+    def _count_read_values(self) -> int:
+        return len(self._candidates) + len(self._name_parts)
 
     def _find_value_below(self, hit: _LabelHit, *, look_above: bool = False) -> tuple[int, int] | None:
         """The words that stand right below the label, or above it, in its column."""
@@ -642,7 +645,8 @@ class _IdentifierSearch:
                 )
                 if not is_name:
                     break
-            if count and self._is_wide_gap(start + match.start() - 1):
+            before = start + match.start() - 1
+            if count and self._text[before] == " " and self._is_wide_gap(before):
                 break
             if count >= 2 and _is_label_like(word):
                 break
@@ -796,7 +800,7 @@ class _IdentifierSearch:
             for start, end, needs_proof in (
                 (cell_start, fact.start, False),
                 (line_start, fact.start, False),
-                (previous_start, line_start - 1, True),
+                (previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)),
                 (fact.end, line_end, True),
                 (line_end + 1, self._find_line_end(line_end + 1), True),
                 *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
@@ -809,12 +813,18 @@ class _IdentifierSearch:
                     return True
         return False
 
+    def _is_line_of_name(self, start: int, fact: _Candidate) -> bool:
+        """Whether a line is a name and nothing else, above one that begins with a birth date's label."""
+        end = self._find_line_end(start)
+        is_below = self._is_at_line_start(fact.start) and end + 1 <= fact.start <= end + 4
+        return fact.kind == "date_of_birth" and is_below and self._is_whole_name(start, end)
+
     @cached_property
     def _first_cell_zone(self) -> tuple[int, int, bool]:
         """Where a page may begin with its patient's name; a word in capitals behind others proves that it is a name."""
         line_end = self._find_line_end(0)
         end = self._find_wide_gap(0, line_end) or line_end
-        return 0, end, not re.search(r"[a-z] [A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
+        return 0, end, not re.match(r"[A-Z][a-z'’-]+ (?:.* )?[A-Z]{3,}(?:-[A-Z]+)?$", self._text[:end])
 
     def _add_bare_name(self, start: int, end: int, *, require_comma_or_given_name: bool) -> bool:
         """Add the name that this part of a line consists of; ``require_comma_or_given_name``: it has a comma or a common given name."""
@@ -959,7 +969,8 @@ class _IdentifierSearch:
             lines.append((start, self._find_line_end(start)))
         if lines[0][0]:
             lines.append((self._text.rfind("\n", 0, lines[0][0] - 1) + 1, lines[0][0] - 1))
-        return [(start, end) for start, end in lines if 0 < end - start < _MAX_BLOCK_LINE]
+        name_line = max(lines[0][0], name.start - _MAX_BLOCK_LINE), min(lines[0][1], name.end + _MAX_BLOCK_LINE)
+        return [name_line, *((start, end) for start, end in lines[1:] if 0 < end - start < _MAX_BLOCK_LINE)]
 
     def _add_bare_birth_date(self, start: int, end: int) -> bool:
         """Add a date that nothing names: an age beside it fits, or it lies years before every other date of the page."""
@@ -1075,7 +1086,9 @@ class _IdentifierSearch:
 
 
 #: As machines write names.
-_CARET_NAME = re.compile(r"\b[A-Z][A-Za-z'’-]+(?: [A-Z][A-Za-z'’-]+)?\^[A-Z][A-Za-z'’^ .-]*[A-Za-z]")
+_CARET_NAME = re.compile(
+    r"\b[A-Z][A-Za-z'’-]+(?: [A-Z][A-Za-z'’-]+)?\^[A-Z][A-Za-z'’-]*(?:[ ^][A-Z]\.?(?!\w)|\^[A-Za-z]+)*"
+)
 _FACT_AFTER_NAME = re.compile(
     rf"[ ]*(?:[/|·;–—-]+|\()[ ]*(?:[MF]\b|(?:fe)?male\b|\d{{1,3}} ?y|d\.?o\.?b|b\.|born|{WRITTEN_DATE_PATTERN})",
     re.IGNORECASE,
@@ -1092,7 +1105,7 @@ _MAX_BLOCK_LINE = 110
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 _MIN_BARE_DIGITS = 5
-_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[- ]?\d(?=[\w -]{3})")
+_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-.]?\d(?=[\w -]{3})")
 _BARE_NUMBER_REST = re.compile(
     r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
 )
@@ -1124,7 +1137,7 @@ _SECTION_REST = re.compile(
     r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
     re.IGNORECASE,
 )
-_LETTERS = r"[A-Z](?:[^\W\d_]|['’-])+"
+_LETTERS = r"[A-ZÀ-Þ](?:[^\W\d_]|['’-])+"
 _RUNNING_HEAD_NAME = re.compile(
     rf"[^\S\n]*({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
 )
