@@ -631,7 +631,7 @@ class _IdentifierSearch:
             return None
         return start, value_end
 
-    def _find_name_end(self, start: int, end: int) -> int:
+    def _find_name_end(self, start: int, end: int, *, is_family: bool = False) -> int:
         """Where the name ends: before a word that is no part of one, or a wide gap."""
         no_names, family_names = get_word_list_for_names("no_names"), get_word_list_for_names("family_names_too")
         value_end = start
@@ -640,7 +640,7 @@ class _IdentifierSearch:
             if word in no_names:
                 is_name = (
                     word in family_names
-                    and (count > 0 or match.group().endswith(","))
+                    and (count > 0 or match.group().endswith(",") or is_family)
                     and not self._is_followed_by_number(start + match.end())
                 )
                 if not is_name:
@@ -662,7 +662,7 @@ class _IdentifierSearch:
         match = _NAME_VALUE.match(self._text, start, end)
         if match is None:
             return
-        value_end = self._find_name_end(match.start(), match.end())
+        value_end = self._find_name_end(match.start(), match.end(), is_family=hit.label.kind == "family_name")
         if value_end <= start:
             return
         self._add_name_when_complete(hit.label.kind, (start, value_end))
@@ -908,7 +908,11 @@ class _IdentifierSearch:
             if (
                 place
                 and len(re.findall(r"[^\W\d_]{2,}", self._text[slice(*place)])) > 1
-                and (introduction["age"] or self._has_known_given_name(*place))
+                and (
+                    introduction["age"]
+                    or _TITLED_NAME.match(self._text, place[0])
+                    or self._has_known_given_name(*place)
+                )
                 and not _CLINICIAN_NAME.match(self._text, place[0])
                 and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
                 and not _RELATIVE_BEHIND_NAME.match(self._text, place[1])
@@ -958,7 +962,7 @@ class _IdentifierSearch:
         for start, end in self._list_block_lines(name):
             if "date_of_birth" not in known_kinds and self._add_bare_birth_date(start, end):
                 known_kinds.add("date_of_birth")
-            if "mrn" not in known_kinds and self._add_bare_number(name, start, end):
+            if "mrn" not in known_kinds and name.source != "label" and self._add_bare_number(name, start, end):
                 known_kinds.add("mrn")
 
     def _list_block_lines(self, name: _Candidate) -> list[tuple[int, int]]:
@@ -988,7 +992,7 @@ class _IdentifierSearch:
                 age for age, _ in _AGE_SEX_BEHIND_DATE.findall(self._text[match.end() : end])
             }
             # Without another date an age on the page must do.
-            is_fitting = (
+            is_fitting = _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None or (
                 min(other_years) - year >= _MIN_YEARS_BEFORE
                 or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
                 if other_years
@@ -1010,6 +1014,8 @@ class _IdentifierSearch:
                 and not _DATE_VALUE.match(self._text, beginning.start(), end)
                 and sum(map(str.isdigit, self._text[slice(*span)])) >= _MIN_BARE_DIGITS
                 and not any(hit.end == beginning.start() for hit in self._hits)
+                and not _CONTACT_BEFORE_NUMBER.search(self._text, max(start, beginning.start() - 12), beginning.start())
+                and not _PHONE_NUMBER.match(self._text, beginning.start(), end)
                 and not any(candidate.value_start <= span[0] < candidate.end for candidate in self._candidates)
                 and (is_name_line or self._is_alone_at_line_start(start, span, end))
             ):
@@ -1105,6 +1111,12 @@ _MAX_BLOCK_LINE = 110
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 _MIN_BARE_DIGITS = 5
+_SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
+#: "Tel ", or a state before its postal code.
+_CONTACT_BEFORE_NUMBER = re.compile(
+    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b[A-Z]{2} ))$", re.IGNORECASE
+)
+_PHONE_NUMBER = re.compile(r"\+?\d{0,2}[ -.]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b")
 _BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-.]?\d(?=[\w -]{3})")
 _BARE_NUMBER_REST = re.compile(
     r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
@@ -1117,7 +1129,7 @@ _RELATIVE_BEHIND_NAME = re.compile(
     r",? (?:(?:his|her|their|the|a) )?(?:husband|wife|spouse|partner|son|daughter|mother|father|sister|brother|caregiver|carer)\b"
 )
 _INTRODUCTION = re.compile(
-    r"\b(?:(?:regarding|concerning|re|referr(?:ing|ed|al of)|saw|seen|seeing|reviewed|review of|met|evaluated|examined|assessed|care of|see|patient|follow(?:ing)?[- ]?up (?:of|on|for|with)|on behalf of)[,:]? (?:(?:this|your|our|the|a|my) (?:\w+ )?(?:patient|client|gentleman|lady|man|woman|boy|girl|child),? )?"
+    r"\b(?:(?:regarding|concerning|re|referr(?:ing|ed|al of)|meet(?:ing)?|saw|seen|seeing|reviewed|review of|met|evaluated|examined|assessed|care of|see|patient|follow(?:ing)?[- ]?up (?:of|on|for|with)|on behalf of)[,:]? (?:(?:this|your|our|the|a|my) (?:\w+ )?(?:patient|client|gentleman|lady|man|woman|boy|girl|child),? )?"
     r"|(?P<age>\d{1,3}[- ](?:year|yr|month)s?[- ]old (?:\w+ ){0,2}(?:gentleman|lady|man|woman|male|female|patient|boy|girl|child),? ))(?=[A-Z])",
     re.IGNORECASE,
 )
@@ -1139,7 +1151,7 @@ _SECTION_REST = re.compile(
 )
 _LETTERS = r"[A-ZÀ-Þ](?:[^\W\d_]|['’-])+"
 _RUNNING_HEAD_NAME = re.compile(
-    rf"[^\S\n]*({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
+    rf"[^\S\n]*(?:(?:Page )?\d{{1,3}} ?(?:/|of) ?\d{{1,3}} )?({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
 )
 #: The end of a line's part that comes before "DOB".
 _NAME_AT_END = re.compile(
@@ -1200,6 +1212,9 @@ def is_person_name(text: str) -> bool:
     ):
         return False
     if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan", somebody's hospital
+        return False
+    before_comma = fold_to_plain_capitals(text.partition(",")[0]).replace(".", "").split()
+    if len(before_comma) > 1 and "," in text and before_comma[-1] in get_word_list_for_names("streets"):
         return False
     name = parse_person_name(text)
     return (
