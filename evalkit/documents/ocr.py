@@ -78,7 +78,7 @@ class OcrEngine(Protocol):
     def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         """By how many quarter turns clockwise, 0..3, the picture stands turned; None where that is not sure.
 
-        Errors as ``recognise``.
+        Errors as ``recognise_words``.
         """
 
 

@@ -60,7 +60,7 @@ def estimate_hit_share_in_domain(
     once, and the size is nothing that was seen to be otherwise; the ratio rises or falls with the size all along, so that the ends of the size give the ends of the ratio. The
     value is None where nothing is in the part, or where there are others and nobody looked at any.
 
-    >>> [round(number, 3) for number in estimate_hit_share_in_domain(CertainlyReviewedCounts(8, 0), [DrawnDocument(True, False, 0.5)] * 2, 4, known_drawn_share=0)[:3]]
+    >>> [round(number, 3) for number in estimate_hit_share_in_domain(CertainlyReviewedCounts(8, 0), [DrawnDocument(True, False, 0.5)] * 2, 4, known_uncertain_hit_share=0)[:3]]
     [0.667, 0.667, 0.8]
     """
     part_level = confidence_level if known_uncertain_hit_share is not None else 1 - (1 - confidence_level) / 2

@@ -93,7 +93,7 @@ def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidenc
 def count_audits_needed(max_error_rate: float, error_count: int = 0, confidence_level: float = 0.95) -> int:
     """The smallest number of audits, ``error_count`` of them wrong, that shows at most ``max_error_rate`` wrong ones.
 
-    >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, errors=1)
+    >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, error_count=1)
     (299, 59, 473)
     """
     if not 0 < max_error_rate <= 1:
@@ -228,7 +228,7 @@ def estimate_weighted_mean(
     Survey Sampling (1965), effective size; Korn and Graubard, Survey Methodology 24 (1998), Clopper-Pearson on it.
 
     >>> reviews = [Observation(0, 1)] * 10 + [Observation(1, 1)] * 10 + [Observation(1, 0.05)] * 19 + [Observation(0, 0.05)]
-    >>> estimate = estimate_weighted_mean(reviews, 420, certain_total=20)
+    >>> estimate = estimate_weighted_mean(reviews, 420, certain_count=20)
     >>> round(estimate.value, 4), round(estimate.low, 3), round(estimate.high, 3)
     (0.9286, 0.739, 0.975)
     """

@@ -88,7 +88,7 @@ def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> P
     Newcombe's, Statistics in Medicine 17 (1998) 2635, method 10.
 
     >>> outcome = compare_paired_accuracy([(True, True)] * 36 + [(False, True)] * 12 + [(True, False)] * 2)
-    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.verdict
+    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.winner_sentence
     (0.012939, [0.2, 0.0569, 0.3404], 'B is right more often')
     """
     counts_by_correctness = Counter((bool(a), bool(b)) for a, b in correctness_pairs)

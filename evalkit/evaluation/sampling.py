@@ -150,7 +150,7 @@ def _queue_missing_sample_packets(output_folder: OutputFolder, index: OutputInde
         except EvalkitError:
             continue  # damaged or gone: the next run reads it again and puts it into the queue
         if isinstance(result, DocumentResult):
-            packet = SMEPacketGenerator().create_classification_packet(
+            packet = SMEPacketGenerator().packet(
                 result,
                 bundle,
                 review_reason="sample",

@@ -233,11 +233,11 @@ def _match_label_start(
     word: FormWord, text_key: str, box_number: str, *, allow_misspellings: bool
 ) -> Iterator[tuple[int, bool]]:
     """How many letters of the label the word holds at its start, and whether the box's number was joined to it."""
-    if letter_count := _count_matching_letters(word.match_key, text_key, 0, is_loose=allow_misspellings):
+    if letter_count := _count_matching_letters(word.match_key, text_key, 0, allow_misspellings=allow_misspellings):
         yield letter_count, False
     elif box_number and word.match_key.startswith(box_number) and len(word.match_key) > len(box_number):
         rest = word.match_key[len(box_number) :]
-        if letter_count := _count_matching_letters(rest, text_key, 0, is_loose=allow_misspellings):
+        if letter_count := _count_matching_letters(rest, text_key, 0, allow_misspellings=allow_misspellings):
             yield letter_count, True
 
 
@@ -280,7 +280,9 @@ def _match_label_from_word(
         if position >= len(text_key):
             break
         for next_word, skipped_words in _iter_next_words(sheet, words):
-            if step := _count_matching_letters(next_word.match_key, text_key, position, is_loose=allow_misspellings):
+            if step := _count_matching_letters(
+                next_word.match_key, text_key, position, allow_misspellings=allow_misspellings
+            ):
                 # Of two ways the one that spells the label as it is goes before.
                 penalty = 0.02 * skipped_words + (0.0 if text_key.startswith(next_word.match_key, position) else 0.1)
                 stack.append((position + step, matched + step - penalty, (*words, next_word)))

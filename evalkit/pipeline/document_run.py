@@ -285,7 +285,7 @@ class DocumentRun:
         """Ground truth and packet, or their withdrawal, as the decision asks."""
         label = self._label_by_doc_id.get(source.doc_id) if self._label_by_doc_id else None
         create_packet = partial(
-            SMEPacketGenerator().create_classification_packet,
+            SMEPacketGenerator().packet,
             result,
             bundle,
             production_row=label,

@@ -310,7 +310,7 @@ def queue_fields_or_write_silver_truth(
         publish_packet_unless_frozen(
             output_folder,
             index,
-            SMEPacketGenerator().create_fields_packet(document_extractions, bundle, created_at=started_at),
+            SMEPacketGenerator().fields_packet(document_extractions, bundle, created_at=started_at),
         )
         return
     withdraw_packet_unless_frozen(output_folder, index, case_id)

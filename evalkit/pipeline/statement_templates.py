@@ -263,7 +263,7 @@ def _save_template_and_queue_case(
     publish_packet_unless_frozen(
         output_folder,
         index,
-        SMEPacketGenerator().create_template_packet(loop_outcome.case, bundle, created_at=created_at),
+        SMEPacketGenerator().template_packet(loop_outcome.case, bundle, created_at=created_at),
     )
     return case_id, is_case_frozen
 

@@ -175,7 +175,7 @@ class SMEPacket(StrictRecord):
 class SMEPacketGenerator:
     """Makes packets."""
 
-    def create_classification_packet(
+    def packet(
         self,
         result: DocumentResult,
         bundle: DocumentBundle,
@@ -208,7 +208,7 @@ class SMEPacketGenerator:
             created_at=created_at,
         )
 
-    def create_fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
+    def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a document's fields, of which some reports or forms go to a person; ``created_at`` as above."""
         return _build_packet(
             bundle,
@@ -221,9 +221,7 @@ class SMEPacketGenerator:
             extractions=extractions.extractions,
         )
 
-    def create_template_packet(
-        self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str
-    ) -> SMEPacket:
+    def template_packet(self, template_case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a statement template that goes to a person, with the statement that it was tried on."""
         return _build_packet(
             bundle,

@@ -311,7 +311,7 @@ class ReviewSession:
             return self._save_draft_locked(case_id, draft)
 
     def _save_draft_locked(self, case_id: str, draft: Draft) -> str:
-        """As ``save_draft``; the caller holds the lock."""
+        """As ``save_draft_and_get_time``; the caller holds the lock."""
         opened_case = self._opened_cases.get(case_id)
         return self._store_draft_and_get_time(
             case_id, draft, opened_case.packet_sha256 if opened_case else self._compute_stored_packet_digest(case_id)
@@ -436,7 +436,7 @@ class ReviewSession:
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a submission that ``undo_last_submission`` would undo."""
+        """Whether there is a submission that ``undo_and_get_last_submitted_case`` would undo."""
         return self._last_submission is not None
 
     def undo_and_get_last_submitted_case(self) -> str:

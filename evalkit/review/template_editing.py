@@ -179,7 +179,7 @@ def get_edge_position(template: StatementTemplate, edge_name: str) -> float:
 def list_column_edge_names_and_labels(
     template: StatementTemplate, opened_template: StatementTemplate
 ) -> list[tuple[str, str]]:
-    """The edges of the columns, from the left, with what each is called; one that two columns share is one: see ``set_edge``."""
+    """The edges of the columns, from the left, with what each is called; one that two columns share is one: see ``move_template_edge``."""
     opened_template = _choose_edge_sharing_reference(opened_template, template)
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()

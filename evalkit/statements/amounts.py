@@ -63,7 +63,7 @@ def parse_amount(
 
     >>> parse_amount("$1,234.56", ".")
     Amount(magnitude=Decimal('1234.56'), sign_mark=None, is_ocr_corrected=False)
-    >>> parse_amount("(500.00)", ".")[:2], parse_amount("27l97", ".", is_recognised=True, is_in_column=True)[::2]
+    >>> parse_amount("(500.00)", ".")[:2], parse_amount("27l97", ".", is_ocr_text=True, is_in_column=True)[::2]
     ((Decimal('500.00'), 'parentheses'), (Decimal('271.97'), True))
     >>> parse_amount("1.234,56-", ",").sign_mark, parse_amount("1 234,56 CR", ",").sign_mark, parse_amount("-171", ".", cents_optional=True).sign_mark
     ('trailing_minus', 'cr', 'minus')

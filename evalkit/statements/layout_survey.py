@@ -197,7 +197,7 @@ def find_line_amounts(
                     placed_text.text,
                     decimal_separator,
                     cents_optional=cents_optional,
-                    is_recognised=line.is_recognised,
+                    is_ocr_text=line.is_recognised,
                 ):
                     placed_amounts.append(placed_text)
                     end = start

@@ -120,7 +120,7 @@ def _find_amount_below_label(
         parsed_cells = [
             (
                 parse_amount(
-                    cell.text, decimal_separator, cents_optional=cents_optional, is_recognised=cell.is_recognised
+                    cell.text, decimal_separator, cents_optional=cents_optional, is_ocr_text=cell.is_recognised
                 ),
                 cell,
             )
@@ -144,7 +144,7 @@ def parse_trailing_amount(
             " ".join(texts[start:]),
             decimal_separator,
             cents_optional=cents_optional,
-            is_recognised=cell.is_recognised,
+            is_ocr_text=cell.is_recognised,
             is_in_column=is_in_column,
         )
         if amount:

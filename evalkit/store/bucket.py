@@ -238,7 +238,7 @@ class BucketOutputFolder(JsonFiles):
     def _call_store_about_object(
         self, object_name: str, client_method_name: str, *arguments: Any, **options: Any
     ) -> Any:
-        """As ``_request_file``, of an object that others may have named."""
+        """As ``_call_store_about_file``, of an object that others may have named."""
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")

@@ -301,7 +301,7 @@ def main() -> None:
         f"{len(found)} right answers, {pages} pages; {without} documents without, as nothing is quoted for their type"
     )
     began = time.process_time()
-    checks, options = RetryOrchestrator(), {"max_cases": asked.limit, "seed": asked.seed}
+    checks, options = RetryOrchestrator(), {"max_cases_per_kind": asked.limit, "seed": asked.seed}
     faults = select_mutation_operators(filter(None, asked.kinds.split(",")))
     quotes = [fault for fault in faults if fault.nature == "quote"]
     others = [fault for fault in faults if fault.nature != "quote"]

@@ -3,7 +3,7 @@
 Alone: `PYTHONPATH=tests .venv/bin/python tests/benchmarks/queueing.py`.
 
 The packets are real files of about 60 KB, each with a bundle; the index is rebuilt from them. A review is what an
-expert waits for after pressing the key: `ReviewSession.submit`, with all that it syncs.
+expert waits for after pressing the key: `ReviewSession.submit_review`, with all that it syncs.
 """
 
 import json
@@ -72,7 +72,7 @@ def packets(output: Path, count: int, size: int) -> None:
 
 
 def _packet(result: DocumentResult, bundle: object) -> dict:
-    packet = SMEPacketGenerator().create_classification_packet(
+    packet = SMEPacketGenerator().packet(
         result, bundle, review_reason="escalated", inclusion_probability=1.0, production_row=None, created_at=TIMESTAMP
     )
     return packet.model_dump(mode="json")

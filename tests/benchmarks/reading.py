@@ -58,7 +58,7 @@ _LARGE = """
 import sys
 from pathlib import Path
 from evalkit.documents.ingest import read_document
-bundle = read_document(Path(sys.argv[1]), doc_id="large", timestamp="")
+bundle = read_document(Path(sys.argv[1]), doc_id="large", processing_timestamp="")
 assert bundle.total_pages == 1000 and bundle.page(1000).text
 # Not getrusage: what it calls the peak is at least what the process that started this one held.
 print(next(int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))

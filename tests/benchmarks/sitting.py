@@ -89,7 +89,7 @@ def decide(output: str) -> Sitting:
 
 
 def press(workbench: object, **message: object) -> None:
-    workbench.dispatch(message | {"token": workbench.page_pane.version})
+    workbench.dispatch_message(message | {"token": workbench.page_pane.version})
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ from evalkit.errors import DocumentError, UsageError
 from .drawing import LEFT, RIGHT, bundle, draw_together, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
 
-GIVEN = {"file_path": "x/report.pdf", "doc_id": "report", "sha256": "0" * 64, "timestamp": "2026-01-02T03:04:05Z"}
+GIVEN = {"recorded_path": "x/report.pdf", "doc_id": "report", "sha256": "0" * 64, "processing_timestamp": "2026-01-02T03:04:05Z"}
 ONE = pdf(lines(LEFT))
 TOP = (0.1, 0.1, 0.9, 0.3)
 
@@ -1146,10 +1146,10 @@ def test_no_log_has_the_document_or_a_name_or_a_key(
     data = pdf(lines(["Patient: Marsh, Helen", "adenocarcinoma"]), lines(LEFT))
     server.script[:] = [Fault(503), Fault(429, retry_after=0.01)]
     asked = DocumentAiReader(PROCESSOR, endpoint=server.grpc_address if by_grpc else server.url)
-    asked.read_pdf(data, **(GIVEN | {"file_path": "x/marsh_helen.pdf"}))
+    asked.read_pdf(data, **(GIVEN | {"recorded_path": "x/marsh_helen.pdf"}))
     server.script[:] = [Fault(400)]
     with pytest.raises(DocumentError):
-        asked.read_pdf(data, **(GIVEN | {"file_path": "x/marsh_helen.pdf"}))
+        asked.read_pdf(data, **(GIVEN | {"recorded_path": "x/marsh_helen.pdf"}))
     if not by_grpc:
         assert any(record.name.startswith("urllib3") for record in everything_logged)  # the handler does hear
     told = "\n".join(json.dumps(vars(record), default=repr) for record in everything_logged).casefold()

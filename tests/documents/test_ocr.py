@@ -111,14 +111,14 @@ class Faked:
         self.pictures: list[Image.Image] = []
         self.known_turn = turn
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         self.pictures.append(image)
         answer = self.answers.pop(0)
         if isinstance(answer, DocumentError):
             raise answer
         return answer
 
-    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         return self.known_turn
 
 
@@ -443,8 +443,8 @@ def test_low_contrast_is_read(tesseract):
 @needs_tesseract
 @pytest.mark.parametrize("size", [(1, 1), (2, 9), (9, 2), (40, 40), (8, 3000)])
 def test_tesseract_bears_tiny_pictures(tesseract, size):
-    assert tesseract.recognise(Image.new("L", size, 128), dpi=200, seconds=30) == []
-    assert tesseract.detect_clockwise_quarter_turns(Image.new("L", size, 128), dpi=200, seconds=30) is None
+    assert tesseract.recognise_words(Image.new("L", size, 128), dpi=200, time_limit_seconds=30) == []
+    assert tesseract.detect_clockwise_quarter_turns(Image.new("L", size, 128), dpi=200, time_limit_seconds=30) is None
 
 
 # The program that is started
@@ -458,7 +458,7 @@ def test_ocr_timeout_ends_the_program_and_its_children(sheet, fake_program, tmp_
     )
     start = time.monotonic()
     with pytest.raises(DocumentError) as error:
-        slow.recognise(sheet.image, dpi=200, seconds=2)
+        slow.recognise_words(sheet.image, dpi=200, time_limit_seconds=2)
     assert time.monotonic() - start < SECONDS
     assert error.value.code == "OCR-TIMEOUT"
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
@@ -474,7 +474,7 @@ def test_the_program_ends_when_the_reader_is_killed(fake_program, tmp_path):
             sys.executable,
             "-c",
             "from PIL import Image\nfrom evalkit.documents.ocr import find_ocr_engine as engine\n"
-            "engine('tesseract').recognise(Image.new('L', (50, 50)), dpi=200, seconds=60)",
+            "engine('tesseract').recognise_words(Image.new('L', (50, 50)), dpi=200, time_limit_seconds=60)",
         ],
         env=dict(os.environ),
     )
@@ -489,7 +489,7 @@ def test_the_program_ends_when_the_reader_is_killed(fake_program, tmp_path):
 def test_a_program_that_breaks_down_says_nothing_of_the_page(sheet, fake_program, capfd):
     broken = fake_program("sys.exit('Lindqvist, Marcus cannot be read')")
     with pytest.raises(DocumentError) as error:
-        broken.recognise(sheet.image, dpi=200, seconds=SECONDS)
+        broken.recognise_words(sheet.image, dpi=200, time_limit_seconds=SECONDS)
     assert error.value.code == "OCR-FAILED"
     assert "Lindqvist" not in str(error.value) + "".join(capfd.readouterr())
 
@@ -505,7 +505,7 @@ def test_tsv_with_quotes_pictures_and_noise_gives_the_words(sheet, fake_program)
         "5\\tbroken",
     ]
     fake = fake_program(f"print('{chr(92) + 'n'}'.join({rows!r}))".replace("\\\\t", "\\t").replace('\\\\"', '"'))
-    assert fake.recognise(sheet.image, dpi=200, seconds=SECONDS) == [
+    assert fake.recognise_words(sheet.image, dpi=200, time_limit_seconds=SECONDS) == [
         OcrWord('"so', 10, 20, 40, 60, 96, 0),
         OcrWord("zu", 50, 20, 80, 60, 0, 0),
         OcrWord("10 mg", 10, 90, 40, 130, 50, 1),

@@ -525,7 +525,7 @@ def test_the_bundle_carries_what_it_was_given() -> None:
 def test_nothing_is_said_on_stderr_or_stdout(tmp_path: Path) -> None:
     packed = tree(1, "3 0 R").replace(b"<</Length 38>>", b"<</Length 38/Filter/FlateDecode>>")
     code = "import sys, pathlib; from evalkit.documents.ingest import read_document\n"
-    code += "for name in sys.argv[1:]: read_document(pathlib.Path(name), doc_id='x', timestamp='')"
+    code += "for name in sys.argv[1:]: read_document(pathlib.Path(name), doc_id='x', processing_timestamp='')"
     paths = [tmp_path / "table.pdf", tmp_path / "cut.pdf", tmp_path / "packed.pdf"]
     for path, data in zip(paths, (pdf(table(ROWS)), tree(1, "3 0 R").split(b"xref")[0], packed), strict=True):
         path.write_bytes(data)

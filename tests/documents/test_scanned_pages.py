@@ -359,7 +359,7 @@ class Told:
     def __init__(self, *answers: str | DocumentError) -> None:
         self._answers: Iterator[str | DocumentError] = iter(answers)
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+    def recognise_words(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> list[OcrWord]:
         answer = next(self._answers)
         if isinstance(answer, DocumentError):
             raise answer
@@ -368,7 +368,7 @@ class Told:
         row = image.height // len(words)
         return [OcrWord(word, 0, n * row, image.width, (n + 1) * row, 95, n) for n, word in enumerate(words)]
 
-    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_clockwise_quarter_turns(self, image: Image.Image, *, dpi: int, time_limit_seconds: float) -> int | None:
         return None
 
 

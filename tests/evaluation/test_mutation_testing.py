@@ -104,7 +104,7 @@ def plant(
 
 @cache
 def everything() -> MutationTestReport:
-    return plant([slides(), packet()], max_cases=6, max_places=4)
+    return plant([slides(), packet()], max_cases_per_kind=6, max_places_per_document=4)
 
 
 def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
@@ -123,7 +123,7 @@ def test_at_least_25_faults_with_unique_ids() -> None:
 def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
     clean = packet()
     before = clean.classification.to_json(), clean.bundle.model_dump()
-    made = plant([clean], max_cases=3)
+    made = plant([clean], max_cases_per_kind=3)
     assert (clean.classification.to_json(), clean.bundle.model_dump()) == before
     assert made.clean_document_count == 1
     assert len(made.cases) > 60
@@ -156,10 +156,10 @@ def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
 
 
 def test_equal_seed_plants_equal_faults_without_duplicates() -> None:
-    once, again = (plant([packet()], "structural,semantic", max_cases=5, seed=4) for _ in range(2))
+    once, again = (plant([packet()], "structural,semantic", max_cases_per_kind=5, seed=4) for _ in range(2))
     assert once == again
-    assert once.cases != plant([packet()], "structural,semantic", max_cases=5, seed=5).cases
-    few = plant([packet()], "segment-dropped", max_cases=50, max_places=30)
+    assert once.cases != plant([packet()], "structural,semantic", max_cases_per_kind=5, seed=5).cases
+    few = plant([packet()], "segment-dropped", max_cases_per_kind=50, max_places_per_document=30)
     assert len(few.cases) == 2  # either segment
 
 
@@ -225,7 +225,7 @@ def test_planted_report_page_has_evidence(name: str) -> None:
 
 
 def test_undone_fault_is_caught_and_altered_answer_is_not() -> None:
-    made = plant([packet()], "page-count,segment-share-sum", max_cases=8, max_places=12)
+    made = plant([packet()], "page-count,segment-share-sum", max_cases_per_kind=8, max_places_per_document=12)
     outcomes = {case.outcome for case in made.cases}
     assert outcomes == {"undone", "escalated"}
     assert all(case.caught and case.decision == "AUTO_ACCEPT" for case in made.cases if case.outcome == "undone")
@@ -404,7 +404,7 @@ def test_undefined_share_is_null_in_json() -> None:
     single = CleanAnswer(
         document(NOTE_PAGE), parse_answer(one_segment(NOTE, 1, evidence("The patient reports no fever", 1)))
     )
-    made = plant([single], "merged,segment-count", max_cases=1).to_json()
+    made = plant([single], "merged,segment-count", max_cases_per_kind=1).to_json()
     assert {row["kind"]: row["share"] for row in made["kinds"]} == {"merged": None, "segment-count": 1.0}
     json.dumps(made, allow_nan=False)
 
@@ -469,5 +469,5 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
 
 
 def test_nothing_of_the_documents_is_told() -> None:
-    told = json.dumps(plant([packet()], max_cases=2).to_json(), default=str)
+    told = json.dumps(plant([packet()], max_cases_per_kind=2).to_json(), default=str)
     assert not any(word in told for word in ("c.5266dupC", "headache", "Acme Genomics"))

@@ -214,10 +214,10 @@ def test_a_blocker_ends_the_asking_and_a_repair_asks_no_more(changes: dict[str, 
 
 def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
     class Torn(MemoryJournal):
-        def find_calls(self, question_sha256: str, *, after_number: int = 0) -> list[Any]:
+        def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[Any]:
             return [
                 replace(call, answer="{}")
-                for call in super().find_calls(question_sha256, after_call_number=after_number)
+                for call in super().find_calls(question_sha256, after_call_number=after_call_number)
             ]
 
     journal = Torn()

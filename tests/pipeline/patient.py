@@ -78,7 +78,7 @@ def mark_all_seen(case, draft):
     for page in case.viewing_requirements.page_numbers:
         draft = draft.mark_page_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_evidence_seen(issue_id)
+        draft = draft.mark_issue_seen(issue_id)
     return draft
 
 

@@ -591,7 +591,7 @@ def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkey
         helper.reopen(OTHER, "I must look again", base_revision=1)
         helper.close()
 
-    monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", asking)
+    monkeypatch.setattr("evalkit.pipeline.purge.hold_case_write_lock", asking)
     with ThreadPoolExecutor(1) as thread:
         expert = thread.submit(come_back)
         assert has_turn.wait(SECONDS)
@@ -603,7 +603,7 @@ def test_document_reopened_while_purge_waits_for_lock_stays(output: Path, monkey
 
 def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asking(files: OutputFolder) -> AbstractContextManager[None]:
-        monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", hold_case_write_lock)
+        monkeypatch.setattr("evalkit.pipeline.purge.hold_case_write_lock", hold_case_write_lock)
         desk = ReviewSession(open_folder(output), "dr_first", "tab")
         case = desk.open_and_claim_case(OTHER)
         desk.submit_and_request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
@@ -613,7 +613,7 @@ def test_opinion_requested_during_a_purge_is_purged(output: Path, monkeypatch: p
     helper = SMEReviewHelper(output, "dr_first")
     helper.reopen(OTHER, "I must look again")
     helper.close()
-    monkeypatch.setattr("evalkit.pipeline.purge.hold_write_lock", asking)
+    monkeypatch.setattr("evalkit.pipeline.purge.hold_case_write_lock", asking)
     (done,) = purge(open_folder(output), [OTHER], purged_at=LATER)
     assert f"sme_packets/sme_packet_{OTHER}.second.json" in done.removed_files
     assert remembering(output, {b"unpurgeable"}) == {}

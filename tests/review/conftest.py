@@ -152,10 +152,10 @@ class Build:
         fields: dict[str, Any] = {
             "review_reason": "escalated",
             "inclusion_probability": 1.0,
-            "production": None,
+            "production_row": None,
             "created_at": "2025-02-01T10:00:00+00:00",
         }
-        return SMEPacketGenerator().create_classification_packet(result, bundle or Build.bundle(), **(fields | changed))
+        return SMEPacketGenerator().packet(result, bundle or Build.bundle(), **(fields | changed))
 
 
 def _page(number: int, texts: Sequence[str]) -> Page:

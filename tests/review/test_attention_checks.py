@@ -66,7 +66,7 @@ def test_nothing_on_the_screen_tells_it_from_another_case(
     fields = {name for name in vars(rows["plain"]) if getattr(rows["plain"], name) != getattr(rows[case_id], name)}
     assert fields <= {"case_id", "doc_id", "dominant_type"}
     assert rows[case_id].doc_id == case_id
-    case, plain = open_tab("dr_second").open_case(case_id), open_tab("dr_second").open_case("plain")
+    case, plain = open_tab("dr_second").open_and_claim_case(case_id), open_tab("dr_second").open_and_claim_case("plain")
     assert re.fullmatch(r"doc2_6-[0-9a-f]{8}", case_id), "what a second document of that name is called"
     said = {
         "feedback",
@@ -128,12 +128,12 @@ def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(
     workspace: Workspace, seeded: Any, open_tab: Any
 ) -> None:
     with pytest.raises(ReviewRefused) as refused:
-        open_tab("dr_second").open_case("doc2_6")
+        open_tab("dr_second").open_and_claim_case("doc2_6")
     assert refused.value.code == "REVIEW-AWAITED"
     assert workspace.helper("dr_second").reviews("doc2_6") == []
-    assert open_tab("dr_first").open_case("doc2_6").is_completed, "whoever decided it knows it anyway"
+    assert open_tab("dr_first").open_and_claim_case("doc2_6").is_completed, "whoever decided it knows it anyway"
     workspace.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
-    assert open_tab("dr_second").open_case("doc2_6").is_completed
+    assert open_tab("dr_second").open_and_claim_case("doc2_6").is_completed
 
 
 def test_nobody_gets_it_who_decided_the_document(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
@@ -142,7 +142,7 @@ def test_nobody_gets_it_who_decided_the_document(workspace: Workspace, seeded: A
     assert [row.is_barred for row in open_tab("dr_first").load_queue_page().rows] == [True]
     assert open_tab("dr_second").choose_next_case_id() == case_id
     with pytest.raises(ReviewRefused, match="needs another expert"):
-        open_tab("dr_first").open_case(case_id)
+        open_tab("dr_first").open_and_claim_case(case_id)
     with pytest.raises(ReviewRefused, match="needs another expert"):
         workspace.helper("dr_first").save_review(case_id, agrees=True)
     assert not workspace.files.has_file(f"reviews/{case_id}/0001.json")
@@ -184,18 +184,18 @@ def test_where_everybody_knows_the_documents_it_is_said(workspace: Workspace, bu
 
 def test_the_expert_is_told_at_once_and_the_answer_stands(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     case_id, mine = seeded.packet.case_id, open_tab("dr_second")
-    case = mine.open_case(case_id)
+    case = mine.open_and_claim_case(case_id)
     seen = case.draft
     for page in range(1, 5):
         seen = seen.mark_page_seen(page)
     for issue in case.packet.open_issues:
-        seen = seen.mark_evidence_seen(issue.issue_id)
-    done = mine.submit(case_id, seen, validate=True)
+        seen = seen.mark_issue_seen(issue.issue_id)
+    done = mine.submit_review(case_id, seen, validate=True)
     assert describe_fault(seeded.fault) in done.feedback
     assert "uncorrected" in done.feedback
     assert done.review.seeded
     assert not mine.can_undo
-    assert mine.open_case(case_id).feedback == done.feedback
+    assert mine.open_and_claim_case(case_id).feedback == done.feedback
     for again in (
         lambda: workspace.helper("dr_second").reopen(case_id, "now I know"),
         lambda: workspace.helper("dr_third").save_review(case_id, agrees=True),
@@ -207,20 +207,20 @@ def test_the_expert_is_told_at_once_and_the_answer_stands(workspace: Workspace, 
 
 def test_who_corrects_it_is_thanked(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     mine = open_tab("dr_second")
-    case = mine.open_case(seeded.packet.case_id)
+    case = mine.open_and_claim_case(seeded.packet.case_id)
     draft = case.draft
     for start in (one.start_page for one in draft.segments[1:]):
         draft = draft.toggle_boundary(start)
     draft = (
         draft.toggle_boundary(4).set_segment_type(0, DocumentType(PATHOLOGY)).set_segment_type(1, DocumentType(NOTE))
     )
-    assert "You saw it" in mine.submit(seeded.packet.case_id, draft).feedback
+    assert "You saw it" in mine.submit_review(seeded.packet.case_id, draft).feedback
 
 
 def test_a_colleague_is_never_asked_about_it(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     case_id, mine = seeded.packet.case_id, open_tab("dr_second")
-    draft = otherwise(mine.open_case(case_id).draft)
-    done = mine.request_second_opinion(case_id, draft, "please look at it")
+    draft = otherwise(mine.open_and_claim_case(case_id).draft)
+    done = mine.submit_and_request_second_opinion(case_id, draft, "please look at it")
     assert done.feedback
     assert [row.case_id for row in open_tab("dr_third").load_queue_page().rows] == []
 
@@ -229,7 +229,9 @@ def test_whoever_was_told_the_answer_gives_no_second_opinion(workspace: Workspac
     workspace.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
     workspace.helper("dr_first").reopen("doc2_6", "I doubt it")
     first = open_tab("dr_first")
-    first.request_second_opinion("doc2_6", otherwise(first.open_case("doc2_6").draft), "is it one?")
+    first.submit_and_request_second_opinion(
+        "doc2_6", otherwise(first.open_and_claim_case("doc2_6").draft), "is it one?"
+    )
     assert (open_tab("dr_second").choose_next_case_id(), open_tab("dr_third").choose_next_case_id()) == (
         None,
         "doc2_6.second",
@@ -238,9 +240,9 @@ def test_whoever_was_told_the_answer_gives_no_second_opinion(workspace: Workspac
 
 def test_fault_is_revealed_even_if_the_record_is_damaged(workspace: Workspace, seeded: Any, open_tab: Any) -> None:
     mine = open_tab("dr_second")
-    draft = otherwise(mine.open_case(seeded.packet.case_id).draft)
+    draft = otherwise(mine.open_and_claim_case(seeded.packet.case_id).draft)
     (workspace.root / get_attention_check_file_name(seeded.packet.case_id)).write_text("torn")
-    assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).feedback
+    assert "A fault was planted" in mine.submit_review(seeded.packet.case_id, draft).feedback
     assert len(read_study(workspace.root).problems) == 1
 
 
@@ -395,11 +397,11 @@ def test_new_truth_voids_only_answers_on_the_planted_part(workspace: Workspace, 
 
 def test_started_case_stays_open_but_is_void(workspace: Workspace, seeded: Any, open_tab: Any, clock: Clock) -> None:
     case_id, mine = seeded.packet.case_id, open_tab("dr_second")
-    draft = otherwise(mine.open_case(case_id).draft)
+    draft = otherwise(mine.open_and_claim_case(case_id).draft)
     ReviewSubmitter(workspace.files, workspace.index, "dr_first", clock).reopen_case(
         "doc2_6", "it was wrong", base_revision=None
     )
-    assert mine.submit(case_id, draft).feedback
+    assert mine.submit_review(case_id, draft).feedback
     assert [one.status for one in read_study(workspace.root).attention_checks] == ["void"]
 
 

@@ -132,14 +132,14 @@ def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, workspac
     )
     workspace.publish(answer, bundle=build.bundle([["a"]] * 4))
     lee = open_tab("dr_lee")
-    draft = lee.open_case("doc2_6").draft.mark_page_seen(1).mark_page_seen(3)
+    draft = lee.open_and_claim_case("doc2_6").draft.mark_page_seen(1).mark_page_seen(3)
     draft = (
         draft.toggle_segment_flag(1, "other_patient")
         .toggle_segment_flag(1, "duplicate")
         .set_segment_note(1, "born 1950")
     )
     draft = draft.set_segment_note(0, "a cover sheet")
-    review = lee.submit("doc2_6", draft, validate=True).review
+    review = lee.submit_review("doc2_6", draft, validate=True).review
     first = {"segment_index": 1, "start_page": 1, "end_page": 2}
     second = {"segment_index": 2, "start_page": 3, "end_page": 4}
     assert review.segment_flags == (
@@ -162,7 +162,7 @@ def test_flags_never_stand_in_the_way_of_a_review(
     )
     workspace.publish(answer, [build.issue()], build.bundle([["a"]] * 4))
     lee = open_tab("dr_lee")
-    draft = lee.open_case("doc2_6").draft
+    draft = lee.open_and_claim_case("doc2_6").draft
     if says == "segments":
         draft = (
             draft.toggle_boundary(2)
@@ -173,7 +173,9 @@ def test_flags_never_stand_in_the_way_of_a_review(
     elif says == "type":
         draft = draft.set_dominant_type(OTHER if is_broken else NOTE).set_notes("see page 1")
     draft = draft.toggle_segment_flag(0, "duplicate")
-    review = lee.submit("doc2_6", draft, undeterminable="illegible" if says == "undeterminable" else None).review
+    review = lee.submit_review(
+        "doc2_6", draft, undeterminable_reason="illegible" if says == "undeterminable" else None
+    ).review
     one = draft.segments[0]
     assert review.segment_flags == (
         {"segment_index": 1, "start_page": 1, "end_page": one.end_page, "flag": "duplicate"},

@@ -56,10 +56,10 @@ def statuses(desk: Any, case_id: str = "doc2_6") -> tuple[str, str]:
 
 
 def test_case_open_elsewhere_names_holder_and_time(case: str, open_tab: Any, clock: Any) -> None:
-    open_tab("dr_lee").open_case(case)
+    open_tab("dr_lee").open_and_claim_case(case)
     clock.wait(minutes=5)
     with pytest.raises(CaseTaken) as refused:
-        open_tab("dr_kim").open_case(case)
+        open_tab("dr_kim").open_and_claim_case(case)
     error = refused.value
     assert (error.holder, error.since, error.same_reviewer) == ("dr_lee", SINCE, False)
     assert error.message == "open by dr_lee since 10:40"
@@ -70,25 +70,25 @@ def test_case_open_elsewhere_names_holder_and_time(case: str, open_tab: Any, clo
 
 
 def test_a_second_tab_of_the_same_reviewer_is_another_holder(case: str, open_tab: Any) -> None:
-    open_tab("dr_lee").open_case(case)
+    open_tab("dr_lee").open_and_claim_case(case)
     with pytest.raises(CaseTaken) as refused:
-        open_tab("dr_lee", "second tab").open_case(case)
+        open_tab("dr_lee", "second tab").open_and_claim_case(case)
     assert refused.value.same_reviewer
 
 
 def test_another_reviewer_with_the_same_tab_id_is_another_holder(case: str, open_tab: Any) -> None:
-    open_tab("dr_lee", "tab").open_case(case)
+    open_tab("dr_lee", "tab").open_and_claim_case(case)
     with pytest.raises(CaseTaken):
-        open_tab("dr_kim", "tab").open_case(case)
+        open_tab("dr_kim", "tab").open_and_claim_case(case)
 
 
 def test_a_reload_of_the_tab_simply_gets_the_case_back(case: str, open_tab: Any, clock: Any, workspace: Any) -> None:
     before, after = open_tab("dr_lee", "tab"), open_tab("dr_lee", "tab")
-    before.open_case(case)
+    before.open_and_claim_case(case)
     clock.wait(minutes=1)
-    after.open_case(case)
+    after.open_and_claim_case(case)
     before.close()
-    (claim,) = workspace.index.claims.list_live_claims(SINCE).values()
+    (claim,) = workspace.index.claims.map_live_claims_by_case_id(SINCE).values()
     assert (claim.since, claim.expires_at) == (SINCE, "2025-02-01T10:56:00+00:00")
 
 
@@ -96,9 +96,9 @@ def test_reloaded_page_keeps_its_claim_despite_late_release(
     case: str, open_tab: Any, clock: Any, workspace: Any
 ) -> None:
     before, after = open_tab("dr_lee", "tab"), open_tab("dr_lee", "tab")
-    before.open_case(case)
+    before.open_and_claim_case(case)
     clock.wait(seconds=1)
-    after.open_case(case)
+    after.open_and_claim_case(case)
     before.renew_claim(case)  # a pulse that waited in the old page's kernel
     before.release_case(case)
     assert statuses(workspace) == ("in_review", "in_review")
@@ -110,13 +110,13 @@ def test_reloaded_page_keeps_its_claim_despite_late_release(
 
 def test_who_leaves_the_desk_gives_back_what_is_open_there(case: str, open_tab: Any, workspace: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    draft = lee.open_case(case).draft.set_notes("mine")
-    lee.save_draft(case, draft)
+    draft = lee.open_and_claim_case(case).draft.set_notes("mine")
+    lee.save_draft_and_get_time(case, draft)
     lee.close()
     assert statuses(workspace) == ("pending", "pending")
-    kim.open_case(case)
+    kim.open_and_claim_case(case)
     kim.release_case(case)
-    assert open_tab("dr_lee").open_case(case).draft.notes == "mine"
+    assert open_tab("dr_lee").open_and_claim_case(case).draft.notes == "mine"
 
 
 def test_failed_release_can_be_retried_and_blocks_no_other(
@@ -126,9 +126,9 @@ def test_failed_release_can_be_retried_and_blocks_no_other(
     for other in ("before", "after"):
         workspace.publish(build.single("Other"), [build.issue()], doc_id=other)
     for case_id in ("before", case, "after"):
-        lee.open_case(case_id)
+        lee.open_and_claim_case(case_id)
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.review.session.hold_write_lock", _busy)
+        patch.setattr("evalkit.review.session.hold_case_write_lock", _busy)
         with pytest.raises(StoreError, match="busy"):
             lee.release_case(case)
         patch.setattr(
@@ -148,95 +148,95 @@ def _busy(*_: Any) -> Any:
 
 
 def test_a_claim_runs_out_after_15_minutes(case: str, open_tab: Any, clock: Any) -> None:
-    open_tab("dr_lee").open_case(case)
+    open_tab("dr_lee").open_and_claim_case(case)
     kim = open_tab("dr_kim")
     clock.wait(minutes=14, seconds=59)
     with pytest.raises(CaseTaken):
-        kim.open_case(case)
+        kim.open_and_claim_case(case)
     clock.wait(seconds=1)
-    kim.open_case(case)
+    kim.open_and_claim_case(case)
 
 
 def test_renewing_keeps_the_claim_and_its_beginning(case: str, open_tab: Any, clock: Any, workspace: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.open_case(case)
+    lee.open_and_claim_case(case)
     for _ in range(5):
         clock.wait(minutes=10)
         lee.renew_claim(case)
     with pytest.raises(CaseTaken) as refused:
-        kim.open_case(case)
+        kim.open_and_claim_case(case)
     assert refused.value.since == SINCE
     clock.wait(minutes=15)
-    kim.open_case(case)
+    kim.open_and_claim_case(case)
     with pytest.raises(CaseTaken, match="dr_kim"):
         lee.renew_claim(case)
 
 
 def test_a_heartbeat_does_not_write_each_time(case: str, open_tab: Any, clock: Any, workspace: Any) -> None:
     lee = open_tab("dr_lee")
-    lee.open_case(case)
+    lee.open_and_claim_case(case)
     expiries = []
     for _ in range(40):
         clock.wait(seconds=2)
         lee.renew_claim(case)
-        (claim,) = workspace.index.claims.list_live_claims(SINCE).values()
+        (claim,) = workspace.index.claims.map_live_claims_by_case_id(SINCE).values()
         expiries.append(claim.expires_at)
     assert len(set(expiries)) == 3
 
 
 def test_an_expired_claim_that_nobody_took_is_taken_again(case: str, open_tab: Any, clock: Any, workspace: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.open_case(case)
+    lee.open_and_claim_case(case)
     clock.wait(hours=2)
     assert kim.load_queue_page().rows[0].status == "pending"
     assert statuses(workspace) == ("pending", "pending")
     lee.renew_claim(case)
     assert statuses(workspace) == ("in_review", "in_review")
     with pytest.raises(CaseTaken) as refused:
-        kim.open_case(case)
+        kim.open_and_claim_case(case)
     assert refused.value.since == "2025-02-01T12:40:00+00:00"
 
 
 def test_taking_over_on_purpose_and_the_loser_is_told(case: str, open_tab: Any, workspace: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    mine = lee.open_case(case).draft.set_notes("mine")
-    kim.open_case(case, take_over=True)
+    mine = lee.open_and_claim_case(case).draft.set_notes("mine")
+    kim.open_and_claim_case(case, take_over=True)
     with pytest.raises(CaseTaken, match="open by dr_kim"):
         lee.renew_claim(case)
     with pytest.raises(CaseTaken, match="open by dr_kim"):
-        lee.submit(case, mine.set_dominant_type("Clinical Note"))
-    lee.save_draft(case, mine)
+        lee.submit_review(case, mine.set_dominant_type("Clinical Note"))
+    lee.save_draft_and_get_time(case, mine)
     lee.release_case(case)
     assert [row.holder for row in lee.load_queue_page().rows] == ["dr_kim"]
     assert find_newest_revision(workspace.files, case) == 0
     kim.release_case(case)
-    assert lee.open_case(case).draft.notes == "mine"
+    assert lee.open_and_claim_case(case).draft.notes == "mine"
 
 
 def test_answer_on_expired_claim_is_saved_and_claim_removed(
     case: str, open_tab: Any, clock: Any, workspace: Any
 ) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    draft = lee.open_and_claim_case(case).draft.set_dominant_type("Clinical Note")
     clock.wait(hours=2)
-    assert lee.submit(case, draft).revision == 1
-    assert workspace.index.claims.list_live_claims("") == {}
+    assert lee.submit_review(case, draft).revision == 1
+    assert workspace.index.claims.map_live_claims_by_case_id("") == {}
 
 
 def test_case_taken_over_during_submission_is_not_submitted(
     case: str, open_tab: Any, workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    draft = lee.open_and_claim_case(case).draft.set_dominant_type("Clinical Note")
     said = ReviewCase.build_submission
 
     def meanwhile(*args: Any, **words: Any) -> Any:
-        kim.open_case(case, take_over=True)
+        kim.open_and_claim_case(case, take_over=True)
         return said(*args, **words)
 
     monkeypatch.setattr(ReviewCase, "build_submission", meanwhile)
     with pytest.raises(CaseTaken, match="dr_kim"):
-        lee.submit(case, draft)
+        lee.submit_review(case, draft)
     assert find_newest_revision(workspace.files, case) == 0
 
 
@@ -244,7 +244,7 @@ def test_case_closed_during_submission_stays_closed(
     case: str, open_tab: Any, workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    draft = lee.open_and_claim_case(case).draft.set_dominant_type("Clinical Note")
     said = ReviewCase.build_submission
 
     def meanwhile(*args: Any, **words: Any) -> Any:
@@ -253,39 +253,42 @@ def test_case_closed_during_submission_stays_closed(
 
     monkeypatch.setattr(ReviewCase, "build_submission", meanwhile)
     with pytest.raises(ReviewConflict):
-        lee.submit(case, draft)
-    assert workspace.index.claims.list_live_claims(SINCE) == {}
+        lee.submit_review(case, draft)
+    assert workspace.index.claims.map_live_claims_by_case_id(SINCE) == {}
     assert workspace.truth()["reviewer"] == "dr_kim"
 
 
 def test_nothing_is_renewed_or_submitted_that_is_not_open_here(case: str, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case(case).draft
+    draft = lee.open_and_claim_case(case).draft
     lee.release_case(case)
-    for call in (partial(lee.renew_claim, case), partial(lee.submit, case, draft, undeterminable="illegible")):
+    for call in (
+        partial(lee.renew_claim, case),
+        partial(lee.submit_review, case, draft, undeterminable_reason="illegible"),
+    ):
         with pytest.raises(ReviewRefused, match="not open here"):
             call()
     lee.release_case(case)
     with pytest.raises(NotFound, match="nothing"):
-        lee.open_case("nothing")
+        lee.open_and_claim_case("nothing")
 
 
 def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, open_tab: Any, workspace: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    mine = lee.open_case(case).draft.set_dominant_type("Clinical Note")
-    kim.submit(case, kim.open_case(case, take_over=True).draft.set_dominant_type("Pathology Report"))
-    for call in (partial(lee.renew_claim, case), partial(lee.submit, case, mine)):
+    mine = lee.open_and_claim_case(case).draft.set_dominant_type("Clinical Note")
+    kim.submit_review(case, kim.open_and_claim_case(case, take_over=True).draft.set_dominant_type("Pathology Report"))
+    for call in (partial(lee.renew_claim, case), partial(lee.submit_review, case, mine)):
         with pytest.raises(ReviewConflict, match="reviewed since"):
             call()
-    lee.save_draft(case, mine)
-    found = lee.open_case(case)
+    lee.save_draft_and_get_time(case, mine)
+    found = lee.open_and_claim_case(case)
     assert found.is_completed
     assert found.draft == mine
     lee.renew_claim(case)
-    assert workspace.index.claims.list_live_claims(SINCE) == {}
+    assert workspace.index.claims.map_live_claims_by_case_id(SINCE) == {}
     assert lee.load_queue_page().rows == ()
     with pytest.raises(ReviewRefused, match="is closed"):
-        lee.submit(case, mine)
+        lee.submit_review(case, mine)
 
 
 # --- what claims freeze and show ------------------------------------------------------------------------------------
@@ -294,7 +297,7 @@ def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, open_tab: 
 def test_claim_sets_index_and_packet_but_not_the_hash(case: str, open_tab: Any, workspace: Any) -> None:
     before = compute_packet_digest(read_packet(workspace.files, case))
     lee = open_tab("dr_lee")
-    assert lee.open_case(case).packet == read_packet(workspace.files, case)
+    assert lee.open_and_claim_case(case).packet == read_packet(workspace.files, case)
     assert statuses(workspace) == ("in_review", "in_review")
     assert compute_packet_digest(read_packet(workspace.files, case)) == before
     lee.release_case(case)
@@ -303,7 +306,7 @@ def test_claim_sets_index_and_packet_but_not_the_hash(case: str, open_tab: Any, 
 
 def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, open_tab: Any, workspace: Any, clock: Any) -> None:
     lee = open_tab("dr_lee")
-    packet = lee.open_case(case).packet
+    packet = lee.open_and_claim_case(case).packet
     newer = packet.model_copy(update={"decision_rule": "8", "review_status": "pending"})
     assert publish_packet_unless_frozen(workspace.files, workspace.index, newer, clock=clock) is False
     assert withdraw_packet_unless_frozen(workspace.files, workspace.index, case, clock=clock) is False
@@ -314,11 +317,11 @@ def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, open_tab: An
     assert statuses(workspace) == ("pending", "pending")
     for call in (
         partial(lee.renew_claim, case),
-        partial(lee.submit, case, Draft.from_packet(packet), undeterminable="x"),
+        partial(lee.submit_review, case, Draft.from_packet(packet), undeterminable_reason="x"),
     ):
         with pytest.raises(ReviewConflict, match="run anew"):
             call()
-    assert not lee.open_case(case).is_completed
+    assert not lee.open_and_claim_case(case).is_completed
     lee.release_case(case)
     assert withdraw_packet_unless_frozen(workspace.files, workspace.index, case, clock=clock) is True
     assert lee.load_queue_page().rows == ()
@@ -327,7 +330,7 @@ def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, open_tab: An
 def test_equal_packet_is_not_rewritten_for_an_expired_claim(
     case: str, open_tab: Any, workspace: Any, clock: Any
 ) -> None:
-    packet = open_tab("dr_lee").open_case(case).packet
+    packet = open_tab("dr_lee").open_and_claim_case(case).packet
     clock.wait(minutes=15)
     later = packet.model_copy(update={"created_at": "2026-01-01T00:00:00+00:00", "review_status": "pending"})
     assert publish_packet_unless_frozen(workspace.files, workspace.index, later, clock=clock) is False
@@ -337,13 +340,13 @@ def test_equal_packet_is_not_rewritten_for_an_expired_claim(
 
 def test_a_rebuilt_index_leaves_claims_and_drafts_alone(case: str, open_tab: Any, workspace: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.save_draft(case, lee.open_case(case).draft.set_notes("mine"))
+    lee.save_draft_and_get_time(case, lee.open_and_claim_case(case).draft.set_notes("mine"))
     reindex(open_folder(workspace.root))
     with pytest.raises(CaseTaken):
-        kim.open_case(case)
+        kim.open_and_claim_case(case)
     assert kim.load_queue_page().rows[0].holder == "dr_lee"
     assert statuses(workspace) == ("in_review", "in_review")
-    assert lee.open_case(case).draft.notes == "mine"
+    assert lee.open_and_claim_case(case).draft.notes == "mine"
 
 
 def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, workspace: Any, open_tab: Any) -> None:
@@ -351,7 +354,7 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, workspace: An
         workspace.publish(build.single("Other"), doc_id=doc_id)
     lee = open_tab("dr_lee")
     for doc_id in ("a", "b"):
-        lee.submit(doc_id, lee.open_case(doc_id).draft, undeterminable="illegible")
+        lee.submit_review(doc_id, lee.open_and_claim_case(doc_id).draft, undeterminable_reason="illegible")
     workspace.helper().reopen("b", "it can be read after all")
     assert workspace.index.count_closings() == 1
     closings = list(derive_closing_rows(workspace.files))
@@ -367,28 +370,28 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, workspace: An
 
 def test_python_does_not_save_what_somebody_else_has_open(case: str, open_tab: Any, workspace: Any) -> None:
     # The helper's clock shows noon.
-    workspace.index.claims.acquire_claim(
+    workspace.index.claims.acquire_or_get_live_claim(
         CaseClaim(case, "dr_kim", "tab", SINCE, "2025-02-01T12:15:00+00:00"), now=SINCE
     )
     with pytest.raises(CaseTaken, match="dr_kim"):
         workspace.helper("dr_lee").save_review(case, corrected_dominant_type="Other")
     assert find_newest_revision(workspace.files, case) == 0
     workspace.helper("dr_kim").save_review(case, corrected_dominant_type="Other")
-    assert workspace.index.claims.list_live_claims(SINCE) == {}
+    assert workspace.index.claims.map_live_claims_by_case_id(SINCE) == {}
     assert statuses(workspace) == ("completed", "completed")
 
 
 def test_review_saved_from_python_conflicts_with_the_screen(case: str, open_tab: Any, workspace: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    draft = lee.open_and_claim_case(case).draft.set_dominant_type("Clinical Note")
     workspace.helper("dr_kim").save_review(case, corrected_dominant_type="Pathology Report", base_revision=0)
     with pytest.raises(ReviewConflict):
-        lee.submit(case, draft)
+        lee.submit_review(case, draft)
     assert workspace.truth()["corrected_dominant_type"] == "Pathology Report"
 
 
 def test_listing_from_python_lets_cases_wait_again(case: str, open_tab: Any, workspace: Any) -> None:
-    open_tab("dr_kim").open_case(case)
+    open_tab("dr_kim").open_and_claim_case(case)
     assert list(workspace.helper().list_pending_reviews()["review_status"]) == ["pending"]  # it is noon there
     assert statuses(workspace) == ("pending", "pending")
 
@@ -429,7 +432,7 @@ def test_two_who_take_over_and_submit_never_decide_twice(build: Any, workspace: 
         told.update(type(one).__name__ for one in outcomes)
         assert sum(one == 1 for one in outcomes) == 1
         assert find_newest_revision(workspace.files, case_id) == 1
-        assert workspace.index.claims.list_live_claims(SINCE, case_id) == {}
+        assert workspace.index.claims.map_live_claims_by_case_id(SINCE, case_id) == {}
         assert statuses(workspace, case_id) == ("completed", "completed")
     assert told["int"] == 40
     assert set(told) <= {"int", "CaseTaken", "ReviewConflict", "ReviewRefused"}
@@ -441,7 +444,7 @@ def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, workspace: 
         packet = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}")
         newer = packet.model_copy(update={"decision_rule": "8"})
         case, is_written = run_together(
-            partial(lee.open_case, packet.case_id),
+            partial(lee.open_and_claim_case, packet.case_id),
             partial(publish_packet_unless_frozen, workspace.files, workspace.index, newer, clock=clock),
         )
         assert case.packet == read_packet(workspace.files, packet.case_id)
@@ -467,10 +470,10 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, worksp
         from evalkit.review import ReviewSession
         from evalkit.store import open_output_folder
         desk = ReviewSession(open_output_folder(sys.argv[1]), "dr_lee", "tab")
-        draft = desk.open_case("doc2_6").draft
+        draft = desk.open_and_claim_case("doc2_6").draft
         for number in range(30):
             draft = draft.set_notes(f"note {number}")
-            saved_at = desk.save_draft("doc2_6", draft)
+            saved_at = desk.save_draft_and_get_time("doc2_6", draft)
         os.write(1, saved_at.encode())
         os._exit(9)
     """

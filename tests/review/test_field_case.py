@@ -208,7 +208,7 @@ def test_new_run_updates_case_until_a_reviewer_opens_it(office: Office, open_tab
     assert office.index.list_cases_worst_first("pending") == []
     office.extracted(w2(issue()))
     lee = open_tab()
-    lee.open_case(CASE)
+    lee.open_and_claim_case(CASE)
     with pytest.MonkeyPatch.context() as patch:  # the claim is of the clock of this test
         patch.setattr("evalkit.review.packet.is_packet_frozen", lambda *_: True)
         office.extracted(w2())
@@ -251,7 +251,7 @@ def test_correcting_document_type_withdraws_silver_fields(office: Office, build:
     result = build.result(build.single("Pathology Report", 2), ())
     office.files.write_json("results/doc2_6.json", result.model_dump(mode="json"))
     write_silver_ground_truth(office.files, result, accepted_at="2026-07-01T10:00:00+00:00")
-    packet = SMEPacketGenerator().create_classification_packet(
+    packet = SMEPacketGenerator().packet(
         result,
         office.bundle,
         review_reason="audit",
@@ -411,7 +411,7 @@ def test_failed_extraction_cannot_be_agreed_with(office: Office, open_tab: Any) 
     office.extracted(w2(issue(code="EXTRACTOR-AGENT-FAILED"), history=(), score=None, met_threshold=False))
     with pytest.raises(ReviewRefused, match="nothing to agree with"):
         office.desk.helper().save_review(CASE, agrees=True)
-    case = open_tab().open_case(CASE)
+    case = open_tab().open_and_claim_case(CASE)
     assert "nothing to agree with" in (case.explain_permanent_validation_block() or "")
     office.desk.helper().save_review(CASE, corrected_fields={"wages_tips": "78,819.40"}, base_revision=0)
 
@@ -439,19 +439,19 @@ def opened(tab: Callable[..., Tab], reviewer: str = "dr_lee") -> FieldReviewCase
 def test_the_worst_is_looked_at_first_and_must_be_seen(office: Office, open_tab: Any) -> None:
     office.extracted(w2(issue(1), issue(2, "BLOCKER", "wages_tips"), issue(3, "MINOR", "box_7")), nec())
     lee = open_tab()
-    case = lee.open_case(CASE)
-    assert case.choose_first_target() == WAGES
+    case = lee.open_and_claim_case(CASE)
+    assert case.choose_first_target_id() == WAGES
     assert (case.viewing_requirements.page_numbers, case.viewing_requirements.issue_ids) == (
         (1,),
         ("GRADER-0002", "GRADER-0001"),
     )
     assert case.explain_validation_block(case.draft) == "1 blocking issue, 1 major issue and page 1 not yet seen"
-    draft = case.mark_seen(case.draft, WAGES, 1)
-    assert case.list_unseen_targets(draft) == [TAX]
+    draft = case.mark_target_and_page_seen(case.draft, WAGES, 1)
+    assert case.list_unseen_target_ids(draft) == [TAX]
     with pytest.raises(ReviewRefused, match="1 major issue not yet seen"):
-        lee.submit(CASE, draft, validate=True)
-    draft = case.mark_seen(draft, TAX, 1)
-    done = lee.submit(CASE, draft, validate=True)
+        lee.submit_review(CASE, draft, validate=True)
+    draft = case.mark_target_and_page_seen(draft, TAX, 1)
+    done = lee.submit_review(CASE, draft, validate=True)
     assert (done.review.outcome, done.review.vouched) == ("validated", (WAGES, TAX)), "what was on screen"
     assert set(done.review.evidence_seen) == {"GRADER-0001", "GRADER-0002"}
 
@@ -492,7 +492,7 @@ def test_a_place_outside_the_document_is_never_said_to_be_lit(office: Office, op
     near = issue(quote="9,999.99", verdict=QuoteVerdict.ALTERED, boxes=((2, 0.1, 0.1, 0.2, 0.2),))
     office.extracted(w2(issue(), fields={"ss_tax_withheld": lost}))
     lee = open_tab()
-    case = lee.open_case(CASE)
+    case = lee.open_and_claim_case(CASE)
     assert isinstance(case, FieldReviewCase)
     assert case.locate_target(TAX) == HighlightedPlace(2, (), "near")
     lee.release_case(CASE)
@@ -512,18 +512,18 @@ def test_a_passage_that_is_only_near_is_never_lit_as_the_value(office: Office, o
 def test_correction_lists_changes_and_vouches_for_seen_fields(office: Office, open_tab: Any) -> None:
     office.extracted(w2(issue()))
     lee = open_tab()
-    case = lee.open_case(CASE)
+    case = lee.open_and_claim_case(CASE)
     with pytest.raises(ReviewRefused, match="nothing was changed"):
-        lee.submit(CASE, case.draft)
+        lee.submit_review(CASE, case.draft)
     draft = case.set_field_answer(case.draft, TAX, "4,886.80")
     draft = case.set_field_answer(draft, TIPS, {"status": "ambiguous", "value": "12"})
-    draft = case.mark_seen(draft, WAGES, 1)
+    draft = case.mark_target_and_page_seen(draft, WAGES, 1)
     assert case.describe_changes(draft) == (
         "Social security tax withheld: 9999.99 → 4886.80",
         "Social security tips: not present → ambiguous, perhaps 12.00",
     )
     assert case.explain_validation_block(draft) == "You have changed fields: submit them as a correction."
-    review = lee.submit(CASE, draft).review
+    review = lee.submit_review(CASE, draft).review
     assert (review.outcome, review.vouched) == ("corrected", (WAGES, TAX, TIPS))
 
 
@@ -549,27 +549,27 @@ def test_agents_value_is_equal_however_it_is_formatted(office: Office, open_tab:
 def test_a_draft_survives_a_reload_and_a_new_run_keeps_its_words(office: Office, open_tab: Any, clock: Any) -> None:
     office.extracted(w2(issue()))
     lee = open_tab()
-    case = lee.open_case(CASE)
-    lee.save_draft(CASE, case.set_field_answer(case.draft, TAX, "4,886.80"))
-    assert open_tab("dr_lee").open_case(CASE).draft.fields == {
+    case = lee.open_and_claim_case(CASE)
+    lee.save_draft_and_get_time(CASE, case.set_field_answer(case.draft, TAX, "4,886.80"))
+    assert open_tab("dr_lee").open_and_claim_case(CASE).draft.fields == {
         TAX: FieldAnswer(status=FieldStatus.FOUND, value="4886.80")
     }
     lee.release_case(CASE)
     clock.wait(hours=1)
     office.extracted(w2(issue(), issue(2)))
-    draft = open_tab("dr_lee").open_case(CASE).draft
+    draft = open_tab("dr_lee").open_and_claim_case(CASE).draft
     assert (draft.fields, draft.notes) == ({}, f"{TAX}: 4886.80"), "a key may mean another form now"
 
 
 def test_a_claim_and_a_revision_protect_the_case(office: Office, open_tab: Any) -> None:
     office.extracted(w2(issue()))
     lee = open_tab()
-    case = lee.open_case(CASE)
+    case = lee.open_and_claim_case(CASE)
     with pytest.raises(CaseTaken):
-        open_tab("dr_kim").open_case(CASE)
+        open_tab("dr_kim").open_and_claim_case(CASE)
     office.desk.helper("dr_kim").save_review(CASE, agrees=True, base_revision=0)
     with pytest.raises(ReviewConflict):
-        lee.submit(CASE, case.set_field_answer(case.draft, TAX, "1"))
+        lee.submit_review(CASE, case.set_field_answer(case.draft, TAX, "1"))
 
 
 # --- further opinions ---------------------------------------------------------------------------------------------
@@ -595,7 +595,7 @@ def test_a_second_expert_who_agrees_makes_it_true(office: Office, open_tab: Any)
     asked(office, open_tab, "4886.80")
     assert office.truth() is None
     with pytest.raises(ReviewRefused, match="answered case"):
-        open_tab("dr_lee").open_case(f"{CASE}.second")
+        open_tab("dr_lee").open_and_claim_case(f"{CASE}.second")
     case = seconded(open_tab, "$4,886.80")
     assert (case.second_opinion_reason, case.draft.fields, case.is_blind) == ("is this a 4?", {}, False)
     assert value_of(office.truth(), "ss_tax_withheld")["value"] == "4886.80"
@@ -607,13 +607,13 @@ def test_a_third_expert_decides_between_two_answers(office: Office, open_tab: An
     assert office.truth() is None
     name = f"{CASE}.adjudication"
     judge = open_tab("dr_judge")
-    case = judge.open_case(name)
+    case = judge.open_and_claim_case(name)
     assert {one.draft.fields[TAX].value for one in case.opinions} == {"4886.80", "4836.80"}
     taken = next(one.draft.fields for one in case.opinions if one.draft.fields[TAX].value == "4886.80")
     draft = case.draft.model_copy(update={"fields": taken})
     with pytest.raises(ReviewRefused, match="page 1 not yet seen"):
-        judge.submit(name, draft)
-    judge.submit(name, case.mark_seen(draft, TAX, 1))
+        judge.submit_review(name, draft)
+    judge.submit_review(name, case.mark_target_and_page_seen(draft, TAX, 1))
     truth = office.truth()
     assert value_of(truth, "ss_tax_withheld")["value"] == "4886.80"
     assert (truth or {})["reviewer"] == "dr_judge"

@@ -105,10 +105,10 @@ def test_request_submits_own_answer_and_creates_second_case(
     base: Any, workspace: Any, open_tab: Any, clock: Any
 ) -> None:
     lee = open_tab("dr_lee")
-    draft = answered(lee.open_case(BASE), GENOMIC).set_notes("two headings")
-    lee.save_draft(BASE, draft)
+    draft = answered(lee.open_and_claim_case(BASE), GENOMIC).set_notes("two headings")
+    lee.save_draft_and_get_time(BASE, draft)
     clock.wait(minutes=3)
-    done = lee.request_second_opinion(BASE, draft, f"  {WHY}\n")
+    done = lee.submit_and_request_second_opinion(BASE, draft, f"  {WHY}\n")
     assert (done.revision, done.review.outcome, done.review.second_opinion) == (1, "corrected", WHY)
     assert done.review == read_review(workspace.files, BASE, 1)
     assert cases(workspace) == {BASE: "completed", SECOND: "pending"}
@@ -124,44 +124,44 @@ def test_request_submits_own_answer_and_creates_second_case(
     )
     assert workspace.truth() is None
     assert barred(workspace) == {SECOND: "dr_lee"}
-    assert lee.open_case(BASE).draft_saved_at is None  # the draft went into the review
+    assert lee.open_and_claim_case(BASE).draft_saved_at is None  # the draft went into the review
     assert [row["case_id"] for row in list_pending_cases_worst_first(workspace.index)] == [SECOND]
 
 
 def test_an_unchanged_draft_validates_and_asks(base: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    case = lee.open_case(BASE)
+    case = lee.open_and_claim_case(BASE)
     with pytest.raises(ReviewRefused, match="not yet seen"):
-        lee.request_second_opinion(BASE, case.draft, WHY)
-    assert lee.request_second_opinion(BASE, answered(case, None), WHY).review.outcome == "validated"
+        lee.submit_and_request_second_opinion(BASE, case.draft, WHY)
+    assert lee.submit_and_request_second_opinion(BASE, answered(case, None), WHY).review.outcome == "validated"
 
 
 def test_where_nobody_can_validate_words_are_a_correction(build: Any, workspace: Any, open_tab: Any) -> None:
     broken = build.answer([build.segment(1, 1, 1, "Other")], {"Other": 1.0}, "Other")
     workspace.publish(broken, [build.issue()], build.bundle([["one"], ["two"]]))  # page 2 belongs to nothing
     lee = open_tab("dr_lee")
-    case = lee.open_case(BASE)
+    case = lee.open_and_claim_case(BASE)
     assert case.explain_permanent_validation_block()
     with pytest.raises(ReviewRefused, match="can only be corrected"):
-        lee.request_second_opinion(BASE, answered(case, None), WHY)
-    assert lee.request_second_opinion(BASE, case.draft.set_notes("a CBC"), WHY).review.outcome == "corrected"
+        lee.submit_and_request_second_opinion(BASE, answered(case, None), WHY)
+    assert lee.submit_and_request_second_opinion(BASE, case.draft.set_notes("a CBC"), WHY).review.outcome == "corrected"
 
 
 @pytest.mark.parametrize("reason", ["", "  \n"])
 def test_asking_needs_a_reason(base: Any, workspace: Any, open_tab: Any, reason: str) -> None:
     lee = open_tab("dr_lee")
-    case = lee.open_case(BASE)
+    case = lee.open_and_claim_case(BASE)
     with pytest.raises(ReviewRefused, match="needs a reason"):
-        lee.request_second_opinion(BASE, answered(case, GENOMIC), reason)
+        lee.submit_and_request_second_opinion(BASE, answered(case, GENOMIC), reason)
     assert (find_newest_revision(workspace.files, BASE), cases(workspace)) == (0, {BASE: "in_review"})
 
 
 def test_only_base_cases_can_be_asked_about(base: Any, workspace: Any, open_tab: Any) -> None:
     ask(open_tab("dr_lee"))
     kim = open_tab("dr_kim")
-    case = kim.open_case(SECOND)
+    case = kim.open_and_claim_case(SECOND)
     with pytest.raises(ReviewRefused, match="itself a further opinion"):
-        kim.request_second_opinion(SECOND, answered(case, OTHER), WHY)
+        kim.submit_and_request_second_opinion(SECOND, answered(case, OTHER), WHY)
     assert cases(workspace) == {BASE: "completed", SECOND: "in_review"}
 
 
@@ -179,13 +179,13 @@ def test_nobody_asks_twice(base: Any, workspace: Any, open_tab: Any) -> None:
 
 def test_case_open_elsewhere_or_reviewed_cannot_be_requested(base: Any, workspace: Any, open_tab: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    draft = answered(lee.open_case(BASE), GENOMIC)
-    kim.open_case(BASE, take_over=True)
+    draft = answered(lee.open_and_claim_case(BASE), GENOMIC)
+    kim.open_and_claim_case(BASE, take_over=True)
     with pytest.raises(ReviewRefused, match="open by dr_kim"):
-        lee.request_second_opinion(BASE, draft, WHY)
+        lee.submit_and_request_second_opinion(BASE, draft, WHY)
     answer(kim, BASE, NOTE)
     with pytest.raises(ReviewConflict):
-        lee.request_second_opinion(BASE, draft, WHY)
+        lee.submit_and_request_second_opinion(BASE, draft, WHY)
     assert cases(workspace) == {BASE: "completed"}
     assert workspace.truth()["reviewer"] == "dr_kim"
 
@@ -197,8 +197,8 @@ def test_who_has_answered_is_refused_everywhere(base: Any, workspace: Any, open_
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     ask(lee)
     for call in (
-        partial(lee.open_case, SECOND),
-        partial(lee.open_case, SECOND, take_over=True),
+        partial(lee.open_and_claim_case, SECOND),
+        partial(lee.open_and_claim_case, SECOND, take_over=True),
         partial(workspace.helper("dr_lee").save_review, SECOND, agrees=True),
         partial(workspace.helper("dr_lee").save_review, SECOND, agrees=True, base_revision=0),
     ):
@@ -206,34 +206,34 @@ def test_who_has_answered_is_refused_everywhere(base: Any, workspace: Any, open_
             call()
         assert refused.value.remedy == "Leave it to a colleague, and take the next case."
     assert cases(workspace)[SECOND] == "pending"
-    assert workspace.index.claims.list_live_claims("2025-02-01T10:40:00+00:00") == {}
+    assert workspace.index.claims.map_live_claims_by_case_id("2025-02-01T10:40:00+00:00") == {}
     answer(kim, SECOND, NOTE)
     with pytest.raises(ReviewRefused, match="answered"):
         workspace.helper("dr_lee").reopen(SECOND, "I am right")
     for name in ("dr_lee", "dr_kim"):
         with pytest.raises(ReviewRefused, match="needs another expert"):
-            open_tab(name, "another tab").open_case(ADJUDICATION)
+            open_tab(name, "another tab").open_and_claim_case(ADJUDICATION)
         with pytest.raises(ReviewRefused, match="needs another expert"):
             workspace.helper(name).save_review(ADJUDICATION, agrees=True)
     assert barred(workspace) == {SECOND: "dr_lee", ADJUDICATION: "dr_lee,dr_kim"}
-    assert open_tab("dr_may").open_case(ADJUDICATION).opinions
+    assert open_tab("dr_may").open_and_claim_case(ADJUDICATION).opinions
 
 
 def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, workspace: Any, open_tab: Any) -> None:
     ask(open_tab("dr_lee"))
     kim = open_tab("dr_kim")
-    case = kim.open_case(SECOND)
+    case = kim.open_and_claim_case(SECOND)
     assert (case.second_opinion_reason, case.opinions, case.reviews) == (WHY, (), ())
     assert case.packet.decision_rule == read_packet(workspace.files, BASE).decision_rule
     assert case.is_blind
     assert workspace.helper("dr_kim").reviews(BASE) == []
     with pytest.raises(ReviewRefused, match="until then nobody reads it"):
-        kim.open_case(BASE)
+        kim.open_and_claim_case(BASE)
     (row,) = [one for one in kim.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)
-    assert [one.reviewer for one in open_tab("dr_lee").open_case(BASE).reviews] == ["dr_lee"]
+    assert [one.reviewer for one in open_tab("dr_lee").open_and_claim_case(BASE).reviews] == ["dr_lee"]
     answer(kim, SECOND, GENOMIC)
-    assert [one.reviewer for one in open_tab("dr_may").open_case(BASE).reviews] == ["dr_lee"]
+    assert [one.reviewer for one in open_tab("dr_may").open_and_claim_case(BASE).reviews] == ["dr_lee"]
 
 
 # --- agreeing and differing -----------------------------------------------------------------------------------------
@@ -242,9 +242,9 @@ def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, workspace: An
 def test_agreement_lets_the_first_answer_stand(base: Any, workspace: Any, open_tab: Any) -> None:
     ask(open_tab("dr_lee"))
     kim = open_tab("dr_kim")
-    case = kim.open_case(SECOND)
+    case = kim.open_and_claim_case(SECOND)
     assert workspace.truth() is None
-    kim.submit(SECOND, answered(case, GENOMIC).set_notes("clearly"))
+    kim.submit_review(SECOND, answered(case, GENOMIC).set_notes("clearly"))
     assert cases(workspace) == {BASE: "completed", SECOND: "completed"}
     truth = workspace.truth()
     assert (truth["reviewer"], truth["revision"], truth["supersedes"]) == ("dr_lee", 1, None)
@@ -284,7 +284,7 @@ def test_what_counts_as_another_answer(
 ) -> None:
     ask(open_tab("dr_lee"))
     kim = open_tab("dr_kim")
-    says(answered(kim.open_case(SECOND), None), kim, SECOND)
+    says(answered(kim.open_and_claim_case(SECOND), None), kim, SECOND)
     assert (ADJUDICATION in cases(workspace)) is differs
     assert (workspace.truth() is None) is differs
 
@@ -292,10 +292,10 @@ def test_what_counts_as_another_answer(
 def test_whoever_has_answered_once_is_no_second_expert(base: Any, workspace: Any, open_tab: Any) -> None:
     kim = open_tab("dr_kim")
     answer(kim, BASE, GENOMIC)
-    kim.undo_last_submission()
+    kim.undo_and_get_last_submitted_case()
     ask(open_tab("dr_lee"))
     with pytest.raises(ReviewRefused, match="needs another expert"):
-        kim.open_case(SECOND)
+        kim.open_and_claim_case(SECOND)
     assert kim.choose_next_case_id() is None
 
 
@@ -303,11 +303,11 @@ def test_adjudication_requires_viewing_the_pages(base: Any, workspace: Any, open
     ask(open_tab("dr_lee"), GENOMIC)
     answer(open_tab("dr_kim"), SECOND, NOTE)
     may = open_tab("dr_may")
-    case = may.open_case(ADJUDICATION)
+    case = may.open_and_claim_case(ADJUDICATION)
     taken = case.draft.set_segment_type(0, NOTE)
     with pytest.raises(ReviewRefused, match="not yet seen"):
-        may.submit(ADJUDICATION, taken)
-    assert may.submit(ADJUDICATION, answered(case, NOTE)).review.vouched == ("dominant_type", "segments")
+        may.submit_review(ADJUDICATION, taken)
+    assert may.submit_review(ADJUDICATION, answered(case, NOTE)).review.vouched == ("dominant_type", "segments")
 
 
 def test_who_reopens_and_answers_without_asking_has_answered(base: Any, workspace: Any, open_tab: Any) -> None:
@@ -334,9 +334,9 @@ def test_a_third_expert_decides_and_that_is_true(base: Any, workspace: Any, open
     )
     assert workspace.truth() is None
     clock.wait(minutes=1)
-    case = may.open_case(ADJUDICATION)
+    case = may.open_and_claim_case(ADJUDICATION)
     assert (case.second_opinion_reason, case.draft) == ("", Draft.from_packet(packet))
-    done = may.submit(ADJUDICATION, answered(case, RADIOLOGY).set_notes("it is an MRI"))
+    done = may.submit_review(ADJUDICATION, answered(case, RADIOLOGY).set_notes("it is an MRI"))
     truth = workspace.truth()
     assert cases(workspace) == {BASE: "completed", SECOND: "completed", ADJUDICATION: "completed"}
     assert (truth["doc_id"], truth["ground_truth_source"]) == (BASE, "SME_CORRECTED")
@@ -352,7 +352,7 @@ def test_the_adjudicator_may_say_that_the_agent_was_right(base: Any, workspace: 
     ask(open_tab("dr_lee"), GENOMIC)
     answer(open_tab("dr_kim"), SECOND, NOTE)
     may = open_tab("dr_may")
-    may.submit(ADJUDICATION, answered(may.open_case(ADJUDICATION), None), validate=True)
+    may.submit_review(ADJUDICATION, answered(may.open_and_claim_case(ADJUDICATION), None), validate=True)
     truth = workspace.truth()
     assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_may")
     assert truth["ground_truth_classification"]["dominant_type_overall"] == "Other"
@@ -362,7 +362,7 @@ def test_an_adjudicator_who_cannot_tell_leaves_no_ground_truth(base: Any, worksp
     ask(open_tab("dr_lee"), GENOMIC)
     answer(open_tab("dr_kim"), SECOND, NOTE)
     may = open_tab("dr_may")
-    may.submit(ADJUDICATION, may.open_case(ADJUDICATION).draft, undeterminable="illegible")
+    may.submit_review(ADJUDICATION, may.open_and_claim_case(ADJUDICATION).draft, undeterminable_reason="illegible")
     assert workspace.truth() is None
     workspace.helper("dr_may").reopen(ADJUDICATION, "it can be read after all")
     answer(open_tab("dr_may", "later"), ADJUDICATION, NOTE)
@@ -390,15 +390,15 @@ def test_adjudication_shows_answers_anonymous_and_unordered(build: Any, workspac
         packet = workspace.publish(build.single("Other", pages=2), [build.issue()], bundle, doc_id=f"doc_{number}")
         lee, kim, may = (open_tab(name, str(number)) for name in ("dr_lee", "dr_kim", "dr_may"))
         draft = (
-            lee.open_case(packet.case_id)
+            lee.open_and_claim_case(packet.case_id)
             .draft.toggle_boundary(2)
             .set_segment_type(0, GENOMIC)
             .set_issue_verdict("V3-0001", "confirmed")
         )
-        lee.request_second_opinion(packet.case_id, draft.set_notes("two of them"), WHY)
-        undeterminable(kim.open_case(f"doc_{number}.second").draft, kim, f"doc_{number}.second")
-        case = may.open_case(f"doc_{number}.adjudication")
-        assert case.opinions == may.open_case(case.packet.case_id).opinions  # the order stays
+        lee.submit_and_request_second_opinion(packet.case_id, draft.set_notes("two of them"), WHY)
+        undeterminable(kim.open_and_claim_case(f"doc_{number}.second").draft, kim, f"doc_{number}.second")
+        case = may.open_and_claim_case(f"doc_{number}.adjudication")
+        assert case.opinions == may.open_and_claim_case(case.packet.case_id).opinions  # the order stays
         by_outcome = {one.outcome: one for one in case.opinions}
         assert [one.label for one in case.opinions] == ["A", "B"]
         first, second = by_outcome["corrected"], by_outcome["undeterminable"]
@@ -422,10 +422,10 @@ def test_reopening_withdraws_an_unopened_second_opinion(base: Any, workspace: An
     assert cases(workspace) == {BASE: "pending"}
     assert barred(workspace) == {}
     with pytest.raises(NotFound):
-        open_tab("dr_kim").open_case(SECOND)
+        open_tab("dr_kim").open_and_claim_case(SECOND)
     clock.wait(minutes=5)
-    draft = answered(lee.open_case(BASE), NOTE)
-    lee.request_second_opinion(BASE, draft, "and now?")
+    draft = answered(lee.open_and_claim_case(BASE), NOTE)
+    lee.submit_and_request_second_opinion(BASE, draft, "and now?")
     found = read_packet(workspace.files, SECOND)
     assert (found.created_at, found.decision_reason.endswith("and now?")) == ("2025-02-01T10:45:00+00:00", True)
     answer(open_tab("dr_kim"), SECOND, NOTE)
@@ -466,11 +466,11 @@ def test_what_a_colleague_has_begun_is_not_pulled_away(
 def test_a_claim_that_ran_out_is_no_beginning(base: Any, workspace: Any, open_tab: Any, clock: Any) -> None:
     ask(open_tab("dr_lee"))
     kim = open_tab("dr_kim")
-    draft = kim.open_case(SECOND).draft  # at 10:40; the helper's clock shows noon
+    draft = kim.open_and_claim_case(SECOND).draft  # at 10:40; the helper's clock shows noon
     workspace.helper("dr_lee").reopen(BASE, "oh")
     clock.wait(hours=2)
     with pytest.raises(NotFound):
-        kim.submit(SECOND, draft, undeterminable="illegible")
+        kim.submit_review(SECOND, draft, undeterminable_reason="illegible")
 
 
 def test_reopening_a_second_opinion_withdraws_its_adjudication(base: Any, workspace: Any, open_tab: Any) -> None:
@@ -682,7 +682,9 @@ def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, work
     for turn in range(80):
         case_id = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
         # Both have opened it, and neither knows any more who has the claim.
-        drafts = [one.open_case(case_id, take_over=True).draft.set_segment_type(0, GENOMIC) for one in (lee, kim)]
+        drafts = [
+            one.open_and_claim_case(case_id, take_over=True).draft.set_segment_type(0, GENOMIC) for one in (lee, kim)
+        ]
         workspace.index.claims.remove_claim(case_id)
         is_asking = (True, turn % 2 == 0)
         outcomes = run_together(
@@ -726,7 +728,9 @@ def test_withdrawing_and_opening_an_opinion_race_has_one_winner(
     told: Counter[str] = Counter()
     for turn in range(40):
         case_id = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
-        lee.request_second_opinion(case_id, lee.open_case(case_id).draft.set_segment_type(0, GENOMIC), WHY)
+        lee.submit_and_request_second_opinion(
+            case_id, lee.open_and_claim_case(case_id).draft.set_segment_type(0, GENOMIC), WHY
+        )
         outcomes = run_together(partial(taken_back, helper, case_id), partial(opened, kim, f"{case_id}.second"))
         (winner,) = [one for one in outcomes if isinstance(one, str)]
         (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]

@@ -59,7 +59,7 @@ def test_issue_text_skips_empty_lines_and_control_characters(build: Any) -> None
 def test_a_packet_has_the_contracts_keys_and_slide_9s_summary(build: Any) -> None:
     packet = build.packet(
         build.result(build.single("Genomic Report"), slide_9_issues(build)),
-        production={"dominant_type": "Other", "confidence": 0.7},
+        production_row={"dominant_type": "Other", "confidence": 0.7},
     )
     value = packet.model_dump(mode="json")
     assert list(value) == KEYS.split()
@@ -85,7 +85,7 @@ def test_a_packet_has_the_contracts_keys_and_slide_9s_summary(build: Any) -> Non
     [(None, None), ({"dominant_type": "Other"}, True), ({"dominant_type": "Genomic Report"}, False)],
 )
 def test_production_differs_only_where_it_said_something(build: Any, said: Any, differs: bool | None) -> None:
-    packet = build.packet(build.result(build.single("Genomic Report")), production=said)
+    packet = build.packet(build.result(build.single("Genomic Report")), production_row=said)
     assert packet.production_differs is differs
     assert packet.production_classification == said
 
@@ -100,7 +100,7 @@ def test_repairs_are_offered_not_done(build: Any) -> None:
 
 def test_a_packet_without_any_answer(build: Any) -> None:
     issue = build.issue("CLASSIFIER-0001".replace("CLASSIFIER", "classifier"), code="CLASSIFIER-AGENT-FAILED")
-    packet = build.packet(build.result(None, [issue]), production={"dominant_type": "Other"})
+    packet = build.packet(build.result(None, [issue]), production_row={"dominant_type": "Other"})
     assert packet.classification is None
     assert packet.proposed_repairs == ()
     assert packet.production_differs is True

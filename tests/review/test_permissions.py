@@ -51,14 +51,14 @@ def test_while_nobody_is_named_any_third_expert_decides(differ: Roster, workspac
 
 def test_an_adjudicator_alone_decides_once_there_is_one(differ: Roster, workspace: Any, open_tab: Any) -> None:
     ito, roe = open_tab("dr_ito"), open_tab("dr_roe")
-    draft = answered(ito.open_case(ADJUDICATION), RADIOLOGY)
+    draft = answered(ito.open_and_claim_case(ADJUDICATION), RADIOLOGY)
     differ.set_role("dr_roe", "adjudicator")
     assert offered(ito) == (None, True, False)
     # The case was open already: its decision is refused where it would be written, and from a notebook too.
     helper = SMEReviewHelper(workspace.root, "dr_ito")
     for decide in (
-        lambda: ito.submit(ADJUDICATION, draft),
-        lambda: ito.defer_case(ADJUDICATION, draft, "later"),
+        lambda: ito.submit_review(ADJUDICATION, draft),
+        lambda: ito.defer_case_and_get_time(ADJUDICATION, draft, "later"),
         lambda: helper.save_review(ADJUDICATION, corrected_dominant_type="Other", base_revision=0),
         lambda: helper.save_review(ADJUDICATION, undeterminable="illegible", base_revision=0),
     ):
@@ -68,7 +68,7 @@ def test_an_adjudicator_alone_decides_once_there_is_one(differ: Roster, workspac
     ito.release_case(ADJUDICATION)
     assert offered(roe) == (ADJUDICATION, False, False)
     with pytest.raises(ReviewRefused, match="an adjudicator decides"):
-        ito.open_case(ADJUDICATION)
+        ito.open_and_claim_case(ADJUDICATION)
     assert answer(roe, ADJUDICATION, RADIOLOGY).review.role == "adjudicator"
     assert read_review(workspace.files, ADJUDICATION, 1).role == "adjudicator"
     assert json.loads(workspace.files.read_bytes(review_file_name(ADJUDICATION, 1)))["role"] == "adjudicator"
@@ -95,12 +95,12 @@ def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: Roster, 
 
 
 def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, workspace: Any, open_tab: Any) -> None:
-    open_tab("dr_lee").open_case(BASE)
+    open_tab("dr_lee").open_and_claim_case(BASE)
     roster.set_role("dr_roe", "analyst")
     roe = open_tab("dr_roe")
     queue = roe.load_queue_page(QueueQuery(show_finished=True))
     assert (queue.role, [row.case_id for row in queue.rows], roe.choose_next_case_id()) == ("analyst", [BASE], None)
-    case: ReviewCase = roe.open_case(BASE, take_over=True)
+    case: ReviewCase = roe.open_and_claim_case(BASE, take_over=True)
     assert (case.is_locked, case.is_completed, case.explain_permanent_validation_block()) == (
         True,
         False,
@@ -111,38 +111,38 @@ def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, wo
     assert case.explain_submission_block(draft) == READ_ONLY_SENTENCE
     helper = SMEReviewHelper(workspace.root, "dr_roe")
     for decide in (
-        lambda: roe.submit(BASE, draft),
-        lambda: roe.submit(BASE, draft, undeterminable="illegible"),
-        lambda: roe.request_second_opinion(BASE, draft, "look"),
-        lambda: roe.defer_case(BASE, draft, "later"),
-        lambda: roe.save_draft(BASE, draft),
+        lambda: roe.submit_review(BASE, draft),
+        lambda: roe.submit_review(BASE, draft, undeterminable_reason="illegible"),
+        lambda: roe.submit_and_request_second_opinion(BASE, draft, "look"),
+        lambda: roe.defer_case_and_get_time(BASE, draft, "later"),
+        lambda: roe.save_draft_and_get_time(BASE, draft),
         lambda: helper.save_review(BASE, agrees=True, base_revision=0),
     ):
         with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
             decide()
     assert (
-        workspace.index.claims.list_live_claims("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"
+        workspace.index.claims.map_live_claims_by_case_id("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"
     )  # not taken over
     assert [view.reviewer for view in workspace.index.view_log.list_views()] == ["dr_lee", "dr_roe"]
     lee = open_tab("dr_lee")
-    lee.submit(BASE, answered(lee.open_case(BASE), GENOMIC))
+    lee.submit_review(BASE, answered(lee.open_and_claim_case(BASE), GENOMIC))
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
         helper.reopen(BASE, "no")
 
 
 def test_demoted_analyst_is_refused_and_blocks_no_one(base: Any, roster: Roster, open_tab: Any, clock: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = answered(lee.open_case(BASE), GENOMIC)
+    draft = answered(lee.open_and_claim_case(BASE), GENOMIC)
     roster.set_role("dr_lee", "analyst")
     for _ in range(16):
         clock.wait(minutes=1)
         with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
             lee.renew_claim(BASE)
-    lee.save_draft(BASE, draft)  # what they had said by then may be of use
+    lee.save_draft_and_get_time(BASE, draft)  # what they had said by then may be of use
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
-        lee.submit(BASE, draft)
+        lee.submit_review(BASE, draft)
     assert open_tab("dr_kim").choose_next_case_id() == BASE
-    open_tab("dr_kim").open_case(BASE)
+    open_tab("dr_kim").open_and_claim_case(BASE)
 
 
 def test_roles_are_kept_beside_the_codes(roster: Roster, workspace: Any) -> None:

@@ -153,7 +153,7 @@ def test_page_counted_from_the_end_equals_page_from_the_front(alike: Any, clock:
             alike.index.case_list.list_queue_page,
             CaseAgeCutoffs(now, now, now),
             include_finished=finished,
-            search="",
+            name_search="",
             facet_values=facets,
             order=sort,
         )
@@ -161,7 +161,9 @@ def test_page_counted_from_the_end_equals_page_from_the_front(alike: Any, clock:
         count = len(everything)
         for offset in range(count + 2):
             for limit in (1, 3):
-                assert asked(limit=limit, offset=offset, matching_count=count) == everything[offset : offset + limit]
+                assert (
+                    asked(limit=limit, offset=offset, known_matching_count=count) == everything[offset : offset + limit]
+                )
 
 
 # --- search and filters --------------------------------------------------------------------------------------------
@@ -285,7 +287,9 @@ def test_a_blind_case_tells_nothing_of_the_agents_answer(
     for view in (QueueQuery(dominant_type="Genomic Report"), QueueQuery(agent="V3"), QueueQuery(severity="BLOCKER")):
         assert len(lee.load_queue_page(view).rows) == (not is_blind)
     assert (lee.load_queue_page().facets["dominant_type"] == {}) is is_blind
-    lee.submit(case_id, lee.open_case(case_id).draft.set_dominant_type("Other"), undeterminable="illegible")
+    lee.submit_review(
+        case_id, lee.open_and_claim_case(case_id).draft.set_dominant_type("Other"), undeterminable_reason="illegible"
+    )
     (row,) = (one for one in lee.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == case_id)
     assert (row.is_blind, row.dominant_type) == (False, "Genomic Report")
 
@@ -338,13 +342,13 @@ def test_only_cases_that_contradict_their_claims_are_looked_at(
         workspace.publish(build.single("Other"), doc_id=case_id)
     now = format_iso_seconds(clock())
     for case_id in "ab":
-        workspace.index.claims.acquire_claim(CaseClaim(case_id, "dr_kim", "tab", now, LATER), now=now)
+        workspace.index.claims.acquire_or_get_live_claim(CaseClaim(case_id, "dr_kim", "tab", now, LATER), now=now)
     workspace.index.set_review_status("b", "in_review")
     workspace.index.set_review_status("c", "in_review")
-    assert sorted(workspace.index.case_list.find_status_conflicts(now)) == ["a", "c"]
+    assert sorted(workspace.index.case_list.find_case_ids_contradicting_claims(now)) == ["a", "c"]
     rows = {row.case_id: row.status for row in open_tab("dr_lee").load_queue_page().rows}
     assert rows == {"a": "in_review", "b": "in_review", "c": "pending", "d": "pending"}
-    assert workspace.index.case_list.find_status_conflicts(now) == []
+    assert workspace.index.case_list.find_case_ids_contradicting_claims(now) == []
 
 
 # --- progress ------------------------------------------------------------------------------------------------------
@@ -357,8 +361,8 @@ def test_progress(build: Any, workspace: Any, open_tab: Any, clock: Any) -> None
     assert lee.measure_progress().median_seconds is None
 
     def closed(by: Any, case_id: str, seconds: float) -> None:
-        draft = by.open_case(case_id).draft.model_copy(update={"seconds_active": seconds})
-        by.submit(case_id, draft, undeterminable="illegible")
+        draft = by.open_and_claim_case(case_id).draft.model_copy(update={"seconds_active": seconds})
+        by.submit_review(case_id, draft, undeterminable_reason="illegible")
 
     closed(lee, "a", 500)
     clock.wait(days=1)
@@ -366,7 +370,7 @@ def test_progress(build: Any, workspace: Any, open_tab: Any, clock: Any) -> None
     closed(lee, "b", 10)
     closed(lee, "c", 30)
     closed(kim, "d", 9000)
-    lee.open_case("e")
+    lee.open_and_claim_case("e")
     progress = lee.measure_progress()
     assert (progress.done_by_me, progress.open_count, progress.median_seconds) == (2, 2, 20)
 

@@ -59,9 +59,9 @@ def test_the_queue_is_strictly_worst_first_and_says_who_has_what(
     for doc_id, issues in {"c": [minor], "b": [major], "a": [], "z": [blocker, major], "y": [blocker]}.items():
         workspace.publish(build.single("Other"), issues, doc_id=doc_id)
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.open_case("z")
+    lee.open_and_claim_case("z")
     clock.wait(minutes=1)
-    kim.open_case("b")
+    kim.open_and_claim_case("b")
     queue = lee.load_queue_page()
     assert [row.case_id for row in queue.rows] == ["z", "y", "b", "c", "a"]
     assert (queue.pending, queue.in_review, queue.done_today, queue.done_by_me) == (3, 2, 0, 0)
@@ -84,10 +84,10 @@ def test_done_today_begins_at_midnight_of_the_clock(build: Any, workspace: Any, 
     for doc_id in ("a", "b", "c"):
         workspace.publish(build.single("Other"), doc_id=doc_id)
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.submit("a", lee.open_case("a").draft, undeterminable="illegible")
+    lee.submit_review("a", lee.open_and_claim_case("a").draft, undeterminable_reason="illegible")
     clock.wait(hours=13, minutes=20)  # midnight
-    lee.submit("b", lee.open_case("b").draft, undeterminable="illegible")
-    kim.submit("c", kim.open_case("c").draft, undeterminable="illegible")
+    lee.submit_review("b", lee.open_and_claim_case("b").draft, undeterminable_reason="illegible")
+    kim.submit_review("c", kim.open_and_claim_case("c").draft, undeterminable_reason="illegible")
     queue = lee.load_queue_page()
     assert (queue.rows, queue.pending, queue.done_today, queue.done_by_me) == ((), 0, 2, 1)
 
@@ -97,12 +97,12 @@ def test_the_next_case_is_the_worst_that_nobody_has_open(build: Any, workspace: 
         workspace.publish(build.single("Other"), [build.issue(f"V3-000{n}") for n in range(count)], doc_id=doc_id)
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     assert lee.choose_next_case_id() == "a"
-    kim.open_case("a")
+    kim.open_and_claim_case("a")
     assert lee.choose_next_case_id() == "b"
-    lee.open_case("b")
+    lee.open_and_claim_case("b")
     assert lee.choose_next_case_id() == "c"
     assert open_tab("dr_lee", "second tab").choose_next_case_id() == "c"
-    lee.open_case("c")
+    lee.open_and_claim_case("c")
     assert lee.choose_next_case_id() is None
     kim.release_case("a")
     assert lee.choose_next_case_id() == "a"
@@ -119,7 +119,7 @@ def test_one_in_eight_is_an_audit_or_sample(build: Any, workspace: Any, open_tab
     for _ in range(19):
         case_id = lee.choose_next_case_id()
         served.append(case_id)
-        lee.submit(case_id, lee.open_case(case_id).draft, undeterminable="illegible")
+        lee.submit_review(case_id, lee.open_and_claim_case(case_id).draft, undeterminable_reason="illegible")
     assert [at for at, case_id in enumerate(served, 1) if case_id.startswith("drawn")] == [8, 16]
     assert [case_id for case_id in served if case_id.startswith("bad")] == [f"bad_{n:02d}" for n in range(17)]
     assert open_tab("dr_kim").choose_next_case_id() == "bad_17"  # each counts their own
@@ -132,9 +132,9 @@ def test_open_audit_is_skipped_and_then_the_worst_is_served(build: Any, workspac
     lee = open_tab("dr_lee")
     for _ in range(7):
         case_id = lee.choose_next_case_id()
-        lee.submit(case_id, lee.open_case(case_id).draft, undeterminable="illegible")
+        lee.submit_review(case_id, lee.open_and_claim_case(case_id).draft, undeterminable_reason="illegible")
     assert lee.choose_next_case_id() == "drawn"
-    open_tab("dr_kim").open_case("drawn")
+    open_tab("dr_kim").open_and_claim_case("drawn")
     assert lee.choose_next_case_id() == "bad_7"
 
 
@@ -143,58 +143,58 @@ def test_open_audit_is_skipped_and_then_the_worst_is_served(build: Any, workspac
 
 def test_a_reload_finds_page_and_draft(two: Any, open_tab: Any, clock: Any) -> None:
     before = open_tab("dr_lee", "tab")
-    case = before.open_case("doc2_6")
+    case = before.open_and_claim_case("doc2_6")
     assert (case.draft_saved_at, case.revision, case.is_completed, case.reviews) == (None, 0, False, ())
     draft = (
         case.draft.toggle_boundary(3)
         .set_segment_type(1, OTHER)
         .set_notes("looks like a CBC")
-        .mark_evidence_seen("V4-0001")
+        .mark_issue_seen("V4-0001")
     )
     draft = draft.mark_page_seen(6)
     clock.wait(seconds=7)
-    assert before.save_draft("doc2_6", draft) == "2025-02-01T10:40:07+00:00"
+    assert before.save_draft_and_get_time("doc2_6", draft) == "2025-02-01T10:40:07+00:00"
     before.close()
-    found = open_tab("dr_lee", "tab").open_case("doc2_6")
+    found = open_tab("dr_lee", "tab").open_and_claim_case("doc2_6")
     assert (found.draft, found.draft_saved_at) == (draft, "2025-02-01T10:40:07+00:00")
 
 
 def test_drafts_are_each_reviewers_own(two: Any, open_tab: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.save_draft("doc2_6", lee.open_case("doc2_6").draft.set_notes("lee's"))
-    taken = kim.open_case("doc2_6", take_over=True)
+    lee.save_draft_and_get_time("doc2_6", lee.open_and_claim_case("doc2_6").draft.set_notes("lee's"))
+    taken = kim.open_and_claim_case("doc2_6", take_over=True)
     assert (taken.draft.notes, taken.draft_saved_at) == ("", None)
-    kim.save_draft("doc2_6", taken.draft.set_notes("kim's"))
+    kim.save_draft_and_get_time("doc2_6", taken.draft.set_notes("kim's"))
     kim.release_case("doc2_6")
-    assert lee.open_case("doc2_6").draft.notes == "lee's"
+    assert lee.open_and_claim_case("doc2_6").draft.notes == "lee's"
 
 
 def test_two_tabs_of_one_reviewer_do_not_write_over_each_other(two: Any, open_tab: Any, clock: Any) -> None:
     first, second = open_tab("dr_lee", "first"), open_tab("dr_lee", "second")
-    draft = first.open_case("doc2_6").draft.set_notes("begun in the first")
-    first.save_draft("doc2_6", draft)
-    taken = second.open_case("doc2_6", take_over=True)
+    draft = first.open_and_claim_case("doc2_6").draft.set_notes("begun in the first")
+    first.save_draft_and_get_time("doc2_6", draft)
+    taken = second.open_and_claim_case("doc2_6", take_over=True)
     assert taken.draft == draft  # the same person goes on
     clock.wait(seconds=1)
-    second.save_draft("doc2_6", draft.set_notes("from the second"))
-    first.save_draft("doc2_6", draft.set_notes("still typing in the first"))
-    assert open_tab("dr_lee", "second").open_case("doc2_6").draft.notes == "from the second"
-    second.submit("doc2_6", draft.set_dominant_type(OTHER))
+    second.save_draft_and_get_time("doc2_6", draft.set_notes("from the second"))
+    first.save_draft_and_get_time("doc2_6", draft.set_notes("still typing in the first"))
+    assert open_tab("dr_lee", "second").open_and_claim_case("doc2_6").draft.notes == "from the second"
+    second.submit_review("doc2_6", draft.set_dominant_type(OTHER))
     with pytest.raises(ReviewConflict):
-        first.submit("doc2_6", draft.set_dominant_type(NOTE))
-    assert first.open_case("doc2_6").draft.notes == "still typing in the first"
+        first.submit_review("doc2_6", draft.set_dominant_type(NOTE))
+    assert first.open_and_claim_case("doc2_6").draft.notes == "still typing in the first"
 
 
 def test_after_submitting_the_drafts_that_went_into_it_are_gone(two: Any, open_tab: Any, clock: Any) -> None:
     yesterday = open_tab("dr_lee", "yesterday's tab")
-    yesterday.save_draft("doc2_6", yesterday.open_case("doc2_6").draft.set_notes("begun"))
+    yesterday.save_draft_and_get_time("doc2_6", yesterday.open_and_claim_case("doc2_6").draft.set_notes("begun"))
     clock.wait(days=1)
     today = open_tab("dr_lee", "today's tab")
-    draft = today.open_case("doc2_6").draft
+    draft = today.open_and_claim_case("doc2_6").draft
     assert draft.notes == "begun"
-    today.save_draft("doc2_6", draft)
-    today.submit("doc2_6", draft.set_dominant_type(OTHER))
-    found = today.open_case("doc2_6")
+    today.save_draft_and_get_time("doc2_6", draft)
+    today.submit_review("doc2_6", draft.set_dominant_type(OTHER))
+    found = today.open_and_claim_case("doc2_6")
     assert (found.is_completed, found.draft_saved_at, found.draft) == (True, None, Draft.from_packet(two))
     assert [review.outcome for review in found.reviews] == ["corrected"]
     assert found.explain_permanent_validation_block() == "This case is closed already."
@@ -202,12 +202,14 @@ def test_after_submitting_the_drafts_that_went_into_it_are_gone(two: Any, open_t
 
 def test_draft_keeps_decisions_after_a_new_run(build: Any, two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case("doc2_6").draft.set_segment_type(0, OTHER).mark_evidence_seen("V3-0001").set_notes("a CBC")
-    lee.save_draft("doc2_6", draft.set_issue_verdict("V3-0001", "confirmed", ""))
+    draft = (
+        lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, OTHER).mark_issue_seen("V3-0001").set_notes("a CBC")
+    )
+    lee.save_draft_and_get_time("doc2_6", draft.set_issue_verdict("V3-0001", "confirmed", ""))
     lee.release_case("doc2_6")
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     workspace.publish(build.single("Pathology Report", 8), [build.issue("V3-0001", message="another")], bundle)
-    found = lee.open_case("doc2_6")
+    found = lee.open_and_claim_case("doc2_6")
     assert found.draft.segments == draft.segments
     assert (found.draft.notes, found.draft.evidence_seen, found.draft.issue_verdicts) == ("a CBC", (), ())
 
@@ -220,25 +222,25 @@ def test_a_draft_that_cannot_be_read_does_not_lock_the_case(
     )
     workspace.index.drafts.save_draft(stored)
     with caplog.at_level(logging.DEBUG):
-        assert open_tab("dr_lee").open_case("doc2_6").draft == Draft.from_packet(two)
+        assert open_tab("dr_lee").open_and_claim_case("doc2_6").draft == Draft.from_packet(two)
     assert "draft" in caplog.text
     assert "John Doe" not in caplog.text
 
 
 def test_drafts_are_private_and_named_cases_only(two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    lee.save_draft("doc2_6", Draft.from_packet(two))  # no claim is needed
+    lee.save_draft_and_get_time("doc2_6", Draft.from_packet(two))  # no claim is needed
     for path in workspace.root.glob("evalkit.sqlite*"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     with pytest.raises(NotFound):
-        lee.save_draft("nothing", Draft.from_packet(two))
+        lee.save_draft_and_get_time("nothing", Draft.from_packet(two))
 
 
 def test_a_case_whose_files_are_torn_is_not_claimed(two: Any, workspace: Any, open_tab: Any) -> None:
     (workspace.root / "document_bundles/doc2_6.json").write_text("{}")
     lee = open_tab("dr_lee")
     with pytest.raises(StoreError):
-        lee.open_case("doc2_6")
+        lee.open_and_claim_case("doc2_6")
     assert lee.load_queue_page().rows[0].status == "pending"
 
 
@@ -296,21 +298,21 @@ def test_what_the_winning_row_counted_must_be_seen(
 
 
 def test_what_is_missing_is_said_in_words(two: Any, open_tab: Any) -> None:
-    case = open_tab("dr_lee").open_case("doc2_6")
+    case = open_tab("dr_lee").open_and_claim_case("doc2_6")
     assert case.viewing_requirements == ViewingRequirements(page_numbers=(1, 6), issue_ids=("V3-0001", "V4-0001"))
     draft = case.draft
     assert case.explain_validation_block(draft) == "2 blocking issues and pages 1 and 6 not yet seen"
-    draft = draft.mark_page_seen(1).mark_evidence_seen("V3-0001").mark_page_seen(5).mark_evidence_seen("V1-0001")
+    draft = draft.mark_page_seen(1).mark_issue_seen("V3-0001").mark_page_seen(5).mark_issue_seen("V1-0001")
     assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(6,), issue_ids=("V4-0001",))
     assert case.explain_validation_block(draft) == "1 blocking issue and page 6 not yet seen"
     assert case.explain_validation_block(draft.mark_page_seen(6)) == "1 blocking issue not yet seen"
-    assert case.explain_validation_block(draft.mark_evidence_seen("V4-0001")) == "page 6 not yet seen"
+    assert case.explain_validation_block(draft.mark_issue_seen("V4-0001")) == "page 6 not yet seen"
     assert case.explain_validation_block(seen_all(case)) is None
     assert "correction" in str(case.explain_validation_block(seen_all(case).set_segment_type(0, OTHER)))
 
 
 def test_the_context_of_an_issue_comes_with_the_case(two: Any, open_tab: Any) -> None:
-    case = open_tab("dr_lee").open_case("doc2_6")
+    case = open_tab("dr_lee").open_and_claim_case("doc2_6")
     assert case.get_issue_context("V1-0001").issue.page == 7
     assert case.get_issue_context("V1-0001") is case.get_issue_context("V1-0001")
     with pytest.raises(NotFound):
@@ -322,13 +324,13 @@ def test_the_context_of_an_issue_comes_with_the_case(two: Any, open_tab: Any) ->
 
 def test_nothing_is_validated_before_it_was_seen(two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     with pytest.raises(ReviewRefused, match="2 blocking issues and pages 1 and 6 not yet seen"):
-        lee.submit("doc2_6", case.draft, validate=True)
+        lee.submit_review("doc2_6", case.draft, validate=True)
     assert not (workspace.root / "reviews").exists()
     draft = seen_all(case).set_issue_verdict("V3-0001", "dismissed", "it is a real report").set_notes("checked")
-    lee.save_draft("doc2_6", draft)
-    done = lee.submit("doc2_6", draft.model_copy(update={"seconds_active": 41.5}), validate=True)
+    lee.save_draft_and_get_time("doc2_6", draft)
+    done = lee.submit_review("doc2_6", draft.model_copy(update={"seconds_active": 41.5}), validate=True)
     review = done.review
     assert (done.revision, done.review.submitted_at) == (1, "2025-02-01T10:40:00+00:00")
     assert review.model_dump(mode="json") == workspace.files.read_json("reviews/doc2_6/0001.json")
@@ -341,28 +343,32 @@ def test_nothing_is_validated_before_it_was_seen(two: Any, workspace: Any, open_
     assert review.packet_sha256 == compute_packet_digest(two)
     assert (lee.load_queue_page().rows, lee.load_queue_page().done_by_me) == ((), 1)
     assert workspace.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee") is None
-    assert workspace.index.claims.list_live_claims("2025-02-01T10:40:00+00:00") == {}
+    assert workspace.index.claims.map_live_claims_by_case_id("2025-02-01T10:40:00+00:00") == {}
 
 
 def test_what_was_changed_is_not_validated(two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = seen_all(lee.open_case("doc2_6")).set_dominant_type(NOTE)
+    draft = seen_all(lee.open_and_claim_case("doc2_6")).set_dominant_type(NOTE)
     with pytest.raises(ReviewRefused, match="submit it as a correction"):
-        lee.submit("doc2_6", draft, validate=True)
+        lee.submit_review("doc2_6", draft, validate=True)
     assert workspace.truth() is None
 
 
 def test_shares_are_vouched_for_only_if_seen_and_correct(build: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     workspace.publish(build.single("Other"), doc_id="holds")
-    assert lee.submit("holds", seen_all(lee.open_case("holds")).mark_mixture_seen(), validate=True).review.vouched == (
+    assert lee.submit_review(
+        "holds", seen_all(lee.open_and_claim_case("holds")).mark_mixture_seen(), validate=True
+    ).review.vouched == (
         "dominant_type",
         "segments",
         "mixture",
     )
     wrong = build.answer([build.segment(1, 1, 1, "Other")], {"Other": 0.6, "Clinical Note": 0.4}, "Other")
     workspace.publish(wrong, doc_id="wrong")
-    assert lee.submit("wrong", seen_all(lee.open_case("wrong")).mark_mixture_seen(), validate=True).review.vouched == (
+    assert lee.submit_review(
+        "wrong", seen_all(lee.open_and_claim_case("wrong")).mark_mixture_seen(), validate=True
+    ).review.vouched == (
         "dominant_type",
         "segments",
     )
@@ -372,9 +378,9 @@ def test_repairs_that_are_offered_are_done_on_validating(build: Any, workspace: 
     answer = build.single("Other").model_copy(update={"number_of_segments": 4})
     workspace.publish(answer, [build.issue("V1-0001", "BLOCKER", "V1-SEGMENT-COUNT", auto_fixable=True)])
     lee = open_tab("dr_lee")
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     assert case.explain_permanent_validation_block() is None
-    review = lee.submit("doc2_6", seen_all(case), validate=True).review
+    review = lee.submit_review("doc2_6", seen_all(case), validate=True).review
     assert [repair.code for repair in review.repairs_applied] == ["V1-SEGMENT-COUNT"]
     assert review.after.number_of_segments == 1
 
@@ -394,18 +400,18 @@ def test_case_that_cannot_be_validated_can_be_corrected(
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     workspace.publish(broken(build) if has_answer else None, [build.issue()], bundle)
     lee = open_tab("dr_lee")
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     said = "Segments 1 and 2 both claim page 5" if has_answer else "nothing to agree with"
     assert said in case.explain_permanent_validation_block()
     assert case.explain_validation_block(seen_all(case)) == case.explain_permanent_validation_block()
     assert [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments] == [(1, 8, None)]
-    assert not case.is_changed(case.draft)
+    assert not case.has_expert_changes(case.draft)
     with pytest.raises(ReviewRefused, match=said):
-        lee.submit("doc2_6", seen_all(case), validate=True)
+        lee.submit_review("doc2_6", seen_all(case), validate=True)
     draft = case.draft.toggle_boundary(6).set_segment_type(0, GENOMIC)
     with pytest.raises(ReviewRefused, match="pages 6–8 have no type yet"):
-        lee.submit("doc2_6", draft)
-    review = lee.submit("doc2_6", draft.set_segment_type(1, NOTE)).review
+        lee.submit_review("doc2_6", draft)
+    review = lee.submit_review("doc2_6", draft.set_segment_type(1, NOTE)).review
     assert (review.outcome, review.vouched) == ("corrected", ("dominant_type", "segments"))
     assert workspace.truth()["ground_truth_source"] == "SME_CORRECTED"
 
@@ -416,9 +422,13 @@ def test_case_that_cannot_be_validated_can_be_corrected(
 def test_slide_10_the_expert_corrects_to_other_with_a_note(build: Any, workspace: Any, open_tab: Any) -> None:
     workspace.publish(build.single("Genomic Report"), [build.issue()])
     lee = open_tab("dr_lee")
-    draft = lee.open_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("This is a routine CBC from Quest.")
+    draft = (
+        lee.open_and_claim_case("doc2_6")
+        .draft.set_segment_type(0, OTHER)
+        .set_notes("This is a routine CBC from Quest.")
+    )
     assert draft.dominant_type is OTHER
-    review = lee.submit("doc2_6", draft).review
+    review = lee.submit_review("doc2_6", draft).review
     truth = workspace.truth()
     assert (truth["ground_truth_source"], truth["corrected_dominant_type"]) == ("SME_CORRECTED", "Other")
     assert truth["correction_notes"] == "This is a routine CBC from Quest."
@@ -440,7 +450,7 @@ def test_only_what_differs_is_corrected_and_vouched_for(
     two: Any, open_tab: Any, change: Any, vouched: Any, ranges: Any, dominant: Any
 ) -> None:
     lee = open_tab("dr_lee")
-    review = lee.submit("doc2_6", change(lee.open_case("doc2_6").draft)).review
+    review = lee.submit_review("doc2_6", change(lee.open_and_claim_case("doc2_6").draft)).review
     assert (review.outcome, review.vouched) == ("corrected", vouched)
     assert [(one.start_page, one.end_page) for one in review.after.segments] == ranges
     assert review.after.dominant_type_overall is dominant
@@ -448,45 +458,47 @@ def test_only_what_differs_is_corrected_and_vouched_for(
 
 def test_what_changes_nothing_is_no_correction(two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     for draft in (
         case.draft,
         seen_all(case).set_issue_verdict("V3-0001", "confirmed", ""),
         case.draft.set_notes(" \n"),
     ):
-        assert not case.is_changed(draft)
+        assert not case.has_expert_changes(draft)
         with pytest.raises(ReviewRefused, match="nothing was changed"):
-            lee.submit("doc2_6", draft)
-    assert case.is_changed(case.draft.toggle_boundary(2))
-    assert not case.is_changed(case.draft.toggle_boundary(2).toggle_boundary(2))
+            lee.submit_review("doc2_6", draft)
+    assert case.has_expert_changes(case.draft.toggle_boundary(2))
+    assert not case.has_expert_changes(case.draft.toggle_boundary(2).toggle_boundary(2))
     assert workspace.truth() is None
 
 
 def test_a_type_that_the_drawn_documents_contradict_is_refused(two: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     with pytest.raises(ReviewRefused, match="DOMINANT-OVERALL"):
-        lee.submit("doc2_6", lee.open_case("doc2_6").draft.move_segment_start(1, 7).set_dominant_type(NOTE))
+        lee.submit_review(
+            "doc2_6", lee.open_and_claim_case("doc2_6").draft.move_segment_start(1, 7).set_dominant_type(NOTE)
+        )
 
 
 def test_undeterminable_needs_no_looking_but_a_reason(two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("page 3 is upside down")
+    draft = lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("page 3 is upside down")
     with pytest.raises(ReviewRefused, match="reason"):
-        lee.submit("doc2_6", draft, undeterminable=" ")
+        lee.submit_review("doc2_6", draft, undeterminable_reason=" ")
     with pytest.raises(ReviewRefused, match="at once"):
-        lee.submit("doc2_6", draft, validate=True, undeterminable="illegible scan")
-    review = lee.submit("doc2_6", draft, undeterminable="illegible scan").review
+        lee.submit_review("doc2_6", draft, validate=True, undeterminable_reason="illegible scan")
+    review = lee.submit_review("doc2_6", draft, undeterminable_reason="illegible scan").review
     assert (review.outcome, review.after, review.vouched) == ("undeterminable", None, ())
     assert review.correction_notes == "illegible scan\npage 3 is upside down"
     assert workspace.truth() is None
 
 
 def test_displayed_shares_are_those_the_review_would_store(two: Any, open_tab: Any) -> None:
-    case = open_tab("dr_lee").open_case("doc2_6")
-    shares = dict(case.compute_mixture(case.draft))
+    case = open_tab("dr_lee").open_and_claim_case("doc2_6")
+    shares = dict(case.compute_mixture_after_review(case.draft))
     assert shares == {NOTE: 0.375, PATHOLOGY: 0.0, GENOMIC: 0.625, RADIOLOGY: 0.0, OTHER: 0.0}
-    assert dict(case.compute_mixture(case.draft.move_segment_end(0, 4)))[GENOMIC] == 0.5
-    assert dict(case.compute_mixture(case.draft.set_mixture({OTHER: 1.0}))) == {OTHER: 1.0}
+    assert dict(case.compute_mixture_after_review(case.draft.move_segment_end(0, 4)))[GENOMIC] == 0.5
+    assert dict(case.compute_mixture_after_review(case.draft.set_mixture({OTHER: 1.0}))) == {OTHER: 1.0}
 
 
 # --- after a claim was lost -----------------------------------------------------------------------------------------
@@ -494,33 +506,33 @@ def test_displayed_shares_are_those_the_review_would_store(two: Any, open_tab: A
 
 def test_a_claim_that_ran_out_does_not_cost_the_review(plain: Any, open_tab: Any, clock: Any) -> None:
     lee = open_tab("dr_lee")
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     clock.wait(hours=3)
-    assert lee.submit("doc2_6", seen_all(case), validate=True).revision == 1
+    assert lee.submit_review("doc2_6", seen_all(case), validate=True).revision == 1
 
 
 def test_one_who_lost_the_case_is_told_and_keeps_the_draft(
     plain: Any, workspace: Any, open_tab: Any, clock: Any
 ) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    draft = lee.open_case("doc2_6").draft.set_dominant_type(NOTE)
+    draft = lee.open_and_claim_case("doc2_6").draft.set_dominant_type(NOTE)
     clock.wait(minutes=15)
-    case = kim.open_case("doc2_6")
+    case = kim.open_and_claim_case("doc2_6")
     with pytest.raises(CaseTaken, match="open by dr_kim since 10:55"):
-        lee.submit("doc2_6", draft)
-    lee.save_draft("doc2_6", draft)
-    kim.submit("doc2_6", seen_all(case), validate=True)
+        lee.submit_review("doc2_6", draft)
+    lee.save_draft_and_get_time("doc2_6", draft)
+    kim.submit_review("doc2_6", seen_all(case), validate=True)
     with pytest.raises(ReviewConflict):
-        lee.submit("doc2_6", draft)
+        lee.submit_review("doc2_6", draft)
     assert workspace.truth()["reviewer"] == "dr_kim"
-    assert lee.open_case("doc2_6").draft == draft
+    assert lee.open_and_claim_case("doc2_6").draft == draft
 
 
 def test_reopened_case_waits_and_continues_its_revisions(plain: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    lee.submit("doc2_6", lee.open_case("doc2_6").draft.set_dominant_type(NOTE))
+    lee.submit_review("doc2_6", lee.open_and_claim_case("doc2_6").draft.set_dominant_type(NOTE))
     workspace.helper().reopen("doc2_6", "I misread it")
     assert lee.choose_next_case_id() == "doc2_6"
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     assert (case.revision, [one.outcome for one in case.reviews]) == (2, ["corrected", "reopened"])
-    assert lee.submit("doc2_6", seen_all(case), validate=True).revision == 3
+    assert lee.submit_review("doc2_6", seen_all(case), validate=True).revision == 3

@@ -29,7 +29,7 @@ def audit(build: Any, workspace: Any) -> SMEPacket:
     """An accepted document of a genomic report (1–5) and a note (6–8), drawn for an audit."""
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     production = {"dominant_type": "Other"}
-    return workspace.publish(answer_of(build), bundle=bundle, review_reason="audit", production=production)
+    return workspace.publish(answer_of(build), bundle=bundle, review_reason="audit", production_row=production)
 
 
 def second(build: Any, desk: Any, answer: Any) -> None:
@@ -69,7 +69,7 @@ def test_which_cases_are_blind(build: Any, case_id: str, reason: str, revision: 
 
 
 def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, workspace: Any, open_tab: Any) -> None:
-    case = open_tab("dr_lee").open_case("doc2_6")
+    case = open_tab("dr_lee").open_and_claim_case("doc2_6")
     assert case.is_blind
     assert (case.draft, case.viewing_requirements) == (
         Draft.create_blank(8),
@@ -79,9 +79,9 @@ def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, workspac
         assert case.describe_changes(draft) == ()
         assert case.explain_permanent_validation_block() is None
         assert case.explain_validation_block(draft) == "Give your own answer: what the agent said is shown after it."
-    shares = dict(case.compute_mixture(drawn(case.draft, at=5)))
+    shares = dict(case.compute_mixture_after_review(drawn(case.draft, at=5)))
     assert (shares[GENOMIC], shares[NOTE]) == (0.5, 0.5)
-    assert sum(share for _, share in case.compute_mixture(case.draft)) == 0
+    assert sum(share for _, share in case.compute_mixture_after_review(case.draft)) == 0
 
 
 def test_blind_case_does_not_depend_on_the_agents_answer(build: Any) -> None:
@@ -112,15 +112,21 @@ def test_blind_case_does_not_depend_on_the_agents_answer(build: Any) -> None:
 
 
 def test_answer_needs_a_type_and_a_seen_page_per_segment(audit: Any, open_tab: Any) -> None:
-    case = open_tab("dr_lee").open_case("doc2_6")
+    case = open_tab("dr_lee").open_and_claim_case("doc2_6")
     draft = case.draft
-    assert (case.is_changed(draft), case.explain_submission_block(draft)) == (False, "pages 1–8 have no type yet")
+    assert (case.has_expert_changes(draft), case.explain_submission_block(draft)) == (
+        False,
+        "pages 1–8 have no type yet",
+    )
     draft = draft.toggle_boundary(8).toggle_boundary(4).set_segment_type(1, NOTE)
     assert case.explain_submission_block(draft) == "pages 1–3 and 8 have no type yet"
     draft = draft.set_segment_type(0, NOTE)
     assert case.explain_submission_block(draft) == "page 8 has no type yet"
     draft = draft.set_segment_type(2, OTHER).mark_page_seen(5)
-    assert (case.is_changed(draft), case.explain_submission_block(draft)) == (True, "pages 1, 4 and 8 not yet seen")
+    assert (case.has_expert_changes(draft), case.explain_submission_block(draft)) == (
+        True,
+        "pages 1, 4 and 8 not yet seen",
+    )
     assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(1, 4, 8), issue_ids=())
     draft = draft.mark_page_seen(1).mark_page_seen(8)
     assert case.explain_submission_block(draft) == "page 4 not yet seen"
@@ -129,20 +135,20 @@ def test_answer_needs_a_type_and_a_seen_page_per_segment(audit: Any, open_tab: A
 
 def test_what_is_no_answer_yet_is_refused(audit: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = lee.open_case("doc2_6").draft
+    draft = lee.open_and_claim_case("doc2_6").draft
     with pytest.raises(ReviewRefused, match="no type yet"):
-        lee.submit("doc2_6", draft)
+        lee.submit_review("doc2_6", draft)
     with pytest.raises(ReviewRefused, match="not yet seen"):
-        lee.submit("doc2_6", draft.set_segment_type(0, OTHER))
+        lee.submit_review("doc2_6", draft.set_segment_type(0, OTHER))
     with pytest.raises(ReviewRefused, match="your own answer"):
-        lee.submit("doc2_6", drawn(draft), validate=True)
+        lee.submit_review("doc2_6", drawn(draft), validate=True)
     assert not (workspace.root / "reviews").exists()
 
 
 def test_saying_the_same_validates(audit: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = drawn(lee.open_case("doc2_6").draft).toggle_segment_flag(1, "other_patient").mark_mixture_seen()
-    done = lee.submit("doc2_6", draft)
+    draft = drawn(lee.open_and_claim_case("doc2_6").draft).toggle_segment_flag(1, "other_patient").mark_mixture_seen()
+    done = lee.submit_review("doc2_6", draft)
     review = done.review
     assert (review.outcome, review.vouched) == ("validated", ("dominant_type", "segments"))
     assert review.after == review.before == audit.classification
@@ -150,7 +156,7 @@ def test_saying_the_same_validates(audit: Any, workspace: Any, open_tab: Any) ->
     assert [row["flag"] for row in review.segment_flags] == ["other_patient"]
     assert (done.production_type, done.agent_type, done.is_same_as_agent) == ("Other", "Genomic Report", True)
     assert workspace.truth()["ground_truth_source"] == "SME_VALIDATED"
-    assert not lee.open_case("doc2_6").is_blind
+    assert not lee.open_and_claim_case("doc2_6").is_blind
 
 
 @pytest.mark.parametrize(
@@ -166,8 +172,8 @@ def test_saying_the_same_validates(audit: Any, workspace: Any, open_tab: Any) ->
 )  # fmt: skip
 def test_saying_something_else_corrects(audit: Any, workspace: Any, open_tab: Any, answer: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = answer(lee.open_case("doc2_6").draft)
-    done = lee.submit("doc2_6", draft)
+    draft = answer(lee.open_and_claim_case("doc2_6").draft)
+    done = lee.submit_review("doc2_6", draft)
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("dominant_type", "segments"))
     ranges = [(one.start_page, one.end_page, one.dominant_type) for one in done.review.after.segments]
     assert ranges == [(one.start_page, one.end_page, one.dominant_type) for one in draft.segments]
@@ -178,15 +184,15 @@ def test_saying_something_else_corrects(audit: Any, workspace: Any, open_tab: An
 
 def test_stated_shares_are_kept_if_the_rest_is_unchanged(audit: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    draft = drawn(lee.open_case("doc2_6").draft).set_mixture({GENOMIC: 0.6, NOTE: 0.4})
-    done = lee.submit("doc2_6", draft)
+    draft = drawn(lee.open_and_claim_case("doc2_6").draft).set_mixture({GENOMIC: 0.6, NOTE: 0.4})
+    done = lee.submit_review("doc2_6", draft)
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("dominant_type", "segments", "mixture"))
     assert done.is_same_as_agent is True
 
 
 def test_a_blind_case_that_nobody_can_tell(audit: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    done = lee.submit("doc2_6", lee.open_case("doc2_6").draft, undeterminable="illegible")
+    done = lee.submit_review("doc2_6", lee.open_and_claim_case("doc2_6").draft, undeterminable_reason="illegible")
     assert (done.review.outcome, done.review.shown.agent) == ("undeterminable", False)
     assert (done.agent_type, done.is_same_as_agent) == ("Genomic Report", None)
     assert workspace.truth() is None
@@ -195,9 +201,9 @@ def test_a_blind_case_that_nobody_can_tell(audit: Any, workspace: Any, open_tab:
 def test_a_second_opinion_needs_no_look_at_the_issues(build: Any, workspace: Any, open_tab: Any) -> None:
     second(build, workspace, answer_of(build))
     kim = open_tab("dr_kim")
-    case = kim.open_case("doc2_6.second")
+    case = kim.open_and_claim_case("doc2_6.second")
     assert case.viewing_requirements.issue_ids == ()
-    done = kim.submit("doc2_6.second", drawn(case.draft))
+    done = kim.submit_review("doc2_6.second", drawn(case.draft))
     assert (done.review.outcome, done.review.vouched, done.is_same_as_agent) == (
         "validated",
         ("dominant_type", "segments"),
@@ -215,7 +221,7 @@ def test_repairs_that_are_offered_are_done_when_the_same_is_said(build: Any, wor
         workspace.files, workspace.index, packet.model_copy(update={"case_id": "doc2_6.second"})
     )
     lee = open_tab("dr_lee")
-    review = lee.submit("doc2_6.second", drawn(lee.open_case("doc2_6.second").draft)).review
+    review = lee.submit_review("doc2_6.second", drawn(lee.open_and_claim_case("doc2_6.second").draft)).review
     assert [repair.code for repair in review.repairs_applied] == ["V1-SEGMENT-COUNT"]
 
 
@@ -238,9 +244,9 @@ def test_invalid_agent_answer_does_not_break_a_blind_review(
     }[says]
     second(build, workspace, given)
     kim = open_tab("dr_kim")
-    case = kim.open_case("doc2_6.second")
+    case = kim.open_and_claim_case("doc2_6.second")
     assert (case.is_blind, case.explain_permanent_validation_block()) == (True, None)
-    done = kim.submit("doc2_6.second", drawn(case.draft))
+    done = kim.submit_review("doc2_6.second", drawn(case.draft))
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("dominant_type", "segments"))
     assert [(one.start_page, one.end_page) for one in done.review.after.segments] == [(1, 5), (6, 8)]
     assert done.is_same_as_agent is (says == "contradicts itself")
@@ -251,28 +257,28 @@ def test_draft_of_a_blind_case_stays_blind_after_a_new_run(build: Any, workspace
     bundle = build.bundle([["a"]] * 8)
     workspace.publish(answer_of(build), bundle=bundle, review_reason="audit")
     lee = open_tab("dr_lee")
-    lee.save_draft("doc2_6", lee.open_case("doc2_6").draft.set_notes("begun"))
+    lee.save_draft_and_get_time("doc2_6", lee.open_and_claim_case("doc2_6").draft.set_notes("begun"))
     lee.release_case("doc2_6")
     workspace.publish(build.single("Other", 8), bundle=bundle, review_reason="audit")
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     assert (case.draft.segments, case.draft.dominant_type) == (Draft.create_blank(8).segments, None)
     assert case.draft.notes == "begun"
 
 
 def test_a_draft_that_cannot_be_read_does_not_uncover_the_agent(audit: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
-    lee.save_draft("doc2_6", lee.open_case("doc2_6").draft)
+    lee.save_draft_and_get_time("doc2_6", lee.open_and_claim_case("doc2_6").draft)
     stored = workspace.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee")
     workspace.index.drafts.save_draft(type(stored)(**{**vars(stored), "draft": "{}"}))
-    assert lee.open_case("doc2_6").draft == Draft.create_blank(8)
+    assert lee.open_and_claim_case("doc2_6").draft == Draft.create_blank(8)
 
 
 def test_open_case_reports_production_but_not_agreement(build: Any, workspace: Any, open_tab: Any) -> None:
-    workspace.publish(build.single("Other"), production={"dominant_type": "Clinical Note"}, doc_id="known")
+    workspace.publish(build.single("Other"), production_row={"dominant_type": "Clinical Note"}, doc_id="known")
     workspace.publish(build.single("Other"), doc_id="unknown")
     lee = open_tab("dr_lee")
     for doc_id, production in (("known", "Clinical Note"), ("unknown", None)):
-        done = lee.submit(doc_id, lee.open_case(doc_id).draft.mark_page_seen(1), validate=True)
+        done = lee.submit_review(doc_id, lee.open_and_claim_case(doc_id).draft.mark_page_seen(1), validate=True)
         assert (done.production_type, done.agent_type, done.is_same_as_agent) == (production, None, None)
 
 
@@ -293,17 +299,17 @@ def test_the_last_submission_is_undone_with_its_draft(audit: Any, workspace: Any
     lee = open_tab("dr_lee")
     draft = submitted(lee)
     clock.wait(seconds=3)
-    assert lee.undo_last_submission() == "doc2_6"
+    assert lee.undo_and_get_last_submitted_case() == "doc2_6"
     assert workspace.truth() is None
     assert lee.choose_next_case_id() == "doc2_6"
-    case = lee.open_case("doc2_6")
+    case = lee.open_and_claim_case("doc2_6")
     assert (case.draft, case.draft_saved_at) == (draft, "2025-02-01T10:40:03+00:00")
     assert [(one.outcome, one.correction_notes) for one in case.reviews] == [
         ("corrected", "as I see it"),
         ("reopened", "undone by the reviewer"),
     ]
     assert not case.is_blind  # the agent's answer was told after the decision
-    review = lee.submit("doc2_6", draft.set_segment_type(0, OTHER)).review
+    review = lee.submit_review("doc2_6", draft.set_segment_type(0, OTHER)).review
     assert (review.outcome, review.shown.agent) == ("corrected", True)
 
 
@@ -314,14 +320,14 @@ def test_undo_reverts_only_the_last_submission_of_the_tab(
     lee = open_tab("dr_lee")
     for one in (lee, open_tab("dr_lee", "second tab")):
         with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-            one.undo_last_submission()
+            one.undo_and_get_last_submitted_case()
     submitted(lee)
     with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-        open_tab("dr_lee", "second tab").undo_last_submission()
-    lee.submit("plain", lee.open_case("plain").draft, undeterminable="illegible")
-    assert lee.undo_last_submission() == "plain"
+        open_tab("dr_lee", "second tab").undo_and_get_last_submitted_case()
+    lee.submit_review("plain", lee.open_and_claim_case("plain").draft, undeterminable_reason="illegible")
+    assert lee.undo_and_get_last_submitted_case() == "plain"
     with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-        lee.undo_last_submission()
+        lee.undo_and_get_last_submitted_case()
     assert workspace.truth() is not None
 
 
@@ -332,8 +338,8 @@ def test_refused_submission_keeps_the_previous_one_undoable(
     lee = open_tab("dr_lee")
     submitted(lee)
     with pytest.raises(ReviewRefused):
-        lee.submit("plain", lee.open_case("plain").draft)
-    assert lee.undo_last_submission() == "doc2_6"
+        lee.submit_review("plain", lee.open_and_claim_case("plain").draft)
+    assert lee.undo_and_get_last_submitted_case() == "doc2_6"
 
 
 def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, workspace: Any, open_tab: Any) -> None:
@@ -341,6 +347,6 @@ def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, workspa
     submitted(lee)
     workspace.helper("dr_kim").save_review("doc2_6", corrected_dominant_type="Other")
     with pytest.raises(ReviewConflict):
-        lee.undo_last_submission()
+        lee.undo_and_get_last_submitted_case()
     assert workspace.truth()["reviewer"] == "dr_kim"
     assert workspace.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee") is None

@@ -46,16 +46,16 @@ def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, workspace: A
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     assert put_off(lee, case, f" {WHY}\n") == AT
     assert status(workspace) == "deferred"
-    assert workspace.index.claims.list_live_claims(AT) == {}
+    assert workspace.index.claims.map_live_claims_by_case_id(AT) == {}
     assert workspace.index.deferrals.list_deferrals() == {case: Deferral(case, "dr_lee", WHY, AT)}
     assert find_newest_revision(workspace.files, case) == 0
-    found = kim.open_case(case)
+    found = kim.open_and_claim_case(case)
     assert found.deferral == Deferral(case, "dr_lee", WHY, AT)
     assert found.draft.notes == ""
     assert status(workspace) == "in_review"
     kim.release_case(case)
     assert status(workspace) == "deferred"
-    again = lee.open_case(case)
+    again = lee.open_and_claim_case(case)
     assert (again.draft.notes, again.draft_saved_at) == ("as far as I came", AT)
     assert list(workspace.helper().list_pending_reviews()["review_status"]) == ["deferred"]
 
@@ -72,10 +72,10 @@ def test_it_lasts_until_the_next_review(case: str, workspace: Any, open_tab: Any
     put_off(lee, case)
     put_off(open_tab("dr_kim"), case, "so it is")
     assert workspace.index.deferrals.find_deferral(case).reviewer == "dr_kim"
-    found = lee.open_case(case)
-    lee.submit(case, found.draft, undeterminable="illegible")
+    found = lee.open_and_claim_case(case)
+    lee.submit_review(case, found.draft, undeterminable_reason="illegible")
     assert (status(workspace), workspace.index.deferrals.list_deferrals()) == ("completed", {})
-    assert lee.open_case(case).deferral is None
+    assert lee.open_and_claim_case(case).deferral is None
     workspace.helper().reopen(case, "it can be read")
     assert status(workspace) == "pending"
     put_off(lee, case)
@@ -85,25 +85,25 @@ def test_it_lasts_until_the_next_review(case: str, workspace: Any, open_tab: Any
 
 def test_what_is_not_ones_own_or_closed_is_not_put_off(case: str, workspace: Any, open_tab: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    draft = lee.open_case(case).draft
-    kim.open_case(case, take_over=True)
+    draft = lee.open_and_claim_case(case).draft
+    kim.open_and_claim_case(case, take_over=True)
     with pytest.raises(CaseTaken, match="dr_kim"):
-        lee.defer_case(case, draft, WHY)
-    kim.submit(case, draft, undeterminable="illegible")
+        lee.defer_case_and_get_time(case, draft, WHY)
+    kim.submit_review(case, draft, undeterminable_reason="illegible")
     with pytest.raises(ReviewConflict, match="reviewed since"):
-        lee.defer_case(case, draft, WHY)
+        lee.defer_case_and_get_time(case, draft, WHY)
     with pytest.raises(ReviewRefused, match="not open here"):
-        kim.defer_case(case, draft, WHY)
-    kim.open_case(case)
+        kim.defer_case_and_get_time(case, draft, WHY)
+    kim.open_and_claim_case(case)
     with pytest.raises(ReviewRefused, match="is closed"):
-        kim.defer_case(case, draft, WHY)
+        kim.defer_case_and_get_time(case, draft, WHY)
     assert (status(workspace), workspace.index.deferrals.list_deferrals()) == ("completed", {})
 
 
 def test_a_claim_that_ran_out_leaves_it_put_off(case: str, workspace: Any, open_tab: Any, clock: Any) -> None:
     put_off(open_tab("dr_lee"), case)
     kim = open_tab("dr_kim")
-    kim.open_case(case)
+    kim.open_and_claim_case(case)
     clock.wait(minutes=15)
     reconcile_statuses_with_claims(workspace.files, workspace.index, format_iso_seconds(clock()))
     assert status(workspace) == "deferred"
@@ -136,8 +136,8 @@ def test_a_new_run_leaves_it_put_off_or_forgets_it(
 def test_a_withdrawn_second_opinion_is_nobodys(build: Any, workspace: Any, open_tab: Any) -> None:
     workspace.publish(build.single("Other"), [build.issue()])
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
-    lee.request_second_opinion(
-        "doc2_6", lee.open_case("doc2_6").draft.set_segment_type(0, DocumentType.GENOMIC_REPORT), WHY
+    lee.submit_and_request_second_opinion(
+        "doc2_6", lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, DocumentType.GENOMIC_REPORT), WHY
     )
     put_off(kim, "doc2_6.second")
     assert status(workspace, "doc2_6.second") == "deferred"
@@ -146,18 +146,18 @@ def test_a_withdrawn_second_opinion_is_nobodys(build: Any, workspace: Any, open_
     workspace.index.deferrals.remove_deferral("doc2_6.second")
     workspace.helper("dr_lee").reopen("doc2_6", "hm")
     with pytest.raises(NotFound):
-        kim.open_case("doc2_6.second")
+        kim.open_and_claim_case("doc2_6.second")
 
 
 def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, workspace: Any, open_tab: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     for turn in range(40):
         case_id = workspace.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
-        drafts = [one.open_case(case_id, take_over=True).draft.set_notes("mine") for one in (lee, kim)]
+        drafts = [one.open_and_claim_case(case_id, take_over=True).draft.set_notes("mine") for one in (lee, kim)]
         workspace.index.claims.remove_claim(case_id)
         outcomes = run_together(
-            partial(lee.defer_case, case_id, drafts[0], WHY),
-            partial(kim.submit, case_id, drafts[1], undeterminable="illegible"),
+            partial(lee.defer_case_and_get_time, case_id, drafts[0], WHY),
+            partial(kim.submit_review, case_id, drafts[1], undeterminable_reason="illegible"),
         )
         deferred, submitted = (not isinstance(one, EvalkitError) for one in outcomes)
         # Who puts off first gives the case back, and the other may still submit it.

@@ -144,7 +144,7 @@ def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None
     case = drawn.case.model_copy(
         update={"issues": (ToldIssue(issue=issue, reported_by=("arbitrator",), resolution=dismissed),)}
     )
-    packet = SMEPacketGenerator().create_template_packet(case, drawn.bundle, created_at=AT)
+    packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
     (made,) = packet.open_issues
     assert (made.severity, made.code, made.agent) == (IssueSeverity(rank), "TEMPLATE-SIGN-LOGIC", "arbitrator")
 
@@ -153,7 +153,7 @@ def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None
 def test_every_reason_to_escalate_is_a_sentence(drawn: Spoilt, reason: EscalationReason) -> None:
     escalation = drawn.case.escalation.model_copy(update={"escalation_reason": reason})
     case = drawn.case.model_copy(update={"escalation": escalation})
-    packet = SMEPacketGenerator().create_template_packet(case, drawn.bundle, created_at=AT)
+    packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
     assert " " in packet.decision_reason
     assert "_" not in packet.decision_reason
 
@@ -170,7 +170,7 @@ def test_a_packet_without_its_template_is_damaged(bank: Bank, open_tab: Any) -> 
     del stored["template_case"]
     bank.files.write_json(packet_file_name(bank.case_id), stored)
     with pytest.raises(StoreError):
-        open_tab().open_case(bank.case_id)
+        open_tab().open_and_claim_case(bank.case_id)
 
 
 def test_show_prints_template_without_control_characters(bank: Bank) -> None:
@@ -182,7 +182,7 @@ def test_show_prints_template_without_control_characters(bank: Bank) -> None:
     as_json = json.loads(CliRunner().invoke(app, ["show", bank.case_id, "--json", *words]).stdout)
     assert as_json["template_case"]["template_id"] == "one_bank"
     hostile = bank.one.case.model_copy(update={"template": "# \x1b[2J"})
-    packet = SMEPacketGenerator().create_template_packet(hostile, bank.one.bundle, created_at=AT)
+    packet = SMEPacketGenerator().template_packet(hostile, bank.one.bundle, created_at=AT)
     publish_packet_unless_frozen(bank.files, bank.index, packet)
     assert "\x1b" not in CliRunner().invoke(app, ["show", bank.case_id, *words]).output
 
@@ -308,14 +308,14 @@ def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
 
 def test_approval_needs_seen_pages_and_reason_for_unmet_sums(bank: Bank, open_tab: Any) -> None:
     lee = open_tab()
-    case = lee.open_case(bank.case_id)
+    case = lee.open_and_claim_case(bank.case_id)
     assert case.explain_approval_block(case.draft) == "3 blocking issues and page 1 not yet seen"
     with pytest.raises(ReviewRefused, match="not yet seen"):
-        lee.submit(bank.case_id, mended(case, case.draft, bank.one))
+        lee.submit_review(bank.case_id, mended(case, case.draft, bank.one))
     case, draft = opened(lee, bank.case_id)
     assert case.explain_approval_block(draft) == "2 of 4 sums are not met: say why it may be approved, or correct it."
     with pytest.raises(ReviewRefused, match="2 of 4 sums are not met"):
-        lee.submit(bank.case_id, draft, validate=True)
+        lee.submit_review(bank.case_id, draft, validate=True)
     assert case.explain_approval_block(draft.set_unmet_sums_reason("a stamp hides the row")) is None
     assert case.explain_approval_block(mended(case, draft, bank.one)) is None
     assert draft.set_unmet_sums_reason("x").set_template(bank.mended).unmet_sums == "", "it was said of another reading"
@@ -354,7 +354,7 @@ def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None
         )
         for at in range(30)
     )
-    packet = SMEPacketGenerator().create_template_packet(
+    packet = SMEPacketGenerator().template_packet(
         drawn.case.model_copy(update={"issues": many}), drawn.bundle, created_at=AT
     )
     case = TemplateReviewCase(packet, drawn.bundle, 0, Draft.from_packet(packet), None, False, ())
@@ -378,7 +378,7 @@ def test_draft_is_stored_and_rebased_onto_a_new_packet(bank: Bank, open_tab: Any
 def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, open_tab: Any) -> None:
     lee = open_tab()
     case, draft = opened(lee, bank.case_id)
-    done = lee.submit(bank.case_id, mended(case, draft, bank.one))
+    done = lee.submit_review(bank.case_id, mended(case, draft, bank.one))
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("template",))
     stored = bank.stored()
     assert (stored.status, stored.version) == (Status.STABLE, 2)
@@ -398,7 +398,7 @@ def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, open_t
 def test_unchanged_template_keeps_version_and_needs_a_reason(bank: Bank, open_tab: Any) -> None:
     lee = open_tab()
     _, draft = opened(lee, bank.case_id)
-    done = lee.submit(bank.case_id, draft.set_unmet_sums_reason("a stamp hides the row"), validate=True)
+    done = lee.submit_review(bank.case_id, draft.set_unmet_sums_reason("a stamp hides the row"), validate=True)
     assert (done.review.outcome, done.review.unmet_sums) == ("validated", "a stamp hides the row")
     assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 1)
     assert (bank.truth() or {})["unmet_sums"] == "a stamp hides the row"
@@ -407,7 +407,7 @@ def test_unchanged_template_keeps_version_and_needs_a_reason(bank: Bank, open_ta
 def test_a_rejected_template_stays_a_draft_and_leaves_no_truth(bank: Bank, open_tab: Any) -> None:
     lee = open_tab()
     case, draft = opened(lee, bank.case_id)
-    done = lee.submit(bank.case_id, mended(case, draft, bank.one), undeterminable="another bank's layout")
+    done = lee.submit_review(bank.case_id, mended(case, draft, bank.one), undeterminable_reason="another bank's layout")
     assert (done.review.outcome, done.review.after, done.review.vouched) == ("undeterminable", None, ())
     assert bank.stored() == bank.draft
     assert bank.truth() is None
@@ -418,13 +418,13 @@ def test_a_reopened_review_gives_the_draft_back(bank: Bank, open_tab: Any) -> No
     lee = open_tab()
     case, draft = opened(lee, bank.case_id)
     said = mended(case, draft, bank.one)
-    lee.submit(bank.case_id, said)
-    assert lee.undo_last_submission() == bank.case_id
+    lee.submit_review(bank.case_id, said)
+    assert lee.undo_and_get_last_submitted_case() == bank.case_id
     assert bank.stored() == bank.draft
     assert bank.truth() is None
-    case = lee.open_case(bank.case_id)
+    case = lee.open_and_claim_case(bank.case_id)
     assert case.draft.template == said.template
-    lee.submit(bank.case_id, case.draft)
+    lee.submit_review(bank.case_id, case.draft)
     assert bank.stored().version == 2, "it is the draft's next version, not the withdrawn one's"
 
 
@@ -480,7 +480,7 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, workspace: Any, open
     draft = case.rename_column_with_dependents(draft, at, "credit")
     assert not case.describe_unmet_sums(draft)
     assert any("debit (money out) → credit (money in)" in one for one in case.describe_changes(draft))
-    lee.submit(bank.case_id, draft)
+    lee.submit_review(bank.case_id, draft)
     rows = rows_of(bank.one.drawn, parse_statement(bank.stored(), bank.one.bundle))
     assert rows.there == rows.right
 
@@ -491,18 +491,18 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, workspace: Any, open
 def test_template_stays_draft_until_a_third_expert_decides(bank: Bank, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     case, draft = opened(lee, bank.case_id)
-    lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    lee.submit_and_request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     assert bank.stored() == bank.draft, "in doubt it is not relied on"
     kim = open_tab("dr_kim")
     second, draft = opened(kim, f"{bank.case_id}.second")
     assert (second.second_opinion_reason, second.is_blind, draft.template) == ("is that all of it?", False, None)
-    kim.submit(f"{bank.case_id}.second", draft.set_unmet_sums_reason("the row is no row"), validate=True)
+    kim.submit_review(f"{bank.case_id}.second", draft.set_unmet_sums_reason("the row is no row"), validate=True)
     assert bank.stored() == bank.draft
     judge = open_tab("dr_judge")
     third, draft = opened(judge, f"{bank.case_id}.adjudication")
     assert {one.draft.template == bank.mended for one in third.opinions} == {True, False}
     taken = next(one.draft for one in third.opinions if one.draft.template)
-    judge.submit(f"{bank.case_id}.adjudication", draft.set_template(taken.template))
+    judge.submit_review(f"{bank.case_id}.adjudication", draft.set_template(taken.template))
     assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
     assert (bank.truth() or {})["reviewer"] == "dr_judge"
 
@@ -510,9 +510,9 @@ def test_template_stays_draft_until_a_third_expert_decides(bank: Bank, open_tab:
 def test_two_experts_who_agree_make_it_stable(bank: Bank, open_tab: Any) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     case, draft = opened(lee, bank.case_id)
-    lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    lee.submit_and_request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
-    kim.submit(f"{bank.case_id}.second", mended(case, draft, bank.one))
+    kim.submit_review(f"{bank.case_id}.second", mended(case, draft, bank.one))
     assert bank.stored().status is Status.STABLE
 
 
@@ -520,13 +520,13 @@ def test_two_experts_who_agree_make_it_stable(bank: Bank, open_tab: Any) -> None
 def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, open_tab: Any, by: float, agree: bool) -> None:
     lee, kim = open_tab("dr_lee"), open_tab("dr_kim")
     case, draft = opened(lee, bank.case_id)
-    lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    lee.submit_and_request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
     theirs = mended(case, draft, bank.one)
     bottom = get_edge_position(case.get_template(theirs), "region.0.bottom")
     theirs = case.move_edge(theirs, "region.0.bottom", bottom + by)
     assert case.describe_unmet_sums(theirs) == ""
-    kim.submit(f"{bank.case_id}.second", theirs)
+    kim.submit_review(f"{bank.case_id}.second", theirs)
     assert (bank.stored() == bank.mended.model_copy(update={"status": Status.STABLE, "version": 2})) is agree
     assert bank.files.has_file(packet_file_name(f"{bank.case_id}.adjudication")) is not agree
 
@@ -538,9 +538,11 @@ def test_sums_that_only_one_of_two_experts_met_are_no_agreement(bank: Bank, open
     met = case.move_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 + 0.001)
     unmet = case.move_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 - 0.001)
     assert (case.describe_unmet_sums(met), bool(case.describe_unmet_sums(unmet))) == ("", True)
-    lee.request_second_opinion(bank.case_id, met, "is that all of it?")
+    lee.submit_and_request_second_opinion(bank.case_id, met, "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
-    kim.submit(f"{bank.case_id}.second", draft.set_template(unmet.template).set_unmet_sums_reason("the row is no row"))
+    kim.submit_review(
+        f"{bank.case_id}.second", draft.set_template(unmet.template).set_unmet_sums_reason("the row is no row")
+    )
     assert bank.stored() == bank.draft
     assert bank.files.has_file(packet_file_name(f"{bank.case_id}.adjudication"))
 
@@ -642,10 +644,10 @@ def test_without_a_review_nothing_is_written(bank: Bank) -> None:
 
 def test_a_template_that_cannot_be_read_is_refused_not_shown(bank: Bank, open_tab: Any) -> None:
     broken = bank.one.case.model_copy(update={"template": "nonsense"})
-    packet = SMEPacketGenerator().create_template_packet(broken, bank.one.bundle, created_at=AT)
+    packet = SMEPacketGenerator().template_packet(broken, bank.one.bundle, created_at=AT)
     publish_packet_unless_frozen(bank.files, bank.index, packet)
     with pytest.raises(UsageError):
-        open_tab().open_case(bank.case_id).apply_template(Draft.from_packet(packet))
+        open_tab().open_and_claim_case(bank.case_id).apply_template(Draft.from_packet(packet))
     with pytest.raises(EvalkitError):
         bank.desk.helper().save_review(bank.case_id, agrees=True)
 

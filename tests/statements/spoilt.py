@@ -108,5 +108,5 @@ def publish_template_case(files: OutputFolder, index: OutputIndex, one: Spoilt) 
     files.write_json(bundle_file_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
     files.write_text(template_file_name(one.case.template_id), one.case.template)
     publish_packet_unless_frozen(
-        files, index, SMEPacketGenerator().create_template_packet(one.case, one.bundle, created_at=AT)
+        files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT)
     )

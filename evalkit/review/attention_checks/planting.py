@@ -102,7 +102,7 @@ def plant_and_save_attention_check(
             "decision_reason": verdict.reason,
         }
     )
-    shown_packet = SMEPacketGenerator().create_classification_packet(
+    shown_packet = SMEPacketGenerator().packet(
         shown_result,
         bundle,
         review_reason="escalated",
