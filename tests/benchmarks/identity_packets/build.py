@@ -1,6 +1,6 @@
 """Draw 150 packets of a half, with the truth of every page.
 
-    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed [--count N]
+    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed|c [--count N]
 
 FOLDER gets the PDFs and `truth.jsonl`, one line a packet: `pages` tell what is printed on each page (name, birth date and numbers as printed,
 or null), `documents` who each document is about, `expected` what the packet is: `one` person, `several` persons in documents of their own,
@@ -22,13 +22,14 @@ from types import ModuleType
 
 import pymupdf
 
-from . import layouts_open, layouts_sealed
+from . import layouts_c, layouts_open, layouts_sealed
 from .bodies import Body, read_bodies
 from .drawing import Document, Layout, Sheet, check_sheet, draw_setting, lay_out, squeeze
 from .fax import send
 from .persons import VARIANTS, Card, Institution, Person, draw_day, draw_namesake, draw_person
 
 SEED = 20251
+HALVES: dict[str, ModuleType] = {"open": layouts_open, "sealed": layouts_sealed, "c": layouts_c}
 KINDS = {
     "two_persons_separate": (20, 10),
     "foreign_page_inside": (16, 8),
@@ -57,7 +58,7 @@ class Packet:
 
     def __init__(self, half: str, at: int, kind: str, fax: bool, bodies: dict[str, list[Body]]):
         self.half, self.kind, self.fax, self.bodies = half, kind, fax, bodies
-        self.words: ModuleType = layouts_open if half == "open" else layouts_sealed
+        self.words = HALVES[half]
         self.rng = random.Random(f"{SEED} {half} {at}")
         self.institutions = [Institution(*row) for row in self.rng.sample(self.words.POOL.institutions, 4)]
         self.taken: set[str] = set()
@@ -405,7 +406,7 @@ def main() -> None:
     parser.add_argument(
         "--data", dest="texts", type=Path, required=True, help="the folder that holds clinical_text.jsonl"
     )
-    parser.add_argument("--half", choices=("open", "sealed"), required=True)
+    parser.add_argument("--half", choices=HALVES, required=True)
     parser.add_argument("--count", type=int, help="only the first so many packets")
     options = parser.parse_args()
     build(options.folder, options.texts, options.half, options.count)
