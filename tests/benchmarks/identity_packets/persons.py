@@ -264,7 +264,11 @@ class Card:
         return "Mr." if self.person.sex == "M" else "Mrs." if sum(map(ord, self.person.family)) % 2 else "Ms."
 
     def write_name(self, order: str) -> str:
-        """`last_first`, `last_first_capitals`, `first_last`, `titled`, `family_titled`, `given`, `family`."""
+        """Write the name in an order.
+
+        `last_first`, `last_first_capitals`, `last_first_tight_capitals`, `first_last`, `titled`, `family_titled`, `given`, `family`;
+        `titled_surname` and `surname_first` have the family name alone in capitals.
+        """
         given, family, middle, suffix = self.given, self.family, self.middle, self.suffix
         if order == "given":
             words = f"{given} {middle}"
@@ -274,8 +278,13 @@ class Card:
             words = f"{self.title} {family}"
         elif order == "titled":
             words = f"{self.title} {given} {middle} {family}" + (f", {suffix}" if suffix else "")
+        elif order == "titled_surname":
+            words = f"{self.title.strip('.')} {given} {middle} {family.upper()}" + (f" {suffix}" if suffix else "")
+        elif order == "surname_first":
+            words = f"{family.upper()}{' ' + suffix if suffix else ''}, {given} {middle}"
+            words = f"{words.strip()} ({self.title.strip('.')})" if self.title else words
         elif order.startswith("last_first"):
-            comma = " " if self.swapped else ", "
+            comma = " " if self.swapped else "," if "tight" in order else ", "
             words = f"{family}{' ' + suffix if suffix else ''}{comma}{given} {middle}"
         elif self.swapped:
             words = f"{family} {given}"
