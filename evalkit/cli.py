@@ -964,7 +964,11 @@ def purge(
     is_expired: Annotated[
         bool, typer.Option("--expired", help="The same, after the days of the setting [retention] days.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Really remove what was not named but is old.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Really remove what was not named itself.")] = False,
+    patient_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Every document of the patient of this key, which `show` shows."),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--recorded", help="Every document that was purged and is there again from a backup.")
     ] = False,
@@ -977,38 +981,33 @@ def purge(
     Killed midway, the same command finishes it; without a name it finishes what was begun. It cannot be undone, and PDFs,
     exports, reports and backups outside of the output folder are not touched.
 
-    Documents that are not named but old (--older-than, --expired) are only listed, unless --yes is said. Names do not go
-    together with these two.
+    Documents that are not named but old (--older-than, --expired) or a patient's (--patient-key) are only listed, unless
+    --yes is said. Names do not go together with the first two. A file of several patients goes as a whole.
 
     Example: evalkit purge doc2_6 --dry-run
     """
     from evalkit.core.clocks import format_iso_seconds, utc_now
-    from evalkit.pipeline.purge import (
-        find_purged_documents_restored,
-        is_purge_unfinished,
-        list_files_purge_would_remove,
-    )
+    from evalkit.pipeline.purge import is_purge_unfinished, list_files_purge_would_remove
     from evalkit.pipeline.purge import purge as purge_documents
 
-    if doc_ids and (is_expired or older_than is not None):
+    if (doc_ids or patient_key) and (is_expired or older_than is not None):
         raise UsageError(
-            "documents are named beside --older-than or --expired, which name others",
+            "documents or a patient are named beside --older-than or --expired, which name others",
             code="PURGE-NAMED",
             remedy="Purge the named ones first, and the old ones by a second call.",
         )
     output_folder, now = _open_existing_output(output), utc_now()
-    requested_ids, expired_before = doc_ids or [], None
+    requested_ids = [*(doc_ids or ()), *_find_named_ids(output_folder, patient_key, again=again)]
+    expired_before = None
     expired_ids: tuple[str, ...] = ()
     if is_expired:
         older_than = _resolve_retention_days(older_than)
     if older_than is not None:
         expired_before = now - timedelta(days=older_than)
         expired_ids = _find_expired_ids_and_print_others(output_folder, expired_before)
-    if again:
-        requested_ids += find_purged_documents_restored(output_folder)
     if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
-    if dry_run or (expired_before and not yes):
+    if dry_run or ((expired_before or patient_key is not None) and not yes):
         files_by_document = list_files_purge_would_remove(output_folder, [*requested_ids, *expired_ids])
         if as_json:
             _print_json(files_by_document)
@@ -1094,6 +1093,16 @@ def export_audit(
     for line in problems:
         _print_to_stderr(line)
     raise typer.Exit(1 if problems else 0)
+
+
+def _find_named_ids(output_folder: OutputFolder, patient_key: str | None, *, again: bool) -> list[str]:
+    """The documents of a patient, and those that are there again after their purge, if these are asked for."""
+    from evalkit.pipeline.purge import find_patient_documents, find_purged_documents_restored
+
+    return [
+        *(find_patient_documents(output_folder, patient_key) if patient_key is not None else ()),
+        *(find_purged_documents_restored(output_folder) if again else ()),
+    ]
 
 
 def _find_expired_ids_and_print_others(output_folder: OutputFolder, expired_before: datetime) -> tuple[str, ...]:
@@ -1575,6 +1584,9 @@ def _describe_result(result: DocumentResult) -> Iterator[str]:
         yield f"Dominant type: {answer.dominant_type_overall or 'cannot tell'}"
         for segment in answer.segments:
             yield f"  pages {segment.start_page}–{segment.end_page}: {segment.dominant_type or 'cannot tell'}"
+            if segment.patient:
+                keys = {"name": segment.patient.name_key, "number": segment.patient.number_key}
+                yield "    patient keys: " + ", ".join(f"{fact} {key or 'none'}" for fact, key in keys.items())
     if result.evidence_quality_score is not None:
         yield f"Evidence quality: {result.evidence_quality_score:.2f}"
     for agent, usage in sorted(result.usage.by_agent.items()):

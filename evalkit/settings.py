@@ -412,6 +412,23 @@ class _MarcSettingsSource(PydanticBaseSettingsSource):
         return {"reliability_loop": set_fields} if set_fields else {}
 
 
+PATIENT_SALT_VARIABLE = "EVALKIT_PATIENT_SALT"
+_MIN_SALT_LENGTH = 16
+"""Characters of a salt that nobody guesses."""
+
+
+def read_patient_salt() -> str | None:
+    """The salt of patients' keys, if the environment has it; never a setting, never in a file. UsageError if it is short."""
+    salt = os.environ.get(PATIENT_SALT_VARIABLE, "").strip()
+    if salt and len(salt) < _MIN_SALT_LENGTH:
+        raise UsageError(
+            f"{PATIENT_SALT_VARIABLE} has fewer than {_MIN_SALT_LENGTH} characters",
+            code="PATIENT-SALT",
+            remedy="Take a random one, for example of `openssl rand -hex 32`.",
+        )
+    return salt or None
+
+
 #: Keys, projects and addresses, by the providers' own names.
 _CREDENTIAL_VARIABLES = (
     "ANTHROPIC_API_KEY",

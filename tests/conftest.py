@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from once import make_once
 from places import in_bucket
-from samples.demo_runs import run_samples
+from samples.demo_runs import PATIENT_SALT, run_samples
 from servers.postgresql import PostgreSQLServer, programs
 from tables import EVERY
 
@@ -32,6 +32,9 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # in the background; what the tests start would not heed it either
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+#: Runs into different folders are compared: a patient has the same keys in all of them.
+os.environ["EVALKIT_PATIENT_SALT"] = PATIENT_SALT
 
 settings.register_profile(
     "evalkit",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evalkit.classification.autofix import Repair
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
 from evalkit.core.timings import Times
@@ -93,7 +93,7 @@ class DocumentResult(StrictRecord):
     decision_rule: str
     """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``."""
     decision_reason: str
-    classification: ClassificationOutput | None
+    classification: KeyedClassification | None
     """After the repairs; None where there was no usable answer."""
     issues: tuple[Issue, ...]
     """The last attempt's, and earlier ones that were repaired."""

@@ -6,7 +6,6 @@ exported, and who looks at the pages sees them there.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +17,7 @@ from evalkit.documents.identity.file_persons import (
     FilePerson,
     PagePatientIdentity,
     compare_page_patients,
+    find_page_range_owner,
     group_pages_by_person,
 )
 from evalkit.documents.identity.person_name import are_family_names_shared, parse_person_name
@@ -55,7 +55,7 @@ def find_patient_issues(
     owner_by_segment = {
         segment.segment_index: owner
         for segment in answer.segments
-        if (owner := _find_segment_patient(segment, persons))
+        if (owner := find_page_range_owner(persons, segment.start_page, segment.end_page))
     }
     enclosed_segments = _find_segments_inside_others(answer, bundle, owner_by_segment)
     for segment in answer.segments:
@@ -63,30 +63,15 @@ def find_patient_issues(
         if owner is None:
             continue
         for person in persons:
-            foreign_pages = [page for page in person.pages if segment.start_page <= page.page_num <= segment.end_page]
+            foreign_pages = person.list_pages(segment.start_page, segment.end_page)
             if person is not owner and foreign_pages:
                 yield _build_mixed_patients_issue(segment, owner, foreign_pages)
         if (surrounding_owner := enclosed_segments.get(segment.segment_index)) is not None:
-            own_pages = [page for page in owner.pages if segment.start_page <= page.page_num <= segment.end_page]
+            own_pages = owner.list_pages(segment.start_page, segment.end_page)
             yield _build_mixed_patients_issue(segment, surrounding_owner, own_pages)
     owners = [owner for segment_index, owner in owner_by_segment.items() if segment_index not in enclosed_segments]
     if any(owner is not owners[0] for owner in owners):
         yield _build_several_patients_issue(answer, owner_by_segment, expectation.patients)
-
-
-def _find_segment_patient(segment: Segment, persons: Sequence[FilePerson]) -> FilePerson | None:
-    """The person whom most of the segment's pages are about; of equally many, the first page's."""
-    page_counts = Counter(
-        {
-            index: sum(segment.start_page <= page.page_num <= segment.end_page for page in person.pages)
-            for index, person in enumerate(persons)
-        }
-    )
-    most_pages = max(page_counts.values(), default=0)
-    if most_pages == 0:
-        return None
-    candidates = [persons[index] for index, count in page_counts.items() if count == most_pages]
-    return min(candidates, key=lambda person: min(page for page in person.page_numbers if page >= segment.start_page))
 
 
 def _find_segments_inside_others(

@@ -24,6 +24,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
@@ -744,7 +745,7 @@ def deidentify_document(
     return replace(document, record=redacted_record, answer_reviewers=answer_reviewers)
 
 
-def _redact_classification(classification: ClassificationOutput, redact: Callable[[str], str]) -> ClassificationOutput:
+def _redact_classification(classification: ClassificationOutput, redact: Callable[[str], str]) -> KeyedClassification:
     answer_json = classification.to_json()
     for segment in answer_json["segments"]:
         segment["reasoning"] = redact(segment["reasoning"])
@@ -754,7 +755,7 @@ def _redact_classification(classification: ClassificationOutput, redact: Callabl
                 evidence["anchors_found"] = [redact(anchor) for anchor in evidence["anchors_found"]]
     answer_json["vendor_signals"] = [redact(signal) for signal in answer_json["vendor_signals"]]
     answer_json["self_evaluation"] = _redact_json(answer_json["self_evaluation"], redact)
-    return ClassificationOutput.model_validate(answer_json)
+    return KeyedClassification.model_validate(answer_json)
 
 
 #: In what has no form, a number alone may be anybody's record number.

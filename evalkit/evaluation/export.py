@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
+from evalkit.classification.schema import ClassificationOutput
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.data_card import EXPORT_MARKER, DataCardFacts, render_data_card
 from evalkit.evaluation.deidentify import (
@@ -92,9 +93,11 @@ _PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
 class ExportedTruth(GroundTruth):
     """One line of an export of documents as JSON Lines: the stored record, and what only the whole folder tells.
 
-    ``schema_version`` is that of the record; what is added here changes nothing of it.
+    ``schema_version`` is that of the record; what is added here changes nothing of it. Patients' keys stay behind.
     """
 
+    ground_truth_classification: ClassificationOutput  # type: ignore[assignment]  # without the keys, on purpose
+    """The classification; only its ``vouched`` parts were looked at."""
     is_simulated: bool
     """Whether a program answered any case of the document, for a demonstration or test."""
     patients_in_file: int | None = None
@@ -324,7 +327,10 @@ def _iterate_records(documents: Iterable[_ExportDocument], options: _ExportOptio
             "patients_in_file": document.truth.patients_in_file,
             "pages_of_others": document.truth.pages_of_others,
         }
-        yield document.truth.record.model_dump(mode="json") | added_fields | _build_extra_columns(document, options, {})
+        record = document.truth.record
+        record_json = record.model_dump(mode="json")
+        record_json["ground_truth_classification"] = record.ground_truth_classification.to_json()  # without the keys
+        yield record_json | added_fields | _build_extra_columns(document, options, {})
 
 
 def _build_extra_columns(document: _ExportDocument, options: _ExportOptions, row: GroundTruthRow) -> GroundTruthRow:

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from evalkit.classification.patient_keys import list_person_keys
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class GroupingFeatures:
     doc_id: str
     sha256: str
     patient_identifiers: frozenset[tuple[str, str]]
-    """Kind and normal form of each patient's name, birth date and record number on its pages."""
+    """Kind and normal form of each patient's name, birth date and record number on its pages; and each patient's keys."""
     shingle_hashes: _HashArray = field(repr=False)
     """A hash of every run of ``SHINGLE_WORDS`` words, each once, sorted. Of a shorter text one of all its words."""
 
@@ -52,6 +54,8 @@ class GroupingFeatures:
     def from_bundle(cls, bundle: DocumentBundle) -> GroupingFeatures:
         """The traits of a document, as its bundle shows them."""
         identifiers = (identifier for page in bundle.pages for identifier in page.identifiers)
+        # Which keys are equal is the same with any salt: these are never written down.
+        patient_keys = (list_person_keys(person, salt=b"") for person in group_pages_by_person(bundle.pages))
         return cls(
             doc_id=bundle.doc_id,
             sha256=bundle.sha256,
@@ -59,7 +63,8 @@ class GroupingFeatures:
                 (identifier.kind, identifier.normal)
                 for identifier in identifiers
                 if identifier.kind in _PATIENT_IDENTIFIER_KINDS
-            ),
+            )
+            | {("key", key) for keys in patient_keys for key in keys},
             shingle_hashes=hash_shingles("\n".join(page.text for page in bundle.pages)),
         )
 

@@ -19,9 +19,10 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import add_patients
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
@@ -35,7 +36,10 @@ from evalkit.review.attention_checks import (
     list_stray_attention_check_files,
 )
 from evalkit.review.ground_truth import (
+    FieldsGroundTruth,
+    GroundTruth,
     Review,
+    TemplateGroundTruth,
     build_silver_fields,
     build_silver_ground_truth,
     find_newest_revision,
@@ -267,7 +271,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         return
     if find_newest_revision(output_folder, case_id):
         record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
-        if stored_truth != (record and record.model_dump(mode="json")):
+        if not _is_projection(stored_truth, record):
             yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
     elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
         yield IntegrityFault(
@@ -275,6 +279,22 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         )
     else:
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
+
+
+def _is_projection(
+    stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
+) -> bool:
+    """Whether stored ground truth is what the reviews say; patients' keys of corrected pages are not looked at again."""
+    if isinstance(record, GroundTruth) and stored_truth is not None:
+        try:
+            stored_classification = GroundTruth.model_validate(stored_truth).ground_truth_classification
+        except ValidationError:
+            return False
+        classification = record.ground_truth_classification
+        known_patients = {pages: patient for pages, patient in classification.patient_by_page_range.items() if patient}
+        classification = add_patients(classification, stored_classification.patient_by_page_range | known_patients)
+        record = record.model_copy(update={"ground_truth_classification": classification})
+    return stored_truth == (record and record.model_dump(mode="json"))
 
 
 def _check_silver_truth(

@@ -11,11 +11,13 @@ from typing import Any
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.patient_check import PatientExpectation
+from evalkit.classification.patient_keys import add_patients, compute_patients
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import FAILED_STEP, Times
 from evalkit.documents.bundle import DocumentBundle, Identifier
+from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.audit_sampling import AuditPlan
@@ -65,9 +67,18 @@ _TRANSIENT_ERROR_CODES = frozenset(
 
 
 def create_result(
-    bundle: DocumentBundle, outcome: ClassificationOutcome, settings: Settings, result_fingerprint: str, times: Times
+    bundle: DocumentBundle,
+    outcome: ClassificationOutcome,
+    settings: Settings,
+    result_fingerprint: str,
+    times: Times,
+    patient_salt: bytes | None,
 ) -> DocumentResult:
-    """Put a document's outcome into the form that is stored."""
+    """Put a document's outcome into the form that is stored; without a salt no segment says whom it is about."""
+    answer = outcome.classification
+    patients = (
+        compute_patients(answer, group_pages_by_person(bundle.pages), patient_salt) if answer and patient_salt else {}
+    )
     return DocumentResult(
         doc_id=bundle.doc_id,
         sha256=bundle.sha256,
@@ -75,7 +86,7 @@ def create_result(
         decision=outcome.verdict.decision,
         decision_rule=outcome.verdict.rule,
         decision_reason=outcome.verdict.reason,
-        classification=outcome.classification,
+        classification=answer and add_patients(answer, patients),
         issues=outcome.issues,
         attempts=outcome.attempts,
         evidence_quality_score=outcome.evidence_quality_score,
@@ -104,9 +115,11 @@ class DocumentRun:
         label_by_doc_id: Mapping[str, Mapping[str, Any]] | None,
         supplied_by_doc_id: Mapping[str, Any],
         roster_by_doc_id: Mapping[str, tuple[Identifier, ...]],
+        patient_salt: bytes,
         fresh: bool,
         extract: bool,
     ) -> None:
+        self._patient_salt = patient_salt
         self._settings = settings
         self._output_folder = output_folder
         self._index = index
@@ -243,7 +256,7 @@ class DocumentRun:
             finished_at=format_zulu_now(),
             seconds=seconds_by_step,
         )
-        result = create_result(bundle, outcome, self._settings, result_fingerprint, times)
+        result = create_result(bundle, outcome, self._settings, result_fingerprint, times, self._patient_salt)
         await run_uninterrupted_storage_operation(
             self._output_folder, self._save_publish_and_index_result, result, bundle, source
         )

@@ -23,7 +23,11 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
+from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import list_person_keys, load_patient_salt
 from evalkit.core.records import StrictRecord
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
+from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.pipeline.document_discovery import DiscoveredDocuments
 from evalkit.pipeline.document_registries import ProductionLabelsAndDraws
@@ -36,6 +40,7 @@ from evalkit.review.ground_truth import (
     list_revisions,
     read_review,
 )
+from evalkit.review.loaders import read_result
 from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SECOND_SUFFIX, get_base_case_id
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.write_lock import hold_case_write_lock
@@ -307,6 +312,52 @@ def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: date
             for state in states
         }
     )
+
+
+def find_patient_documents(output_folder: OutputFolder, patient_key: str) -> list[str]:
+    """The documents about the patient of a key, and of the keys that appear with it for one person; sorted.
+
+    Looked for on every page, also where a page lies in another patient's document. NotFound where no document has the key.
+    """
+    salt = load_patient_salt(output_folder)
+    with OutputIndex(output_folder) as index:
+        doc_ids = _FolderContents.read(output_folder, index).list_doc_ids()
+    keys_of_persons = [(doc_id, keys) for doc_id in doc_ids for keys in _iterate_key_sets(output_folder, doc_id, salt)]
+    patient_keys, known_keys = {patient_key}, set[str]()
+    while patient_keys != known_keys:
+        known_keys = patient_keys
+        patient_keys = known_keys.union(*(keys for _, keys in keys_of_persons if not known_keys.isdisjoint(keys)))
+    patient_doc_ids = sorted({doc_id for doc_id, keys in keys_of_persons if not known_keys.isdisjoint(keys)})
+    if not patient_doc_ids:
+        raise NotFound(
+            "no document has that patient key",
+            code="PURGE-NOT-FOUND",
+            remedy="`evalkit show DOC_ID` shows the keys of a document that is about the patient.",
+        )
+    return patient_doc_ids
+
+
+def _iterate_key_sets(output_folder: OutputFolder, doc_id: str, salt: bytes) -> Iterator[set[str]]:
+    """The keys of each person of a document: by its pages, and by its result. StoreError where a file is damaged."""
+    with suppress(NotFound):
+        name = bundle_file_name(doc_id)
+        stored_bundle = output_folder.read_json(name, max_schema_version=BUNDLE_SCHEMA_VERSION)
+        try:
+            persons = group_stored_pages_by_person(stored_bundle)
+        except (LookupError, TypeError, ValueError):  # without the cause: it would quote the patient's document
+            raise StoreError(
+                f"{name} cannot be read: nobody can tell whose it is",
+                code="STORE-TORN",
+                remedy="Run the document with --fresh, or purge it by its name.",
+            ) from None
+        yield from (list_person_keys(person, salt) for person in persons)
+    with suppress(NotFound):
+        result = read_result(output_folder, doc_id)
+        if isinstance(result, DocumentResult) and result.classification:
+            patients = result.classification.patient_by_page_range.values()
+            yield from (
+                {key for key in (patient.name_key, patient.number_key) if key} for patient in patients if patient
+            )
 
 
 def find_purged_documents_restored(output_folder: OutputFolder) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import load_patient_salt
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
 from evalkit.pipeline.document_discovery import discover_documents, sanitise_file_stem
@@ -35,7 +36,7 @@ from evalkit.pipeline.supplied_labels import (
     read_supplied_classifications,
 )
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
-from evalkit.settings import Settings
+from evalkit.settings import Settings, read_patient_salt
 from evalkit.store import RESULTS_FOLDER, OutputIndex, open_output_folder
 
 
@@ -173,6 +174,7 @@ async def arun(
                 label_by_doc_id,
                 supplied_by_doc_id,
                 roster_by_doc_id,
+                load_patient_salt(output_folder),
                 fresh,
                 extract,
             )
@@ -240,4 +242,5 @@ async def aevaluate(
         resolved_settings,
         result_fingerprint,
         Times(started_at=started_at, finished_at=format_zulu_now()),
+        salt.encode() if (salt := read_patient_salt()) else None,
     )

@@ -14,10 +14,11 @@ from collections.abc import Container, Iterable, Sequence
 from operator import not_
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import KeyedClassification, add_patients, drop_patients
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
@@ -64,7 +65,7 @@ SIMULATED_PREFIX = "simulated_"
 
 #: What a reviewed case says: a classification, the fields of each report and form, or a statement template.
 ReviewedAnswer = (
-    ClassificationOutput
+    Annotated[ClassificationOutput, AfterValidator(drop_patients)]
     | Annotated[tuple[FormFields, ...], Field(min_length=1)]
     | Annotated[StatementTemplate, SchemaByReference()]
 )
@@ -170,7 +171,7 @@ class _GroundTruthRecord(StrictRecord):
 class GroundTruth(_GroundTruthRecord):
     """What is true about one document, and who says so: ``ground_truth/gt_{doc_id}.json``."""
 
-    ground_truth_classification: ClassificationOutput
+    ground_truth_classification: KeyedClassification
     """The classification; only its ``vouched`` parts were looked at."""
     corrected_dominant_type: str | None
     """The overall type of a correction; None where nothing was corrected."""
@@ -276,7 +277,7 @@ def project_ground_truth(
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
     that are ``non_ground_truth_revisions``; failing that the silver record (0) of a document that was accepted. An attention check has none,
-    whatever was said about it.
+    whatever was said about it. Whom a segment is about is known where the packet has one of the same pages.
     """
     if not numbered_reviews or packet.is_attention_check or any(review.seeded for _, review in numbered_reviews):
         return None
@@ -311,7 +312,9 @@ def project_ground_truth(
         )
     is_corrected = source == "SME_CORRECTED"
     return GroundTruth(
-        ground_truth_classification=newest_review.after,
+        ground_truth_classification=add_patients(
+            newest_review.after, packet.classification.patient_by_page_range if packet.classification else {}
+        ),
         corrected_dominant_type=newest_review.after.dominant_type_overall if is_corrected else None,
         **common_fields,
     )

@@ -16,7 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from evalkit.errors import NotFound, ReviewRefused, UsageError
+from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
+from evalkit.documents.identity.file_persons import group_stored_pages_by_person
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
 from evalkit.review.attention_checks.records import is_attention_check_unanswered, map_check_case_ids_by_doc_id
 from evalkit.review.draft import Draft, SegmentFlag
 from evalkit.review.field_answers import find_changed_fields, list_agent_forms, list_field_keys_statuses_and_values
@@ -50,6 +53,7 @@ from evalkit.statements.statement_template import StatementTemplate, parse_templ
 from evalkit.store import (
     OutputFolder,
     OutputIndex,
+    bundle_file_name,
     ground_truth_file_name,
     hash_canonical_json,
     packet_file_name,
@@ -440,6 +444,8 @@ def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpi
         return  # silver stays
     name = ground_truth_file_name(opinions.base_packet.case_id)
     record = opinions.build_ground_truth()
+    if isinstance(record, GroundTruth):
+        record = _add_missing_patients(output_folder, opinions.base_packet, record)
     if record is None:
         output_folder.remove_file(name)
     elif read_json_unless_missing_or_torn(output_folder, name) != (record_json := record.model_dump(mode="json")):
@@ -448,6 +454,24 @@ def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpi
         remove_unconfirmed_silver_fields(output_folder, opinions.base_packet.doc_id)
     if opinions.base_packet.kind == "statement_template":
         _write_approved_or_draft_template(output_folder, opinions, record)
+
+
+def _add_missing_patients(output_folder: OutputFolder, packet: SMEPacket, truth: GroundTruth) -> GroundTruth:
+    """Compute whom corrected page ranges are about; unchanged where the bundle or the salt is missing, until a reindex."""
+    classification = truth.ground_truth_classification
+    known_patients = packet.classification.patient_by_page_range if packet.classification else {}
+    if classification.patient_by_page_range.keys() <= known_patients.keys():
+        return truth
+    try:
+        stored_bundle = output_folder.read_json(
+            bundle_file_name(packet.doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
+        )
+        patients = compute_patients(
+            classification, group_stored_pages_by_person(stored_bundle), load_patient_salt(output_folder)
+        )
+    except (EvalkitError, LookupError, TypeError, ValueError):
+        return truth
+    return truth.model_copy(update={"ground_truth_classification": add_patients(classification, patients)})
 
 
 def _write_approved_or_draft_template(output_folder: OutputFolder, opinions: CaseOpinions, record: object) -> None:

@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.document_result import DocumentResult
+from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_iso_seconds, utc_now
@@ -113,7 +114,7 @@ class SMEPacket(StrictRecord):
     """The open issues, worst first."""
     issues: tuple[Issue, ...]
     """All issues of the result, worst first, repaired ones after the open ones of their severity."""
-    classification: ClassificationOutput | None
+    classification: KeyedClassification | None
     """The agent's answer; None where it gave no usable one."""
     proposed_repairs: tuple[Repair, ...]
     """What arithmetic could repair: done when the case is validated."""

@@ -25,7 +25,7 @@ from evalkit.core.log_events import LogLineFormat
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FORMAT_VARIABLE
-from evalkit.settings import ReviewServerSettings
+from evalkit.settings import PATIENT_SALT_VARIABLE, ReviewServerSettings
 from evalkit.store import OutputFolder, resolve_postgresql_url
 
 NOTEBOOK_NAME = "sme_review.ipynb"
@@ -35,7 +35,7 @@ _BUCKET_VARIABLES = (
     *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "STORAGE_EMULATOR_HOST", "CLOUDSDK_CONFIG"),
     *("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE"),
 )
-_INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+_INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", PATIENT_SALT_VARIABLE)
 
 
 def exec_review_server(
@@ -134,8 +134,8 @@ def format_listener_url(listener: socket.socket) -> str:
 def build_server_environment(
     environ: Mapping[str, str], output: Path | str, database_url: str | None = None
 ) -> dict[str, str]:
-    """All that the server and its kernels get to see of the environment: no user's settings, and keys and proxies only
-    where the output folder is in a bucket: the provider's own.
+    """All that the server and its kernels get to see of the environment: no user's settings; the salt of patients' keys; keys and
+    proxies only where the output folder is in a bucket: the provider's own.
     """
     inherited = {name: environ[name] for name in _INHERITED_VARIABLES if name in environ}
     if environ.get("PYTHONPATH"):  # relative parts would mean other folders in the server

@@ -21,6 +21,9 @@ PURGE_INTENT_FILE = "purging.json"
 #: The reviewers, their roles, and the digests of their codes.
 ROSTER_FILE = "reviewers.json"
 
+#: The salt of patients' keys. It never leaves the folder but with a backup.
+PATIENT_SALT_FILE = "patient_salt.json"
+
 #: What is written before it has its name.
 TEMP_FOLDER = ".tmp"
 #: Held by a run, and by who changes packets, reviews or ground truth.
@@ -43,6 +46,7 @@ OUTPUT_MARKERS = frozenset(
         SQLITE_FILE,
         MOVED_SQLITE_FILE,
         ROSTER_FILE,
+        PATIENT_SALT_FILE,
         PURGE_INTENT_FILE,
         EXCLUSIVE_CREATE_PROBE_FILE,
     ),

@@ -27,7 +27,7 @@ import sqlalchemy as sa
 import typer
 from commands import evalkit_command
 from pydantic import BaseModel
-from samples.demo_runs import read_output_files, run_samples
+from samples.demo_runs import PATIENT_SALT, read_output_files, run_samples
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from system.runs.live import MODEL, serve_model
@@ -239,7 +239,8 @@ def _subclasses(base: type) -> Iterator[Any]:
 
 def demo() -> dict[str, str]:
     """The demo's documents and the files that a run over them leaves, drawn and run anew."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALKIT_PATIENT_SALT", PATIENT_SALT)
         documents, output = Path(name) / "samples", Path(name) / "output"
         write_demo_folder(documents)
         run_samples(documents, output)

@@ -7,13 +7,16 @@ import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
+import builders
 import numpy as np
 import pytest
 from evaluation.truths import bundle_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import UsageError
 from evalkit.evaluation.splitting import (
     OVERLAP_THRESHOLD,
@@ -123,6 +126,34 @@ def test_nothing_leaks(made: list[tuple[list[int], set[int]]], seed: int) -> Non
             if one.patient_identifiers & other.patient_identifiers or overlap(one, other) > OVERLAP_THRESHOLD:
                 assert where[one.doc_id] == where[other.doc_id]
                 assert any({one.doc_id, other.doc_id} <= group for group in joined)
+
+
+PRINTED = ("Patient: Helen A. Marsh", "Patient: MARSH, HELEN", "Patient: Ms. Helen Anne Marsh", "Patient: Marsh Helen")
+BIRTHS = ("03/22/{year}", "22 March {year}", "{year}-03-22")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(PRINTED), st.sampled_from(BIRTHS), st.integers(0, 3)), min_size=2, max_size=8),
+    st.integers(0, 5),
+)
+def test_one_persons_files_are_never_divided(made: list[tuple[str, str, int]], seed: int) -> None:
+    """However name and birth date are printed: by the keys alone."""
+    documents = []
+    for i, (name, birth, person) in enumerate(made):
+        text = f"{name} DOB: {birth.format(year=1950 + person)}"
+        bundle = builders.document(
+            builders.page(1, text).model_copy(update={"identifiers": find_patient_identifiers(text, ())})
+        )
+        features = GroupingFeatures.from_bundle(bundle.model_copy(update={"doc_id": str(i)}))
+        keys = frozenset(pair for pair in features.patient_identifiers if pair[0] == "key")
+        documents.append(
+            replace(features, sha256=f"{i:064x}", patient_identifiers=keys, shingle_hashes=hash_shingles(""))
+        )
+    parts = split_documents(documents, {"a": 0.5, "b": 0.5}, seed=seed)
+    part_by_doc_id = {doc_id: part for part, doc_ids in parts.items() for doc_id in doc_ids}
+    persons = [{str(i) for i, row in enumerate(made) if row[2] == person} for person in {row[2] for row in made}]
+    assert all(len({part_by_doc_id[doc_id] for doc_id in person}) == 1 for person in persons)
+    assert together(*documents) == sorted(persons, key=min)
 
 
 @given(st.randoms(use_true_random=False))

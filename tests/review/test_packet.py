@@ -94,7 +94,7 @@ def test_repairs_are_offered_not_done(build: Any) -> None:
     answer = build.single("Other").model_copy(update={"number_of_segments": 4})
     issue = build.issue("V1-0001", code="V1-SEGMENT-COUNT", auto_fixable=True)
     packet = build.packet(build.result(answer, [issue]))
-    assert packet.classification == answer
+    assert packet.classification.to_json() == answer.to_json()
     assert [(repair.issue_id, repair.before, repair.after) for repair in packet.proposed_repairs] == [("V1-0001", 4, 1)]
 
 

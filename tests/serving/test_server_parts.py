@@ -43,10 +43,12 @@ class Clock:
 def test_the_environment_is_constructed_not_inherited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = {"PATH": "/bin", "TZ": "UTC", "HOME": "/root", "X_API_KEY": "k", "PYTHONPATH": f"a{os.pathsep}/b"}
+    given["EVALKIT_PATIENT_SALT"] = "of whom corrected pages are about"
     made = build_server_environment(given, Path("output"))
     assert made == {
         "PATH": "/bin",
         "TZ": "UTC",
+        "EVALKIT_PATIENT_SALT": "of whom corrected pages are about",
         "PYTHONPATH": f"{tmp_path}/a{os.pathsep}/b",
         "PYTHONUSERBASE": made["PYTHONUSERBASE"],
         "EVALKIT_OUTPUT": f"{tmp_path}/output",

@@ -46,6 +46,10 @@ class FilePerson:
         """The pages that say that they are about this person."""
         return {page.page_num for page in self.pages}
 
+    def list_pages(self, start_page: int, end_page: int) -> list[PagePatientIdentity]:
+        """List this person's pages of a page range, both ends in."""
+        return [page for page in self.pages if start_page <= page.page_num <= end_page]
+
     def compare(self, page: PagePatientIdentity) -> PersonComparison:
         """Compare a page with this person: the page of this person's that decides most.
 
@@ -78,6 +82,16 @@ def _build_page_identity(
     personal = tuple(identifier for identifier in identifiers if identifier.kind != "report_date")
     is_named = any(identifier.kind not in ("sex", "age") for identifier in personal)
     return PagePatientIdentity(page_num, personal, status is PageStatus.OCR) if is_named else None
+
+
+def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_page: int) -> FilePerson | None:
+    """Find whom most of the pages are about; of equally many, the first page's. None if none says whose it is."""
+    pages_by_person = [(person, person.list_pages(start_page, end_page)) for person in persons]
+    return max(
+        ((person, pages) for person, pages in pages_by_person if pages),
+        key=lambda pair: (len(pair[1]), -pair[1][0].page_num),
+        default=(None, None),
+    )[0]
 
 
 def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity) -> PersonComparison:

@@ -322,7 +322,7 @@ def _are_given_names_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
     if left == right:
         return True
-    if _fold_written_out_umlauts(left) == _fold_written_out_umlauts(right):
+    if transliterate_umlauts(left) == transliterate_umlauts(right):
         return True
     if not is_ocr_text:
         return False
@@ -335,8 +335,8 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _fold_written_out_umlauts(word: str) -> str:
-    """Umlauts written out are the same as those without their dots: MUELLER, MULLER."""
+def transliterate_umlauts(word: str) -> str:
+    """Write umlauts as letters without their dots: MUELLER is MULLER."""
     return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
 
 

@@ -191,7 +191,7 @@ def _compare_birth_dates(
     if left_birth is None or right_birth is None:
         return None
     left_date, right_date = (
-        _parse_birth_date(birth, side.get("age")) for birth, side in ((left_birth, left), (right_birth, right))
+        parse_birth_date(birth, side.get("age")) for birth, side in ((left_birth, left), (right_birth, right))
     )
     if left_date is None or right_date is None:
         return None
@@ -202,10 +202,9 @@ def _compare_birth_dates(
     return _FactOutcome(relation.value, left_birth, right_birth)
 
 
-def _parse_birth_date(birth_date: Identifier, age: Identifier | None) -> WrittenDate | None:
-    written = parse_written_date(birth_date.value) or parse_written_date(
-        replace_letters_misread_for_digits(birth_date.value)
-    )
+def parse_birth_date(birth: Identifier, age: Identifier | None) -> WrittenDate | None:
+    """Parse a date of birth, also with misread digits; an age beside it tells the century of a short year."""
+    written = parse_written_date(birth.value) or parse_written_date(replace_letters_misread_for_digits(birth.value))
     return resolve_short_year(written, int(age.normal) if age else None) if written else None
 
 
@@ -283,10 +282,11 @@ def _strip_leading_zeros(number: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _are_issuers_equal(left: str, right: str) -> bool:
-    return fuzz.token_set_ratio(_normalise_issuer_name(left), _normalise_issuer_name(right)) >= _MIN_ISSUER_SIMILARITY
+    return fuzz.token_set_ratio(fold_issuer(left), fold_issuer(right)) >= _MIN_ISSUER_SIMILARITY
 
 
-def _normalise_issuer_name(issuer: str) -> str:
+def fold_issuer(issuer: str) -> str:
+    """Capitals without punctuation, usual abbreviations written out: ``SAINT MARY MEDICAL CENTER``."""
     words = re.findall(r"\w+", fold_to_plain_capitals(issuer))
     return " ".join(
         {"ST": "SAINT", "CTR": "CENTER", "CENTRE": "CENTER", "MED": "MEDICAL", "HOSP": "HOSPITAL"}.get(word, word)

@@ -17,6 +17,7 @@ from statistics import median
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure_issue
+from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -31,6 +32,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import EvalkitError
 from evalkit.issue import ISSUE_GROUP_BY_AGENT, Agent, Issue, number_issues
 from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_attention_check_file_name
@@ -92,10 +94,11 @@ def plant_and_save_attention_check(
     if output_folder.has_file(result_file_name(case_id)) or output_folder.has_file(packet_file_name(case_id)):
         return None
     verdict = V5DecisionMaker().decide(issues)
+    patients = compute_patients(faulty_answer, group_pages_by_person(bundle.pages), load_patient_salt(output_folder))
     shown_result = result.model_copy(
         update={
             "doc_id": case_id,
-            "classification": faulty_answer,
+            "classification": add_patients(faulty_answer, patients),
             "issues": issues,
             "decision": verdict.decision,
             "decision_rule": verdict.rule,

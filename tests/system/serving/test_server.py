@@ -318,7 +318,7 @@ def test_the_kernel_learns_reviewer_and_folder_and_no_keys(server: Server) -> No
     assert not [one.path for one in process.memory_maps() if "pydevd" in one.path], "a page has no debugger"
     assert set(psutil.Process(server.process.pid).environ()) <= {
         "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONUSERBASE",
-        "EVALKIT_OUTPUT", "EVALKIT_LOG_FORMAT",
+        "EVALKIT_OUTPUT", "EVALKIT_LOG_FORMAT", "EVALKIT_PATIENT_SALT",
     }  # fmt: skip
 
 

@@ -1,0 +1,203 @@
+"""Whose documents these are, without a name: salted hashes by which a patient's documents find each other.
+
+Source: contract ruling 22. ``name_key`` is of name and birth date, ``number_key`` of record number and its issuer. Both are
+keyed hashes (HMAC-SHA-256): who does not have the salt cannot try names. A person has the same keys on all pages of a
+file, whichever of them was misread; a page range shows a key only where its own pages print the facts.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
+
+from evalkit.classification.schema import ClassificationOutput, Segment
+from evalkit.core.records import StrictRecord
+from evalkit.documents.bundle import Identifier, IdentifierKind
+from evalkit.documents.identity.file_persons import FilePerson, PagePatientIdentity, find_page_range_owner
+from evalkit.documents.identity.person_name import (
+    fold_confused_letters,
+    get_word_list_for_names,
+    parse_person_name,
+    transliterate_umlauts,
+)
+from evalkit.documents.identity.same_person import fold_issuer, parse_birth_date
+from evalkit.errors import UsageError
+from evalkit.settings import PATIENT_SALT_VARIABLE, read_patient_salt
+from evalkit.store import PATIENT_SALT_FILE, OutputFolder, encode_canonical_json
+
+_KEY_LENGTH = 32
+"""Hexadecimal digits."""
+_SALT_BYTES = 32
+
+PageRange = tuple[int, int]
+"""First and last page."""
+
+
+class PatientKeys(StrictRecord):
+    """Whom a page range is about, without a name."""
+
+    name_key: str | None
+    """Of name and birth date; None where its pages do not print both."""
+    number_key: str | None
+    """Of record number and the institution that gave it; None where its pages do not show both."""
+    fields_seen: tuple[IdentifierKind, ...]
+    """What its pages print about the patient, sorted."""
+
+
+class KeyedSegment(Segment):
+    """A segment as it is stored."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    patient: PatientKeys | None = None
+    """Whom its pages are about, computed from them and never asked for; None where they do not say."""
+
+
+class KeyedClassification(ClassificationOutput):
+    """A classification as it is stored: the answer, and whom each segment is about."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    segments: tuple[KeyedSegment, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values, as it was answered: without patients."""
+        return self.model_dump(mode="json", exclude={"segments": {"__all__": {"patient"}}})
+
+    @property
+    def patient_by_page_range(self) -> dict[PageRange, PatientKeys | None]:
+        """Whom each segment is about, by its pages."""
+        return {(segment.start_page, segment.end_page): segment.patient for segment in self.segments}
+
+
+def load_patient_salt(output_folder: OutputFolder) -> bytes:
+    """Load the folder's salt; the first call makes one, or notes that ``EVALKIT_PATIENT_SALT`` has it.
+
+    UsageError where that variable is another salt than the folder's, or is missing: keys of two salts never meet.
+    """
+    salt = read_patient_salt()
+    if not output_folder.has_file(PATIENT_SALT_FILE):
+        new_salt = salt or secrets.token_hex(_SALT_BYTES)
+        record = {
+            "schema_version": 1,
+            "salt": None if salt else new_salt,
+            "check": _hash_facts(new_salt.encode(), "salt"),
+        }
+        output_folder.create_json_if_absent(PATIENT_SALT_FILE, record)  # who was quicker has decided
+    stored = output_folder.read_json(PATIENT_SALT_FILE)
+    salt = salt or str(stored.get("salt") or "")
+    if _hash_facts(salt.encode(), "salt") != stored.get("check"):
+        raise UsageError(
+            f"{PATIENT_SALT_VARIABLE} is not the salt of the patient keys in {output_folder.root}",
+            code="PATIENT-SALT",
+            remedy=f"Set it as the first run had it (not at all if {PATIENT_SALT_FILE} has the salt).",
+        )
+    return salt.encode()
+
+
+def compute_patients(
+    answer: ClassificationOutput, persons: Sequence[FilePerson], salt: bytes
+) -> dict[PageRange, PatientKeys | None]:
+    """Compute whom each segment is about, by its pages: the person of most of them. ``persons`` are the file's."""
+    patient_by_page_range: dict[PageRange, PatientKeys | None] = {}
+    for segment in answer.segments:
+        page_range = segment.start_page, segment.end_page
+        owner = find_page_range_owner(persons, *page_range)
+        patient_by_page_range[page_range] = _compute_keys(owner, owner.list_pages(*page_range), salt) if owner else None
+    return patient_by_page_range
+
+
+def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
+    """List all keys that any page range about a person of a file can have."""
+    name_key = _compute_keys(person, person.pages, salt).name_key
+    numbers = _list_facts(person.pages, _fold_record_number)
+    return {_hash_facts(salt, "number", number) for number in numbers} | ({name_key} if name_key else set())
+
+
+def add_patients(
+    answer: ClassificationOutput, patient_by_page_range: Mapping[PageRange, PatientKeys | None]
+) -> KeyedClassification:
+    """The answer with whom each segment is about; what it said of that itself counts for nothing."""
+    segments = tuple(
+        KeyedSegment.model_validate(segment).model_copy(
+            update={"patient": patient_by_page_range.get((segment.start_page, segment.end_page))}
+        )
+        for segment in answer.segments
+    )
+    return KeyedClassification.model_validate(answer).model_copy(update={"segments": segments})
+
+
+def drop_patients(answer: ClassificationOutput) -> ClassificationOutput:
+    """The answer as somebody gave it: unchanged if no segment says whom it is about."""
+    if type(answer) is ClassificationOutput and all(type(segment) is Segment for segment in answer.segments):
+        return answer
+    return ClassificationOutput.model_validate(_ANSWER_ADAPTER.dump_python(answer))
+
+
+_ANSWER_ADAPTER = TypeAdapter(ClassificationOutput)
+
+
+def _compute_keys(person: FilePerson, pages: Sequence[PagePatientIdentity], salt: bytes) -> PatientKeys:
+    has_name_and_birth = all(_list_facts(pages, fold) for fold in (_fold_name, _fold_birth_date))
+    name, birth_date = (_find_commonest(_list_facts(person.pages, fold)) for fold in (_fold_name, _fold_birth_date))
+    number = _find_commonest(_list_facts(pages, _fold_record_number))
+    return PatientKeys(
+        name_key=_hash_facts(salt, "name", name, birth_date) if has_name_and_birth else None,
+        number_key=_hash_facts(salt, "number", number) if number else None,
+        fields_seen=tuple(sorted({identifier.kind for page in pages for identifier in page.identifiers})),
+    )
+
+
+_Facts = Mapping[IdentifierKind, Identifier]
+
+
+def _list_facts(pages: Iterable[PagePatientIdentity], fold: Callable[[_Facts], str | None]) -> list[str]:
+    facts_by_page = ({identifier.kind: identifier for identifier in page.identifiers} for page in pages)
+    return [fact for facts in facts_by_page if (fact := fold(facts))]
+
+
+def _find_commonest(facts: Iterable[str]) -> str | None:
+    """The fact of most pages; of equally many the first."""
+    return next((fact for fact, _ in Counter(facts).most_common(1)), None)
+
+
+def _fold_name(facts: _Facts) -> str | None:
+    """First given and last family name in any order, as recognition may confuse them; None where one is an initial.
+
+    A newborn is called by all words: "Baby Girl A" and "Baby Girl B" are twins.
+    """
+    name = parse_person_name(facts["patient"].value) if "patient" in facts else None
+    if name is None:
+        return None
+    words = [*name.given_names, *name.family]
+    if get_word_list_for_names("placeholders").isdisjoint(words):
+        long_words = [word for word in words if len(word) > 1]
+        words = [long_words[0], *long_words[1:][-1:]]
+    if len(words) < 2 or "UNKNOWN" in words:
+        return None
+    return " ".join(sorted(fold_confused_letters(transliterate_umlauts(word)) for word in words))
+
+
+def _fold_birth_date(facts: _Facts) -> str | None:
+    birth = facts.get("date_of_birth")
+    written = parse_birth_date(birth, facts.get("age")) if birth else None
+    return written.iso if written else None
+
+
+def _fold_record_number(facts: _Facts) -> str | None:
+    """Number and issuer; of a number whose issuer is not known nobody can say whose it is."""
+    number = facts.get("mrn")
+    if number is None or not number.issuer:
+        return None
+    digits = fold_confused_letters(re.sub(r"^(?:MRN?)?0*", "", number.normal))
+    return " ".join([digits, *sorted(fold_issuer(number.issuer).split())])
+
+
+def _hash_facts(salt: bytes, *facts: str | None) -> str:
+    return hmac.digest(salt, encode_canonical_json(facts), "sha256").hex()[:_KEY_LENGTH]
