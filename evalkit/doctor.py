@@ -31,7 +31,17 @@ from evalkit.llm.vision_support import (
 from evalkit.settings import LOCAL_EXECUTOR, Settings
 from evalkit.store import check_and_describe_database, open_output_folder, parse_output_location
 
-_REQUIRED_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
+_REQUIRED_PACKAGES = (
+    "pymupdf",
+    "zxing-cpp",
+    "pydantic",
+    "rapidfuzz",
+    "sqlalchemy",
+    "pandas",
+    "ipywidgets",
+    "jupyterlab",
+    "voila",
+)
 _MIN_FREE_BYTES = 1 << 30
 """Bytes of free disk below which a run may not end."""
 

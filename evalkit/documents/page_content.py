@@ -15,6 +15,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from evalkit.documents.identity.barcodes import find_barcode_areas
 from evalkit.documents.ruled_tables import RulingLine, TableGrid, find_grids
 from evalkit.documents.visibility import (
     FILLED_FLAG,
@@ -115,6 +116,8 @@ class PageContent:
     """Curves and oblique lines: letters drawn as outlines are thousands of them."""
     is_blank: bool
     """No visible text, no image, and nothing drawn but a few rules."""
+    barcode_areas: tuple[Rect, ...] = ()
+    """Where there may be bar codes."""
 
     @property
     def ocr_layer_share(self) -> float:
@@ -206,6 +209,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
         ocr_layer=tuple(ocr_layer),
         shape_count=shape_count,
         is_blank=not visible_lines and total_image_area < 1 and (has_few_rules or inspector.is_single_colour),
+        barcode_areas=find_barcode_areas(inspector.blocks, image_areas),
     )
 
 

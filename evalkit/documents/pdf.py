@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.core.gc_pause import pause_gc
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
+from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_page_barcodes
 from evalkit.documents.layout import (
     LayoutBlock,
     PrevailingTypography,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 9
+LAYOUT_VERSION = 10
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
@@ -99,11 +100,14 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: FileOcr | None)
     document_stats = TypographyStats()
     verified_glyphs: VerifiedGlyphs = {}
     pages_needing_ocr: set[int] = set()
+    barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
     for page_num in range(1, total_pages + 1):
         content = load_page_content_or_none(document, page_num - 1, verified_glyphs)
         if content is None:
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
+        if content.barcode_areas and not (scanned_pages and content.needs_ocr):
+            barcodes_by_page[page_num] = read_page_barcodes(document.load_page(page_num - 1), content.barcode_areas)
         if scanned_pages:
             content = scanned_pages.note_ocr_need_and_hide_layer(page_num, content)
         elif content.needs_ocr:
@@ -133,7 +137,10 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: FileOcr | None)
         page_num: _build_page_by_typography(page_num, content, repeated_margin_keys, document_stats.typography)
         for page_num, content in short_contents.items()
     }
-    pages = (pages_by_number[page_num] for page_num in range(1, total_pages + 1))
+    pages = (
+        add_barcode_identifiers(pages_by_number[page_num], barcodes_by_page.get(page_num, ()))
+        for page_num in range(1, total_pages + 1)
+    )
     note = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
     return tuple(
         page.model_copy(update={"unread": note})

@@ -18,6 +18,7 @@ from typing import Any
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
+from evalkit.documents.identity.barcodes import Barcode, add_barcode_identifiers, read_barcodes
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.layout import LayoutBlock, collect_masked_margin_texts, lay_out_blocks, measure_typography
 from evalkit.documents.mupdf import OpenedPdf, load_pymupdf
@@ -76,6 +77,7 @@ class FileOcr:
         self._path = Path(file_name)
         self._layered_pages: set[int] = set()
         self._pages_needing_ocr: set[int] = set()
+        self._barcodes_by_page: dict[int, tuple[Barcode, ...]] = {}
 
     def note_ocr_need_and_hide_layer(self, page_num: int, content: PageContent) -> PageContent:
         """The page (from 1) as it is to be laid out; whether its picture has to be read is noted.
@@ -110,9 +112,10 @@ class FileOcr:
         for page in pages:
             if page.page_num in recognised_by_page:
                 has_ocr_layer = page.page_num in self._layered_pages
-                yield _merge_ocr_into_page(
+                merged_page = _merge_ocr_into_page(
                     page, recognised_by_page[page.page_num], repeated_margin_keys, has_ocr_layer=has_ocr_layer
                 )
+                yield add_barcode_identifiers(merged_page, self._barcodes_by_page.get(page.page_num, ()))
             else:
                 yield page
 
@@ -122,6 +125,7 @@ class FileOcr:
         tools.mupdf_warnings()  # those of pages before are told, and done with
         try:
             image = render_opened_page(self._opened_pdf, self._path, page_num, OCR_DPI)
+            self._barcodes_by_page[page_num] = read_barcodes(image)
             page_rect = self._opened_pdf.document.load_page(page_num - 1).rect
             # A page too large for the renderer is drawn more coarsely than it was asked for.
             dpi = max(round(_POINTS_PER_INCH * image.width / max(page_rect.width, 1.0)), 1)

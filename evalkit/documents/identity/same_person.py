@@ -121,7 +121,7 @@ def compare_persons(
 def have_disjoint_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
     """Whether both state record numbers and share none, whichever institution gave them: a new document, not a person."""
     sides = [[number for number in side if number.kind == "mrn"] for side in (left, right)]
-    return all(sides) and not any(_are_numbers_equal(*pair, is_ocr_text=False) for pair in product(*sides))
+    return all(sides) and not any(are_numbers_equal(*pair, is_recognised=False) for pair in product(*sides))
 
 
 def _decide_same_person(
@@ -223,13 +223,13 @@ def _compare_record_numbers(
         *([number for number in side if number.kind == "mrn"] for side in (left, right))
     ):
         issuers = left_number.issuer, right_number.issuer
-        # Where no page has a letterhead, numbers of one form are one institution's.
+        # Where no page has a letterhead, numbers of one unusual form ("W99-9999") are one institution's.
         are_issuers_equal = (
             _are_issuers_equal(issuers[0] or "", issuers[1] or "")
             if all(issuers)
-            else not any(issuers) and get_kind_and_number_shape(left_number) == get_kind_and_number_shape(right_number)
+            else not any(issuers) and _have_same_unusual_shape(left_number, right_number)
         )
-        if _are_numbers_equal(left_number, right_number, is_ocr_text=is_ocr_text):
+        if are_numbers_equal(left_number, right_number, is_ocr_text=is_ocr_text):
             if are_issuers_equal or not all(issuers):
                 return _FactOutcome("agree", left_number, right_number)
         elif are_issuers_equal and not (is_ocr_text and _may_be_misread(left_number.normal, right_number.normal)):
@@ -253,7 +253,8 @@ def _find_shared_number(
     return None
 
 
-def _are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool) -> bool:
+def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool) -> bool:
+    """Whether two numbers are the same but for leading zeros, a prefix, and on scans what recognition confuses."""
     left_number, right_number = (_strip_leading_zeros(identifier.normal) for identifier in (left, right))
     if left_number == right_number:
         return True
@@ -269,6 +270,11 @@ def _are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool
 def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
     """The kind with the number's shape: ``("mrn", "AA-99999")``."""
     return identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
+
+
+def _have_same_unusual_shape(left: Identifier, right: Identifier) -> bool:
+    shape = get_kind_and_number_shape(left)
+    return shape == get_kind_and_number_shape(right) and re.search(r"[A-Z -]", shape[1]) is not None
 
 
 def _may_be_misread(left_number: str, right_number: str) -> bool:

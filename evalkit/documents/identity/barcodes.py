@@ -1,0 +1,258 @@
+"""Find whose page it is by the bar codes of cover sheets and stickers.
+
+A code that holds labels or the fields of HL7 states kinds and values by itself. A bare number counts if the page prints
+it behind a label, or if a label directly above, below or left of the code names its kind; otherwise nobody knows what it
+numbers. A code is taken whole or not at all: if one of its facts contradicts what is printed, it may be another
+patient's sticker, and the print stands alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
+from statistics import median
+from typing import Any
+
+from PIL import Image
+
+from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page
+from evalkit.documents.identity.page_identity import find_patient_identifiers, normalise_identifier
+from evalkit.documents.identity.same_person import NUMBER_KINDS, SamePersonVerdict, are_numbers_equal, compare_persons
+from evalkit.documents.mupdf import load_pymupdf
+from evalkit.documents.visibility import VECTOR_BLOCK, Rect
+
+_FORMATS = "Code128,Code39,Codabar,ITF,QRCode,DataMatrix,PDF417,Aztec"
+_MAX_CODES, _MAX_TEXT_LENGTH, _MAX_FIELDS, _MAX_VALUE_LENGTH = 20, 1000, 60, 60
+_MAX_AREAS, _MIN_AREA_SIDE = 8, 8
+"""Places of a page that are looked at, and their shorter side in points."""
+_DPI, _MAX_PIXELS, _MAX_SOURCE_PIXELS = 300, 4_000_000, 20_000_000
+"""How finely a place is drawn; a page with a larger picture is left alone, for unpacking it may exhaust the machine."""
+_QUIET_ZONE = (-9, -9, 9, 9)
+"""Points at each side of a place that are drawn too: codes are found by the white around them."""
+_MIN_BARS, _MIN_ROW_BARS, _MAX_BAR_WIDTH, _MIN_INK, _MAX_INK = 15, 3, 8, 0.2, 0.8
+"""Bars of a code, and of one of its rows; points; the share of a row that is dark: in tables it is all or next to nothing."""
+_LABEL_DISTANCE, _LABEL_SPAN = 200, 2500
+"""How far above or below a code its label may be, and how far left it may begin: ten-thousandths of the page."""
+
+_ROUTING_PATTERN = re.compile(
+    r"://|^(?:www\.|mailto|tel|smsto|begin|mecard|wifi|shc)\b"
+    r"|\bfax\b|\b(?:pages?|job|batch|queue|routing|sender|from|to|tracking|scan(?:ner)?)\b *[:=#]",
+    re.IGNORECASE,
+)
+"""Codes of fax systems, scanners, post and calling cards: their numbers are not the patient's."""
+_FIELD_END = re.compile(r'[\n|;&{}\[\]]|,(?=[\w "]{2,40}[:=])')
+_NAME_FIELD = re.compile(r"([^\W\d_][\w' -]*)\^([^\W\d_][\w' -]*)\^?([\w' -]*)[\w^.' -]*")
+_DATE_FIELD = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:\d{4}|\d{6})?")
+_PID_PATTERN = re.compile(r"^PID\|(.*)", re.MULTILINE)
+_LABEL_BY_NUMBER_TYPE = {"": "MRN", "MR": "MRN", "PI": "MRN", "AN": "Account number", "VN": "Visit number"}
+"""HL7's types of identifiers."""
+_BARE_NUMBER = re.compile(r"[A-Za-z]{0,5}-?\d[\dA-Za-z-]{3,23}")
+_CODED_KINDS = frozenset({"patient", "date_of_birth", "sex", *NUMBER_KINDS})
+
+Barcode = tuple[str, Box]
+"""Its text, which has printable characters and line breaks only, and where it is."""
+
+
+def find_barcode_areas(blocks: Iterable[Mapping[str, Any]], image_areas: Iterable[Rect]) -> tuple[Rect, ...]:
+    """Find where bar codes may be: pictures, and areas with rows of many thin bars. Text and tables have none."""
+    rects = [block["bbox"] for block in blocks if block["type"] == VECTOR_BLOCK and _is_thin(block["bbox"])]
+    areas = [area for area in image_areas if min(area[2] - area[0], area[3] - area[1]) >= _MIN_AREA_SIDE]
+    if len(rects) >= _MIN_BARS:
+        bars = [bar for sideways in (0, 1) for bar in _find_bars(rects, sideways)]
+        if len(bars) >= _MIN_BARS:
+            lefts, tops, rights, bottoms = zip(*bars, strict=True)
+            areas.append((min(lefts), min(tops), max(rights), max(bottoms)))
+    return tuple(sorted(areas, key=lambda area: (area[0] - area[2]) * (area[3] - area[1]))[:_MAX_AREAS])
+
+
+def _is_thin(rect: Rect) -> bool:
+    return rect[2] - rect[0] <= _MAX_BAR_WIDTH or rect[3] - rect[1] <= _MAX_BAR_WIDTH
+
+
+def _find_bars(rects: Iterable[Rect], sideways: int) -> Iterator[Rect]:
+    """Find the rectangles of equal height that stand in rows like bars; ``sideways`` is 1 for columns, else 0."""
+    rows: dict[tuple[float, float], list[Rect]] = {}
+    for rect in rects:
+        rows.setdefault((round(rect[1 - sideways], 1), round(rect[3 - sideways], 1)), []).append(rect)
+    for row in rows.values():
+        widths = [rect[2 + sideways] - rect[sideways] for rect in row]
+        span = max(rect[2 + sideways] for rect in row) - min(rect[sideways] for rect in row)
+        is_row_of_bars = len(row) >= _MIN_ROW_BARS and median(widths) <= _MAX_BAR_WIDTH
+        if is_row_of_bars and _MIN_INK * span <= sum(widths) <= _MAX_INK * span:
+            yield from row
+
+
+def read_page_barcodes(page: Any, areas: Iterable[Rect]) -> tuple[Barcode, ...]:
+    """Read the codes in these areas of a ``pymupdf.Page``; none where it cannot be drawn."""
+    barcodes: list[Barcode] = []
+    pymupdf = load_pymupdf()
+    try:
+        if any(image[2] * image[3] > _MAX_SOURCE_PIXELS for image in page.get_images()):
+            return ()
+        for area in areas:
+            clip = pymupdf.Rect(area) + _QUIET_ZONE
+            scale = min(_DPI / 72, math.sqrt(_MAX_PIXELS / clip.get_area()))
+            matrix = pymupdf.Matrix(scale, scale)
+            pixmap = page.get_pixmap(matrix=matrix, clip=clip, colorspace=pymupdf.csGRAY, alpha=False)
+            image = Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples)
+            page_size = (scale * page.rect.width, scale * page.rect.height)
+            barcodes += read_barcodes(image, (pixmap.x, pixmap.y), page_size)
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; what is written has been read
+        return ()
+    return tuple(barcodes)
+
+
+def read_barcodes(
+    image: Image.Image, origin: tuple[float, float] = (0, 0), page_size: tuple[float, float] | None = None
+) -> tuple[Barcode, ...]:
+    """Read the first codes of a picture of a page, whichever way they are turned.
+
+    ``origin`` and ``page_size``, in pixels, tell which part of the page it is.
+    """
+    import zxingcpp
+
+    formats = zxingcpp.barcode_formats_from_str(_FORMATS)
+    results = zxingcpp.read_barcodes(image.convert("L"), formats, try_invert=False, text_mode=zxingcpp.TextMode.Plain)
+    (left, top), (width, height) = origin, page_size or image.size
+    barcodes: list[Barcode] = []
+    for result in (result for result in results[:_MAX_CODES] if len(result.text) <= _MAX_TEXT_LENGTH):
+        place = result.position
+        corners = (place.top_left, place.top_right, place.bottom_right, place.bottom_left)
+        xs, ys = [(left + corner.x) / width for corner in corners], [(top + corner.y) / height for corner in corners]
+        lines = re.sub(r"[\r\n\t\x1c-\x1e]+", "\n", result.text)
+        text = "".join(character for character in lines if character.isprintable() or character == "\n").strip()
+        barcodes.append((text, (min(xs), min(ys), max(xs), max(ys))))
+    return tuple(barcodes)
+
+
+def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
+    """Add to the page what its codes say of its patient, and make exact what recognition read of it."""
+    is_recognised = bool(page.confidences)
+    identity = {identifier.kind: identifier for identifier in page.identifiers}
+    statements = [facts for barcode in barcodes if (facts := _read_statement(barcode, page, identity))]
+    confirming = [facts for facts in statements if any(fact.kind in identity for fact in facts)]
+    for facts in confirming:
+        if not _are_contradictory(identity.values(), facts, is_recognised=is_recognised):
+            identity |= {
+                fact.kind: _confirm(identity.get(fact.kind), fact, is_recognised=is_recognised) for fact in facts
+            }
+    additional = [
+        facts
+        for facts in statements
+        if facts not in confirming and not _are_contradictory(identity.values(), facts, is_recognised=is_recognised)
+    ]
+    if not any(_are_contradictory(*pair, is_recognised=False) for pair in combinations(additional, 2)):
+        identity |= {fact.kind: fact for facts in additional for fact in facts}
+    if tuple(identity.values()) == page.identifiers:
+        return page
+    issuer = next((identifier.issuer for identifier in page.identifiers if identifier.issuer), None)
+    identifiers = (
+        identifier.model_copy(update={"issuer": issuer}) if identifier.kind in NUMBER_KINDS else identifier
+        for identifier in identity.values()
+    )
+    by_place = sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0]))
+    return page.model_copy(update={"identifiers": tuple(by_place)})
+
+
+def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], *, is_recognised: bool) -> bool:
+    """Whether any fact differs, or the names are not surely one person's: a newborn has its mother's, but for the given.
+
+    On one page, numbers of one kind are of one institution.
+    """
+    pairs = [pair for pair in product(left, right) if pair[0].kind == pair[1].kind]
+    comparison = compare_persons(left, right, is_ocr_text=is_recognised)
+    has_agreeing_name = any(agreeing.fact == "name" for agreeing in comparison.agreeing)
+    is_name_doubtful = not has_agreeing_name and comparison.relation is not SamePersonVerdict.SAME
+    return bool(comparison.differing) or any(
+        (fact.kind == "patient" and is_name_doubtful)
+        or (fact.kind in NUMBER_KINDS and not are_numbers_equal(fact, other, is_recognised=is_recognised))
+        for fact, other in pairs
+    )
+
+
+def _confirm(printed: Identifier | None, coded: Identifier, *, is_recognised: bool) -> Identifier:
+    """The printed fact, as the code has it; another form of it, such as an abbreviated name, stays as it is printed."""
+    if printed is None:
+        return coded
+    if printed.normal == coded.normal:
+        return printed.model_copy(update={"source": "barcode", "confidence": 1.0})
+    if is_recognised and len(printed.normal) == len(coded.normal):
+        return coded.model_copy(update={"box": printed.box})
+    return printed
+
+
+def _read_statement(
+    barcode: Barcode, page: Page, identity: Mapping[IdentifierKind, Identifier]
+) -> tuple[Identifier, ...]:
+    """What a code says of the patient."""
+    text, box = barcode
+    if _ROUTING_PATTERN.search(text):
+        return ()
+    lines = "\n".join(_write_label_lines(text))
+    facts = [
+        fact.model_copy(update={"box": box, "source": "barcode"})
+        for fact in find_patient_identifiers(lines, ())
+        if fact.kind in _CODED_KINDS and len(fact.value) <= _MAX_VALUE_LENGTH
+    ]
+    if not facts and _BARE_NUMBER.fullmatch(text):
+        normal = normalise_identifier("mrn", text) or ""
+        number = Identifier(kind="mrn", value=text, normal=normal, box=box, source="barcode")
+        facts = [number.model_copy(update={"kind": kind}) for kind in _find_number_kinds(number, page, identity)]
+    return tuple(facts)
+
+
+def _write_label_lines(text: str) -> Iterator[str]:
+    """The fields of a code, one a line, as a page would print them: "MRN: 123456"."""
+    fields = _FIELD_END.split(text, _MAX_FIELDS)
+    if pid := _PID_PATTERN.search(text):
+        pid_fields = ["", *pid[1].split("|"), *[""] * 18]
+        numbers = [[*number.split("^"), *[""] * 4] for number in pid_fields[3].split("~")[:_MAX_FIELDS]]
+        fields = [f"{_LABEL_BY_NUMBER_TYPE.get(number[4], 'Other')}: {number[0]}" for number in numbers]
+        fields += [*pid_fields[5:6], *pid_fields[7:9], f"Account number: {pid_fields[18].partition('^')[0]}"]
+    is_behind_name = False
+    for field in fields:
+        label, sign, value = (part.strip(' "') for part in field.replace("=", ":", 1).partition(":"))
+        label, value = (re.sub(r"_|(?<=[a-z])(?=[A-Z])", " ", label), value) if sign else ("", label)
+        if not 0 < len(value) <= _MAX_VALUE_LENGTH:
+            continue
+        if name := _NAME_FIELD.fullmatch(value):
+            value, label, is_behind_name = f"{name[1]}, {name[2]} {name[3]}", label or "Patient name", True
+        elif (date := _DATE_FIELD.fullmatch(value)) and (
+            re.search("birth|dob", label, re.IGNORECASE) or (is_behind_name and not label)
+        ):
+            value, label = "-".join(date.groups()), label or "DOB"
+        elif is_behind_name and value in ("F", "M", "X"):
+            label = label or "Sex"
+        yield f"{label}: {value}" if label else value
+
+
+def _find_number_kinds(
+    number: Identifier, page: Page, identity: Mapping[IdentifierKind, Identifier]
+) -> Iterable[IdentifierKind]:
+    """The kinds of a bare number: those of the printed numbers that it equals, else that of the only label at its side."""
+    printed_kinds = {
+        kind
+        for kind in NUMBER_KINDS
+        if kind in identity and are_numbers_equal(identity[kind], number, is_recognised=bool(page.confidences))
+    }
+    label_kinds = {
+        fact.kind
+        for phrase in _find_neighbouring_phrases(number.box, page)
+        for fact in find_patient_identifiers(f"{phrase}: {number.value}", ())
+        if fact.kind in NUMBER_KINDS and fact.normal == number.normal
+    }
+    return printed_kinds or (label_kinds if len(label_kinds) == 1 else ())
+
+
+def _find_neighbouring_phrases(box: Box, page: Page) -> Iterator[str]:
+    """The words directly left of the box, above it and below it."""
+    left, top, right, bottom = (round(10_000 * edge) for edge in box)
+    left_side = (left - _LABEL_SPAN, top, left, bottom)
+    above, below = (left, top - _LABEL_DISTANCE, right, top), (left, bottom, right, bottom + _LABEL_DISTANCE)
+    for x0, y0, x1, y1 in (left_side, above, below):
+        words = (
+            word for word in page.words if x0 <= (word[2] + word[4]) / 2 <= x1 and y0 <= (word[3] + word[5]) / 2 <= y1
+        )
+        yield " ".join(page.text[start:end] for start, end, *_ in words).rstrip(" :#")
