@@ -7,7 +7,7 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
     from evalkit.evaluation.report import EvaluationReport
     from evalkit.evaluation.run_comparison import RunComparison
+    from evalkit.issue import Issue
     from evalkit.llm.model import Usage
     from evalkit.pipeline.batch_execution import BatchSummary
     from evalkit.pipeline.extract import ExtractedDocument, ExtractSummary
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
     from evalkit.review.roster import Roster
+    from evalkit.settings import Settings
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
     from evalkit.store import OutputFolder
@@ -93,10 +95,8 @@ def _configure_logging(
 
 
 def _load_log_format() -> LogLineFormat:
-    from evalkit.settings import Settings
-
     try:
-        return Settings.load().log_format
+        return _load_settings().log_format
     except UsageError:  # the command itself says what is wrong, if it needs settings at all
         return "text"
 
@@ -156,11 +156,10 @@ def run(
 
     Example: evalkit run records/ --production labels.csv
     """
-    from evalkit.pipeline import run as run_batch
-    from evalkit.pipeline import show_progress_bar
+    from evalkit import pipeline
 
-    with show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
-        summary = run_batch(
+    with pipeline.show_progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
+        summary = pipeline.run(
             paths,
             output=output,
             model=model,
@@ -261,16 +260,15 @@ def build_template(
     Example: evalkit build-template statement.pdf --to bank.toml
     """
     from evalkit.evaluation.export import create_private_file, open_atomic_replacement
-    from evalkit.pipeline.statement_templates import build_template as build
-    from evalkit.pipeline.statement_templates import has_stable_template
+    from evalkit.pipeline import statement_templates
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
 
-    proposed, usage, proposed_by = build(_read_pdf_in_worker(pdf), pdf, model=model)
+    proposed, usage, proposed_by = statement_templates.build_template(_read_pdf_in_worker(pdf), pdf, model=model)
     if to is None:
         output_folder, name = _open_output(output), template_file_name(proposed.template.template_id)
         target = f"{output_folder.root}/{name}"
-        if has_stable_template(output_folder, proposed.template.template_id):
+        if statement_templates.has_stable_template(output_folder, proposed.template.template_id):
             raise UsageError(
                 f"{target} is a template that was approved",
                 code="TEMPLATE",
@@ -404,7 +402,7 @@ def show(
     """
     from evalkit.classification.document_result import DocumentFailure
     from evalkit.issue import sort_by_severity
-    from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
+    from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, read_packet
     from evalkit.review.shown_documents import read_bundle_as_shown, read_result_as_shown
     from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX
 
@@ -428,8 +426,7 @@ def show(
     _print_text(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
     for line in _describe_result(result):
         _print_text(line)
-    for issue in sort_by_severity(result.issues):
-        typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
+    _print_issues(sort_by_severity(result.issues))
     if why and result.classification:
         from evalkit.classification.explanation import explain_as_text_lines
 
@@ -441,7 +438,6 @@ def show(
 def _print_fields_or_template_case(packet: SMEPacket) -> None:
     """A case that is not about a classification."""
     from evalkit.review.field_answers import format_field_label, format_field_value
-    from evalkit.review.packet import issue_text
 
     _print_text(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
     for extraction in packet.extractions:
@@ -462,7 +458,13 @@ def _print_fields_or_template_case(packet: SMEPacket) -> None:
         )
     if packet.template_case:
         _print_text("\n" + packet.template_case.template.removesuffix("\n"))
-    for issue in packet.issues:
+    _print_issues(packet.issues)
+
+
+def _print_issues(issues: Iterable[Issue]) -> None:
+    from evalkit.review.packet import issue_text
+
+    for issue in issues:
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
 
@@ -552,19 +554,16 @@ def review(
 
     Example: evalkit review --port 8866
     """
-    from evalkit.serving.launch import exec_review_server as serve
-    from evalkit.serving.launch import read_example_configuration as example_of
-    from evalkit.settings import Settings
+    from evalkit.serving.launch import exec_review_server, read_example_configuration
 
     if example:
-        typer.echo(example_of(example), nl=False)
+        typer.echo(read_example_configuration(example), nl=False)
         return
-    settings = Settings.load()
-    serve(
+    exec_review_server(
         _open_existing_output(output),
         port,
         public_url,
-        settings.review,
+        _load_settings().review,
         typer.echo,
         log_format=context.obj,
         is_hub_service=jupyterhub,
@@ -663,11 +662,9 @@ def report(
     from evalkit.core.clocks import format_iso_seconds, utc_now
     from evalkit.evaluation.report import build_report, convert_report_to_json, write_html_report
     from evalkit.evaluation.study import read_folder_study
-    from evalkit.settings import Settings
 
-    foreign_types = Settings.load().foreign_types
     study = read_folder_study(
-        _open_existing_output(output), truth=truth, production=production, foreign_types=foreign_types
+        _open_existing_output(output), truth=truth, production=production, foreign_types=_load_settings().foreign_types
     )
     evaluation_report = build_report(study, made_at=format_iso_seconds(utc_now()), max_error_rate=rate)
     if to is not None:
@@ -703,7 +700,6 @@ def sample(
     """
     from evalkit.core.clocks import format_zulu_now
     from evalkit.evaluation.sampling import draw_and_queue_sample as draw
-    from evalkit.settings import Settings
 
     output_folder = _open_existing_output(output)
     if seeded:
@@ -714,11 +710,11 @@ def sample(
                 remedy="Give --seeded or --by, not both.",
             )
         _draw_attention_checks(
-            output_folder, number, seed=Settings.load().audit_seed, drawn_at=format_zulu_now(), as_json=as_json
+            output_folder, number, seed=_load_settings().audit_seed, drawn_at=format_zulu_now(), as_json=as_json
         )
         return
     by = by or "type"
-    draw_record = draw(output_folder, number, by, seed=Settings.load().audit_seed, drawn_at=format_zulu_now())
+    draw_record = draw(output_folder, number, by, seed=_load_settings().audit_seed, drawn_at=format_zulu_now())
     if as_json:
         _print_json(draw_record.model_dump(mode="json"))
         return
@@ -775,9 +771,8 @@ def compare(
     """
     from evalkit.evaluation.run_comparison import compare_studies
     from evalkit.evaluation.study import read_study
-    from evalkit.settings import Settings
 
-    settings = Settings.load()
+    settings = _load_settings()
     studies = [
         read_study(output, truth=truth, foreign_types=settings.foreign_types, settings=settings) for output in (a, b)
     ]
@@ -818,9 +813,8 @@ def challenge(
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """
     from evalkit.evaluation.mutation_testing import run_mutation_test
-    from evalkit.settings import Settings
 
-    settings = Settings.load(models={"default": model} if model is not None else None, profile=profile)
+    settings = _load_settings(models={"default": model} if model is not None else None, profile=profile)
     challenge_outcome = run_mutation_test(
         paths,
         settings,
@@ -899,10 +893,9 @@ def move_database(output: OutputOption = None) -> None:
     Example: EVALKIT_DATABASE=postgresql://evalkit@db/evalkit evalkit move-database
     """
     from evalkit.pipeline.reindex import move_database as move
-    from evalkit.settings import Settings
     from evalkit.store import MOVED_SQLITE_FILE
 
-    url = Settings.load().database
+    url = _load_settings().database
     if url is None:
         raise UsageError(
             "no PostgreSQL database is set",
@@ -930,9 +923,10 @@ def doctor(
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
     from evalkit.doctor import run_doctor_checks
-    from evalkit.settings import Settings
 
-    settings = Settings.load(output=output, models={"default": model} if model is not None else None, executor=executor)
+    settings = _load_settings(
+        output=output, models={"default": model} if model is not None else None, executor=executor
+    )
     checks = run_doctor_checks(settings, asks_models=live)
     if as_json:
         _print_json([vars(check) for check in checks])
@@ -1121,9 +1115,7 @@ def _find_expired_ids_and_print_others(output_folder: OutputFolder, expired_befo
 
 def _resolve_retention_days(older_than: int | None) -> int:
     """The days of the setting. UsageError where there are none, or where others were given beside it."""
-    from evalkit.settings import Settings
-
-    days = Settings.load().retention.days
+    days = _load_settings().retention.days
     if not days or older_than is not None:
         raise UsageError(
             "--expired takes the days of [retention], and "
@@ -1211,12 +1203,18 @@ def _print_text(text: str) -> None:
     typer.echo("\n".join(map(_replace_control_characters, text.split("\n"))))
 
 
+def _load_settings(**options: Any) -> Settings:
+    """The settings, with what the command line says in the place of some; None says nothing."""
+    from evalkit.settings import Settings
+
+    return Settings.load(**options)
+
+
 def _open_output(output: str | None) -> OutputFolder:
     """Open the output folder of the option or the settings, in the database that is set."""
-    from evalkit.settings import Settings
     from evalkit.store import open_output_folder
 
-    settings = Settings.load(output=output)
+    settings = _load_settings(output=output)
     return open_output_folder(settings.output, settings.database)
 
 
@@ -1254,9 +1252,8 @@ def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
     from evalkit.pipeline.event_loop import run_sync
     from evalkit.pipeline.executor.reader_pool import ReaderPool
     from evalkit.pipeline.run_setup import build_reader_config
-    from evalkit.settings import Settings
 
-    with ReaderPool(1, build_reader_config(Settings.load())) as reader_pool:
+    with ReaderPool(1, build_reader_config(_load_settings())) as reader_pool:
         return run_sync(
             reader_pool.read(pdf.absolute(), doc_id=sanitise_file_stem(pdf), processing_timestamp=format_zulu_now())
         ).bundle
@@ -1317,8 +1314,7 @@ def _print_template_review(template_review: TemplateReviewSummary) -> None:
                     f"  {reported.issue.severity} {reported.issue.category}{page_text} ({reporters}): {reported.issue.message}"
                 )
             )
-    for agent, usage in template_review.by_agent.items():
-        typer.echo(f"{agent}: {_format_usage(usage)}")
+    _print_usages(template_review.by_agent)
     last_cycle = template_review.loop_outcome.cycles[-1]
     if template_review.loop_outcome.case is None and template_review.is_case_frozen:
         typer.echo(f"{last_cycle.template_id} is passed by the reviewers; what a person decides of it counts")
@@ -1387,8 +1383,7 @@ def _print_extract_summary(summary: ExtractSummary) -> None:
         f"{len(decisions)} reports and forms in {len(summary.documents)} documents"
         + f": {counts_text}" * bool(counts_text)
     )
-    for agent, usage in summary.by_agent.items():
-        typer.echo(f"{agent}: {_format_usage(usage)}")
+    _print_usages(summary.by_agent)
     queue_hint = f" Waiting cases: {_format_queue_command(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
     typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{queue_hint}")
 
@@ -1417,8 +1412,7 @@ def _print_run_summary(summary: RunSummary) -> None:
         f"{len(documents)} documents: {counts_text}"
         + (f"; {resumed_count} were finished before" if resumed_count else "")
     )
-    for agent, usage in summary.by_agent.items():
-        typer.echo(f"{agent}: {_format_usage(usage)}")
+    _print_usages(summary.by_agent)
     if summary.setting_hint:
         typer.echo(summary.setting_hint)
     typer.echo(summary.timings.format_timing_line(summary.seconds))
@@ -1430,6 +1424,11 @@ def _format_queue_command(output: str) -> str:
     return (
         "evalkit queue" if output == str(_open_output(None).root) else f"evalkit queue --output {shlex.quote(output)}"
     )
+
+
+def _print_usages(usage_by_agent: Mapping[str, Usage | UsageTotal]) -> None:
+    for agent, usage in usage_by_agent.items():
+        typer.echo(f"{agent}: {_format_usage(usage)}")
 
 
 def _format_usage(usage: Usage | UsageTotal) -> str:
@@ -1460,8 +1459,7 @@ def _print_challenge(challenge_outcome: MutationTestReport) -> None:
     _print_table(rows, head)
     for line in tail:
         typer.echo(line)
-    for agent, usage in challenge_outcome.usage_by_agent.items():
-        typer.echo(f"{agent}: {_format_usage(usage)}")
+    _print_usages(challenge_outcome.usage_by_agent)
 
 
 def _print_comparison(comparison: RunComparison) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.field_template import FieldNeed
 from evalkit.issue import Issue
@@ -115,16 +116,15 @@ def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
     for form_index, extraction in enumerate(case.packet.extractions):
         for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
             form_by_page.setdefault(page, (form_index, extraction.document_type))
-    page_runs: list[dict[str, Any]] = []
-    previous_form: tuple[int, str] | None = None
-    for page in range(1, case.packet.total_pages + 1):
-        page_form = form_by_page.get(page, (-1, "no form"))
-        if page_runs and page_form == previous_form:
-            page_runs[-1]["end"] = page
-        else:
-            page_runs.append({"start": page, "end": page, "type": page_form[1], "flags": [], "note": ""})
-        previous_form = page_form
-    return page_runs
+
+    def find_form(page: int) -> tuple[int, str]:
+        return form_by_page.get(page, (-1, "no form"))
+
+    pages = range(1, case.packet.total_pages + 1)
+    return [
+        {"start": run[0], "end": run[-1], "type": find_form(run[0])[1], "flags": [], "note": ""}
+        for run in split_into_runs(pages, lambda run, page: find_form(page) == find_form(run[0]))
+    ]
 
 
 def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.review.draft import Draft
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.template_editing import (
@@ -254,22 +255,27 @@ def describe_template_target_place(case: TemplateReviewCase, target_id: str, dra
 def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str, Any]]:
     """All pages as runs, by the regions that read them."""
     total_pages, template = case.packet.total_pages, case.get_template(draft)
-    page_runs: list[dict[str, Any]] = []
-    for page in range(1, total_pages + 1):
+
+    def label_page(page: int) -> str:
         region_indexes = template.find_region_positions(page, total_pages)
-        region_label = (
-            describe_region(template, region_indexes[0]).removeprefix("transactions on ")
-            if region_indexes
-            else "no box"
-        )
-        run_label = region_label.partition(",")[0]
-        if page_runs and page_runs[-1]["type"] == run_label:
-            page_runs[-1]["end"] = page
-        else:
-            page_runs.append(
-                {"start": page, "end": page, "type": run_label, "flags": [], "note": "", "divider": "other boxes"}
-            )
-    return page_runs
+        if not region_indexes:
+            return "no box"
+        region_label = describe_region(template, region_indexes[0]).removeprefix("transactions on ")
+        return region_label.partition(",")[0]
+
+    label_by_page = {page: label_page(page) for page in range(1, total_pages + 1)}
+    page_runs = split_into_runs(label_by_page, lambda run, page: label_by_page[page] == label_by_page[run[0]])
+    return [
+        {
+            "start": run[0],
+            "end": run[-1],
+            "type": label_by_page[run[0]],
+            "flags": [],
+            "note": "",
+            "divider": "other boxes",
+        }
+        for run in page_runs
+    ]
 
 
 def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:

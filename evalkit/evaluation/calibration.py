@@ -172,7 +172,7 @@ def certify_threshold(
     *,
     max_error_rate: float,
     confidence_level: float = 0.95,
-    candidate_thresholds: int | Sequence[float] = 10,
+    candidate_thresholds: Sequence[float],
 ) -> ThresholdCertificate:
     """The lowest threshold for which blind audits show that at most ``max_error_rate`` of what it accepts is wrong.
 
@@ -181,8 +181,7 @@ def certify_threshold(
         correct: what the audit found.
         max_error_rate: the share of wrong ones that may be accepted, between 0 and 1.
         confidence_level: with which probability the offered threshold keeps it.
-        candidate_thresholds: which thresholds may be tried, fixed before any outcome is known: the numbers themselves, or how
-            many of the audits' scores to take.
+        candidate_thresholds: which thresholds may be tried, fixed before any outcome is known.
 
     *What may be passed.* Audits of one design only: blind, drawn by chance, all with the same probability. Binomial
     bounds say nothing of escalated cases, or of audits at 20 % and at 5 % put together; :func:`choose_rows_of_equal_probability` makes the
@@ -191,11 +190,8 @@ def certify_threshold(
     *Why several thresholds may be tried.* They are tried in a fixed order, from high to low, and the first failure
     ends it. An offer that breaks the promise needs the first threshold that truly breaks it to pass, and that happens
     with probability 1 - level at most; no correction is needed. What is tried may depend on scores, never on
-    outcomes: thresholds with too few audits to pass even without an error are left out. Where ``candidate_thresholds`` is a
-    number, they are spread over the audits' distinct scores, the last accepting everything, and the first is left
-    room for one error or two where half of the audits allow it, because a single failure ends it. The statement is
-    then about documents with the audits' scores. Thresholds from the scores of all documents
-    (``np.quantile(all_scores, …)``), or round numbers, make it one about all documents.
+    outcomes: thresholds with too few audits to pass even without an error are left out. Thresholds from the scores of
+    all documents (``np.quantile(all_scores, …)``), or round numbers, make it a statement about all documents.
 
     *One look.* The level holds for one call on one set of audits. Whoever asks again after every audit until
     something passes will be lucky too often: do the ``more_audits_needed`` first, then ask.
@@ -207,31 +203,18 @@ def certify_threshold(
     of a model Geifman and El-Yaniv (NeurIPS 2017) and Angelopoulos et al., Learn then Test (2021).
 
     >>> audits = [0.9] * 59 + [0.5] * 41
-    >>> certify_threshold(audits, [True] * 59 + [False] * 41, max_error_rate=0.05)._replace(error_bound=0)
+    >>> options = {"max_error_rate": 0.05, "candidate_thresholds": [0.5, 0.9]}
+    >>> certify_threshold(audits, [True] * 59 + [False] * 41, **options)._replace(error_bound=0)
     ThresholdCertificate(threshold=0.9, coverage=0.59, error_count=0, audit_count=59, error_bound=0, more_audits_needed=0)
-    >>> certify_threshold([0.9] * 50, [True] * 50, max_error_rate=0.05).more_audits_needed
+    >>> certify_threshold([0.9] * 50, [True] * 50, **options).more_audits_needed
     9
     """
     if not 0 < max_error_rate < 1:
         raise ValueError(f"a rate of {max_error_rate}: it must be between 0 and 1")
     score_array, correct_array, _ = _convert_to_arrays(scores, correct, None)
-    if isinstance(candidate_thresholds, int):
-        all_candidates = _count_accepted_audits(score_array, correct_array, score_array)
-        first_audit_count = _compute_min_audit_count(len(score_array), max_error_rate, confidence_level)
-        tried_candidates = _select_evenly_spaced_thresholds(
-            [candidate for candidate in all_candidates if candidate.audit_count >= first_audit_count],
-            candidate_thresholds,
-        )
-    else:
-        all_candidates = _count_accepted_audits(
-            score_array, correct_array, np.asarray(candidate_thresholds, dtype=float)
-        )
-        tried_candidates = [
-            candidate
-            for candidate in all_candidates
-            if candidate.audit_count >= count_audits_needed(max_error_rate, 0, confidence_level)
-        ]
-
+    all_candidates = _count_accepted_audits(score_array, correct_array, np.asarray(candidate_thresholds, dtype=float))
+    smallest_audit_count = count_audits_needed(max_error_rate, 0, confidence_level)
+    tried_candidates = [candidate for candidate in all_candidates if candidate.audit_count >= smallest_audit_count]
     passed_candidates = list(
         takewhile(lambda candidate: candidate.compute_error_bound(confidence_level) <= max_error_rate, tried_candidates)
     )
@@ -312,22 +295,6 @@ def _count_accepted_audits(scores: _FloatArray, correct: _FloatArray, thresholds
         _AcceptedAudits(float(threshold), int(audit_count), int(error_count))
         for threshold, audit_count, error_count in zip(descending, audit_counts, error_counts, strict=True)
     ]
-
-
-def _compute_min_audit_count(audit_count: int, max_error_rate: float, confidence_level: float) -> int:
-    """How many audits the first threshold to be tried has at least: as few as can pass, or with room for errors."""
-    smallest_size, *larger_sizes = [
-        count_audits_needed(max_error_rate, error_count, confidence_level) for error_count in (0, 1, 2)
-    ]
-    return max([smallest_size, *(size for size in larger_sizes if size <= audit_count / 2)])
-
-
-def _select_evenly_spaced_thresholds(candidates: Sequence[_AcceptedAudits], max_count: int) -> list[_AcceptedAudits]:
-    """At most so many, evenly spread, the first and the last among them (of one, the last)."""
-    if not candidates:
-        return []
-    positions = np.linspace(len(candidates) - 1, 0, max_count).round().astype(int)
-    return [candidates[position] for position in np.unique(positions)]
 
 
 def _convert_to_arrays(

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
 from evalkit.evaluation.intervals import estimate_proportion
@@ -634,10 +635,8 @@ class PseudonymMap:
                 name_forms.add(
                     _NameForm(_fold_name(name), name, self.document_pseudonyms[named_document.doc_id], is_file=True)
                 )
-        self._forms_by_first_word: dict[str, list[_NameForm]] = {}
-        for name_form in sorted(name_forms, key=lambda form: (-len(form.words), form.spelling, form.pseudonym)):
-            if name_form.words:
-                self._forms_by_first_word.setdefault(name_form.words[0], []).append(name_form)
+        sorted_forms = sorted(name_forms, key=lambda form: (-len(form.words), form.spelling, form.pseudonym))
+        self._forms_by_first_word = group_by((form for form in sorted_forms if form.words), lambda form: form.words[0])
         identifying_names = (
             name_form.spelling
             for name_form in name_forms

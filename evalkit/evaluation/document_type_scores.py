@@ -9,28 +9,24 @@ has few documents.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from evalkit.evaluation.intervals import Estimate, RowNumbers, estimate_by_bootstrap
+from evalkit.evaluation.intervals import (
+    BOOTSTRAP_REPEATS,
+    BOOTSTRAP_SEED,
+    Estimate,
+    FloatArray,
+    RowNumbers,
+    estimate_by_bootstrap,
+    estimate_ratio,
+)
 from evalkit.evaluation.metrics import compute_accuracy, compute_macro_f1, tabulate_confusion
 from evalkit.evaluation.study import TYPE_NAMES, Study
-
-_BOOTSTRAP_SEED = 20
-_BOOTSTRAP_REPEATS = 300
-_TABLE_SIZE = len(TYPE_NAMES) + 1
-
-ConfusionCounts = npt.NDArray[np.float64]
-"""Documents by true type (rows) and said type (columns), those that were said to be no type in the last column."""
-
-DocumentFlags = npt.NDArray[np.bool_]
-"""One a document."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class TypeScores:
 
     type_name: str
     document_count: int
-    """Reviewed documents that truly are of it."""
+    """Reviewed documents that truly are of it; of presence, that it truly is in, at any level but NO_EVIDENCE."""
     precision: Estimate
     recall: Estimate
     f1: Estimate
@@ -83,82 +79,50 @@ def score_document_types(study: Study) -> DocumentTypeMetrics:
         ],
         dtype=np.intp,
     ).reshape(-1, 2)
-    weights = np.array([weight for *_, weight in labelled_documents])
-
-    def estimate_measure(
-        measure: Callable[[ConfusionCounts], float], included: DocumentFlags | None = None
-    ) -> Estimate:
-        """Of the documents that it is about; None: of all."""
-        is_included = np.ones(len(labelled_documents), dtype=bool) if included is None else included
-        cell_indices = type_codes[is_included] @ [_TABLE_SIZE, 1]
-
-        def compute_statistic(row_indices: RowNumbers) -> float:
-            return measure(
-                np.bincount(cell_indices[row_indices], minlength=_TABLE_SIZE**2)
-                .reshape(_TABLE_SIZE, _TABLE_SIZE)
-                .astype(float)
-            )
-
-        return estimate_by_bootstrap(
-            compute_statistic,
-            len(cell_indices),
-            seed=_BOOTSTRAP_SEED,
-            repeats=_BOOTSTRAP_REPEATS,
-            weights=weights[is_included].tolist(),
-        )
-
+    weights = [weight for *_, weight in labelled_documents]
     is_true_type, is_predicted_type = (type_codes[:, side, np.newaxis] == np.arange(len(TYPE_NAMES)) for side in (0, 1))
+    is_right_type = is_true_type & is_predicted_type
+
+    def compute_row_macro_f1(row_numbers: RowNumbers) -> float:
+        right_counts = is_right_type[row_numbers].sum(axis=0)
+        class_sums = is_true_type[row_numbers].sum(axis=0) + is_predicted_type[row_numbers].sum(axis=0)
+        scores = 2 * right_counts[class_sums > 0] / class_sums[class_sums > 0]
+        return fmean(scores) if len(scores) else math.nan
+
     return DocumentTypeMetrics(
         len(labelled_documents),
         tabulate_confusion(true_types, predicted_types, TYPE_NAMES),
-        estimate_measure(_compute_accuracy),
+        estimate_ratio(is_right_type.sum(axis=1, dtype=float), np.ones(len(labelled_documents)), weights),
         compute_accuracy(true_types, predicted_types),
-        estimate_measure(_compute_macro_f1),
+        estimate_by_bootstrap(
+            compute_row_macro_f1,
+            len(labelled_documents),
+            seed=BOOTSTRAP_SEED,
+            repeats=BOOTSTRAP_REPEATS,
+            weights=weights,
+        ),
         compute_macro_f1(true_types, predicted_types),
         tuple(
-            TypeScores(
-                type_name,
-                true_types.count(type_name),
-                estimate_measure(partial(_compute_precision, type_index=type_index), is_predicted_type[:, type_index]),
-                estimate_measure(partial(_compute_recall, type_index=type_index), is_true_type[:, type_index]),
-                estimate_measure(
-                    partial(_compute_f1, type_index=type_index),
-                    is_true_type[:, type_index] | is_predicted_type[:, type_index],
-                ),
+            score_type(
+                type_name, is_true_type[:, index].astype(float), is_predicted_type[:, index].astype(float), weights
             )
-            for type_index, type_name in enumerate(TYPE_NAMES)
+            for index, type_name in enumerate(TYPE_NAMES)
         ),
+    )
+
+
+def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, weights: Sequence[float]) -> TypeScores:
+    """One type, by which documents are of it and which were said to be: 1 or 0 each."""
+    is_right = is_true * is_predicted
+    return TypeScores(
+        type_name,
+        int(is_true.sum()),
+        precision=estimate_ratio(is_right, is_predicted, weights),
+        recall=estimate_ratio(is_right, is_true, weights),
+        f1=estimate_ratio(2 * is_right, is_true + is_predicted, weights),
     )
 
 
 def _get_type_code(type_name: str | None) -> int:
     """A type's place; what is none of the five, or not told, is behind them and never right."""
     return TYPE_NAMES.index(type_name) if type_name in TYPE_NAMES else len(TYPE_NAMES)
-
-
-def _compute_accuracy(counts: ConfusionCounts) -> float:
-    return float(np.trace(counts[:-1, :-1]) / counts.sum())
-
-
-def _compute_macro_f1(counts: ConfusionCounts) -> float:
-    scores = [
-        score for type_index in range(len(TYPE_NAMES)) if not math.isnan(score := _compute_f1(counts, type_index))
-    ]
-    return fmean(scores) if scores else math.nan
-
-
-def _compute_f1(counts: ConfusionCounts, type_index: int) -> float:
-    """NaN where nothing is of the type or said to be."""
-    return _divide_or_nan(2 * counts[type_index, type_index], counts[type_index].sum() + counts[:, type_index].sum())
-
-
-def _compute_precision(counts: ConfusionCounts, type_index: int) -> float:
-    return _divide_or_nan(counts[type_index, type_index], counts[:, type_index].sum())
-
-
-def _compute_recall(counts: ConfusionCounts, type_index: int) -> float:
-    return _divide_or_nan(counts[type_index, type_index], counts[type_index].sum())
-
-
-def _divide_or_nan(numerator: float, denominator: float) -> float:
-    return float(numerator / denominator) if denominator else math.nan

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.schema import Segment
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_minor_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError
@@ -167,10 +168,9 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
     problems: list[str] = []
     draw_probabilities = _read_draw_probabilities(output_folder, problems)
     reviews = list(_iterate_cases_reviewers_outcomes(output_folder, problems))
-    reviewers_by_doc_id: dict[str, list[str]] = {}
-    for case_id, reviewer, outcome in reviews:
-        if outcome != "reopened":
-            reviewers_by_doc_id.setdefault(get_base_case_id(case_id), []).append(reviewer)
+    reviewers_by_doc_id = group_pairs(
+        (get_base_case_id(case_id), reviewer) for case_id, reviewer, outcome in reviews if outcome != "reopened"
+    )
     reviewers = {reviewer for _, reviewer, _ in reviews}
     documents = []
     for file_name in output_folder.list_json_files(GROUND_TRUTH_FOLDER):

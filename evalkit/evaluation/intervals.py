@@ -23,6 +23,10 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 #: Shares that were multiplied and divided again may miss 0 and 1 by this much.
 _ROUNDING_TOLERANCE = 1e-9
 
+BOOTSTRAP_SEED = 20
+"""Of the resampling in reports: equal studies have equal intervals."""
+BOOTSTRAP_REPEATS = 300
+
 #: So many copies of rows stand for the population, or four of each row: enough for the shares that they make.
 _MAX_ROW_COPIES = 20_000
 
@@ -174,6 +178,23 @@ def estimate_by_bootstrap(
     margin_above = math.hypot(max(high - value, 0.0), unseen_share * (best - value))
     return Estimate(
         value, max(value - margin_below, worst), min(value + margin_above, best), effective_size, "bootstrap"
+    )
+
+
+def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
+    """The sum of the parts over that of the wholes; rows without any tell nothing, however many they are."""
+    informative_rows = np.flatnonzero(denominators)
+
+    def compute_ratio(row_numbers: RowNumbers) -> float:
+        rows = informative_rows[row_numbers]
+        return float(numerators[rows].sum() / denominators[rows].sum())
+
+    return estimate_by_bootstrap(
+        compute_ratio,
+        len(informative_rows),
+        seed=BOOTSTRAP_SEED,
+        repeats=BOOTSTRAP_REPEATS,
+        weights=[weights[row_number] for row_number in informative_rows.tolist()],
     )
 
 

@@ -31,6 +31,7 @@ from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrch
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.core.grouping import group_by
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.evaluation.faults import (
     FAULT_BY_ID,
@@ -143,10 +144,7 @@ class MutationTestReport:
         return sum(detection_rates) / len(detection_rates) if detection_rates else None
 
     def _group_mutations_by_kind(self) -> dict[str, list[JudgedMutation]]:
-        cases_by_kind: dict[str, list[JudgedMutation]] = {}
-        for case in self.cases:
-            cases_by_kind.setdefault(case.kind, []).append(case)
-        return cases_by_kind
+        return group_by(self.cases, lambda case: case.kind)
 
     def tabulate_fault_kinds(self) -> pd.DataFrame:
         """One row per kind, in the table's order, kinds that applied nowhere too.

@@ -53,7 +53,10 @@ def plot_confusion(table: pd.DataFrame) -> Figure:
     axes.pcolormesh(*cell_edges, shares.to_numpy(dtype=float), cmap="Blues", vmin=0, vmax=1.2)  # shapes, not a picture
     axes.invert_yaxis()
     axes.set_xticks(
-        range(len(table.columns)), [_break_label(true_name) for true_name in table.columns], fontsize=8, **_PLAIN_TEXT
+        range(len(table.columns)),
+        [str(true_name).replace(" ", "\n") for true_name in table.columns],
+        fontsize=8,
+        **_PLAIN_TEXT,
     )
     axes.set_yticks(range(len(table.index)), [str(true_name) for true_name in table.index], fontsize=8, **_PLAIN_TEXT)
     for row_number, true_name in enumerate(table.index):
@@ -70,10 +73,6 @@ def plot_confusion(table: pd.DataFrame) -> Figure:
                     color="white" if is_dark else TEXT_COLOUR,
                 )
     return figure
-
-
-def _break_label(label: object) -> str:
-    return str(label).replace(" ", "\n")
 
 
 def plot_reliability(table: pd.DataFrame) -> Figure:

@@ -17,27 +17,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalkit.classification.schema import PresenceLevel
-from evalkit.evaluation.intervals import Estimate, FloatArray, RowNumbers, estimate_by_bootstrap
+from evalkit.evaluation.document_type_scores import TypeScores, score_type
+from evalkit.evaluation.intervals import Estimate, estimate_ratio
 from evalkit.evaluation.metrics import compute_mixture_error, tabulate_presence_scores
 from evalkit.evaluation.study import TYPE_NAMES, DocumentLabels, Study
-
-_SEED = 20
-_REPEATS = 300
 
 LevelArray = npt.NDArray[np.str_]
 """Presence level by document; empty where there was no answer."""
 
 
 @dataclass(frozen=True)
-class TypePresenceScores:
+class TypePresenceScores(TypeScores):
     """One type."""
 
-    document_type: str
-    document_count: int
-    """Reviewed documents that it truly is in, at any level but NO_EVIDENCE."""
-    precision: Estimate
-    recall: Estimate
-    f1: Estimate
     level_agreement: Estimate
     """The share of documents with the same level to the word, NO_EVIDENCE included."""
 
@@ -70,7 +62,7 @@ def measure_type_presence(study: Study) -> PresenceMetrics:
     ]
     return PresenceMetrics(
         len(measured_labels),
-        _estimate_ratio(np.array(mixture_errors), np.ones(len(measured_labels)), sampling_weights),
+        estimate_ratio(np.array(mixture_errors), np.ones(len(measured_labels)), sampling_weights),
         fmean(mixture_errors) if mixture_errors else math.nan,
         tuple(
             _score_type_presence(
@@ -105,27 +97,9 @@ def _score_type_presence(
 ) -> TypePresenceScores:
     is_present = (true_levels != PresenceLevel.NO_EVIDENCE).astype(float)
     is_claimed = (~np.isin(predicted_levels, ["", PresenceLevel.NO_EVIDENCE])).astype(float)
-    is_hit = is_present * is_claimed
     return TypePresenceScores(
-        type_name,
-        int(is_present.sum()),
-        _estimate_ratio(is_hit, is_claimed, weights),
-        _estimate_ratio(is_hit, is_present, weights),
-        _estimate_ratio(2 * is_hit, is_present + is_claimed, weights),
-        _estimate_ratio((true_levels == predicted_levels).astype(float), np.ones(len(true_levels)), weights),
-    )
-
-
-def _estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
-    """The sum of the parts over that of the wholes; documents without any tell nothing, however many they are."""
-    informative_rows = np.flatnonzero(denominators)
-
-    def compute_ratio(row_numbers: RowNumbers) -> float:
-        return float(
-            numerators[informative_rows[row_numbers]].sum() / denominators[informative_rows[row_numbers]].sum()
-        )
-
-    row_weights = [weights[row_number] for row_number in informative_rows.tolist()]
-    return estimate_by_bootstrap(
-        compute_ratio, len(informative_rows), seed=_SEED, repeats=_REPEATS, weights=row_weights
+        **vars(score_type(type_name, is_present, is_claimed, weights)),
+        level_agreement=estimate_ratio(
+            (true_levels == predicted_levels).astype(float), np.ones(len(true_levels)), weights
+        ),
     )

@@ -107,7 +107,7 @@ def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
         wrong: the doc_ids of the type that production calls otherwise.
         simulated: how many truths of the row a program told.
     """
-    labelled_documents = _list_labelled_documents(study)
+    labelled_documents = [document for document in study.documents if get_production_type(document) is not None]
     type_names = _order_types(
         {
             type_name
@@ -176,10 +176,6 @@ def _estimate_recall(class_name: str, labelled_documents: Sequence[DocumentRecor
     )
 
 
-def _is_of_type(class_name: str, true_label: str | None) -> bool | None:
-    return None if true_label is None else true_label == class_name
-
-
 def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
     """The share of hits (doc_ids) among all these documents, of which some were looked at."""
     observations = [
@@ -217,12 +213,12 @@ def _name_side_with_true_type(document: DocumentRecord) -> str:
     return {get_production_type(document): "production", _get_agent_type(document): "agent"}.get(true_label, "neither")
 
 
+def _is_of_type(class_name: str, true_label: str | None) -> bool | None:
+    return None if true_label is None else true_label == class_name
+
+
 def _has_simulated_truth(document: DocumentRecord) -> bool:
     return bool(document.truth and document.truth.is_simulated)
-
-
-def _list_labelled_documents(study: Study) -> list[DocumentRecord]:
-    return [document for document in study.documents if get_production_type(document) is not None]
 
 
 def _order_types(type_names: Iterable[str]) -> list[str]:

@@ -21,6 +21,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
+from evalkit.core.grouping import group_pairs
 from evalkit.errors import UsageError
 from evalkit.evaluation import (
     acceptance_threshold,
@@ -327,7 +328,7 @@ def _build_presence_section(study: Study) -> EvaluationSection:
     )
     rows = [
         (
-            record.document_type,
+            record.type_name,
             record.document_count,
             record.precision,
             record.recall,
@@ -416,13 +417,16 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
         verifier_performance.tabulate_stopped_errors(study), "share", "low", "high"
     )
     stopped_table = stopped_table[(stopped_table["stopped"] > 0) | (stopped_table["kind"] != "code")]
-    severity_counts: dict[str, Counter[str]] = {}
-    for document in study.documents:
-        for issue in document.issues:
-            severity_counts.setdefault(issue.agent, Counter())[issue.severity] += 1
+    severities_by_agent = group_pairs(
+        (issue.agent, issue.severity) for document in study.documents for issue in document.issues
+    )
     issue_figure = EvaluationFigure(
         "Issues by agent and severity",
-        plots.plot_stacked_bars(dict(sorted(severity_counts.items())), plots.SEVERITY_COLOURS, "issues"),
+        plots.plot_stacked_bars(
+            {agent: Counter(severities) for agent, severities in sorted(severities_by_agent.items())},
+            plots.SEVERITY_COLOURS,
+            "issues",
+        ),
     )
     return EvaluationSection(
         "verifiers",
@@ -438,7 +442,7 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
                 "Corrected by experts and raised by nobody", verifier_performance.tabulate_unraised_corrections(study)
             ),
         ),
-        (issue_figure,) if severity_counts else (),
+        (issue_figure,) if severities_by_agent else (),
     )
 
 

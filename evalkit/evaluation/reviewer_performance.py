@@ -8,7 +8,6 @@ are hidden at large are not alike: the former are those that escalated.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
@@ -16,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit.core.grouping import group_by
 from evalkit.evaluation.inter_annotator_agreement import (
     compute_boundary_agreement,
     compute_cohen_kappa,
@@ -47,10 +47,8 @@ def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
     reviewer said the same type, with it on screen and hidden; ``Estimate``: of different cases, so no measure of bias).
     """
     rows = []
-    reviews_by_reviewer: dict[str, list[ReviewRecord]] = defaultdict(list)
-    for record in study.documents:
-        for review in _list_current_reviews(record):
-            reviews_by_reviewer[review.reviewer].append(review)
+    current_reviews = (review for record in study.documents for review in _list_current_reviews(record))
+    reviews_by_reviewer = group_by(current_reviews, lambda review: review.reviewer)
     for reviewer, reviews in sorted(reviews_by_reviewer.items()):
         durations = sorted(record.active_seconds for record in reviews if record.active_seconds is not None)
         rows.append(

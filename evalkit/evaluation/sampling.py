@@ -9,11 +9,11 @@ documents that nobody was to look at yet. Source: Horvitz and Thompson 1952, two
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from evalkit.classification.document_result import DocumentResult
+from evalkit.core.grouping import group_by
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_drawn_document_probabilities
@@ -48,10 +48,10 @@ def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy
     if draw_size < 1:
         raise UsageError(f"{draw_size} documents cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
     get_stratum, missing_label = _STRATUM_VALUES[stratify_by]
-    documents_by_stratum: dict[str, list[DocumentRecord]] = defaultdict(list)
-    for document in study.documents:
-        if document.is_accepted:
-            documents_by_stratum[get_stratum(document) or missing_label].append(document)
+    documents_by_stratum = group_by(
+        (document for document in study.documents if document.is_accepted),
+        lambda document: get_stratum(document) or missing_label,
+    )
     unseen_by_stratum = {
         stratum_name: [document for document in stratum_documents if document.truth_status == "unseen"]
         for stratum_name, stratum_documents in sorted(documents_by_stratum.items())

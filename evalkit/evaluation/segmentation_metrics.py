@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.evaluation.intervals import Estimate, RowNumbers, estimate_by_bootstrap
+from evalkit.evaluation.intervals import BOOTSTRAP_SEED, Estimate, RowNumbers, estimate_by_bootstrap
 from evalkit.evaluation.metrics import (
     SegmentMatchTotals,
     compute_drag_and_drop_distance,
@@ -24,9 +24,6 @@ from evalkit.evaluation.metrics import (
 )
 from evalkit.evaluation.study import Study
 from evalkit.pipeline.supplied_labels import PageSpan
-
-_SEED = 20
-"""Of the resampling: equal studies have equal intervals."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +176,7 @@ def _estimate_measure(documents: Sequence[SegmentedDocument], measure: Segmentat
     return estimate_by_bootstrap(
         compute_statistic,
         len(informative_counts),
-        seed=_SEED,
+        seed=BOOTSTRAP_SEED,
         repeats=400,
         weights=[weight for _, weight in informative_counts],
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import DisjointSet
 
 from evalkit.classification.patient_keys import list_person_keys
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import UsageError
@@ -126,7 +129,7 @@ def count_types_by_part(
 
 def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[GroupingFeatures]]:
     """The documents that belong together, directly or by way of others."""
-    disjoint_sets = _DisjointSets(len(documents))
+    disjoint_sets = DisjointSet(range(len(documents)))
     index_by_patient: dict[tuple[str, str], int] = {}
     for index, document in enumerate(documents):
         for patient in document.patient_identifiers:
@@ -135,10 +138,7 @@ def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[
         [document.shingle_hashes for document in documents], disjoint_sets
     ):
         disjoint_sets.merge(index, other_index)
-    documents_by_root: dict[int, list[GroupingFeatures]] = {}
-    for index, document in enumerate(documents):
-        documents_by_root.setdefault(disjoint_sets.find_root(index), []).append(document)
-    return list(documents_by_root.values())
+    return [[documents[index] for index in sorted(subset)] for subset in disjoint_sets.subsets()]
 
 
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
@@ -169,24 +169,6 @@ def _choose_split_part(group_sha256: str, share_by_part: Mapping[str, float], se
     return max(share_by_part, key=lambda part: share_by_part[part])  # only what rounding has left over comes here
 
 
-class _DisjointSets:
-    """Which things belong together: each has a root, and things of one group have the same."""
-
-    def __init__(self, document_count: int) -> None:
-        self._parents = list(range(document_count))
-
-    def find_root(self, index: int) -> int:
-        while self._parents[index] != index:
-            self._parents[index] = index = self._parents[self._parents[index]]
-        return index
-
-    def merge(self, index: int, other_index: int) -> None:
-        self._parents[self.find_root(other_index)] = self.find_root(index)
-
-    def list_roots(self) -> npt.NDArray[np.int64]:
-        return np.array([self.find_root(index) for index in range(len(self._parents))], np.int64)
-
-
 @dataclass(frozen=True)
 class _SharedShingles:
     """Shingles that stand in exactly the same documents, such as the lines of one letterhead."""
@@ -198,7 +180,7 @@ class _SharedShingles:
 
 
 def _iterate_similar_pairs(
-    shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: _DisjointSets
+    shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: DisjointSet
 ) -> Iterator[tuple[int, int]]:
     """Pairs whose texts are nearly the same; of documents that are together already, not all.
 
@@ -207,11 +189,10 @@ def _iterate_similar_pairs(
     shingle_counts = np.array([len(shingle_set) for shingle_set in shingle_hashes_by_index], np.int64)
     shared_sets = _collect_shared_shingles(shingle_hashes_by_index)
     yield from _iterate_adjacent_pairs(shared_sets, shingle_counts)
-    sets_by_document: dict[int, list[_SharedShingles]] = {}
-    for shingle_set in shared_sets:
-        for index in shingle_set.document_indices.tolist():
-            sets_by_document.setdefault(index, []).append(shingle_set)
-    roots = disjoint_sets.list_roots()
+    sets_by_document = group_pairs(
+        (index, shingle_set) for shingle_set in shared_sets for index in shingle_set.document_indices.tolist()
+    )
+    roots = np.array([disjoint_sets[index] for index in disjoint_sets])
     for index, document_sets in sets_by_document.items():
         # Whoever shares more than OVERLAP of this text shares something outside any OVERLAP of it: what most documents
         # have is left out first. Where the rest is shared with none that is apart, there is nothing to count.
@@ -231,7 +212,7 @@ def _iterate_similar_pairs(
         )
         yield from ((index, other_index) for other_index in np.flatnonzero(is_similar).tolist())
         if is_similar.any():
-            roots = disjoint_sets.list_roots()
+            roots = np.array([disjoint_sets[index] for index in disjoint_sets])
 
 
 def _iterate_adjacent_pairs(
@@ -282,10 +263,10 @@ def _collect_shared_shingles(document_hashes: Sequence[_HashArray]) -> list[_Sha
     run_starts = np.flatnonzero(np.r_[True, all_hashes[1:] != all_hashes[:-1]])[: len(all_hashes)]
     run_ends = np.r_[run_starts[1:], len(all_hashes)]
     is_shared = run_ends - run_starts > 1
-    shingle_counts: dict[bytes, int] = {}
-    for run_start, run_end in zip(run_starts[is_shared].tolist(), run_ends[is_shared].tolist(), strict=True):
-        owners_key = hash_owners[run_start:run_end].tobytes()
-        shingle_counts[owners_key] = shingle_counts.get(owners_key, 0) + 1
+    shingle_counts = Counter(
+        hash_owners[run_start:run_end].tobytes()
+        for run_start, run_end in zip(run_starts[is_shared].tolist(), run_ends[is_shared].tolist(), strict=True)
+    )
     return [
         _SharedShingles(np.frombuffer(owners_key, np.int64), shingle_count)
         for owners_key, shingle_count in shingle_counts.items()

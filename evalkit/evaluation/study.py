@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.classification.schema import DocumentType
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
     FilePerson,
@@ -622,12 +623,13 @@ class _StudyReader:
 
 def _map_strata_by_doc_id(output_folder: OutputFolder) -> dict[str, tuple[str, ...]]:
     """doc_id → the strata that it was in, one for each draw that could have drawn it."""
-    strata_by_doc_id: dict[str, tuple[str, ...]] = {}
-    for draw_number, draw in enumerate(read_all_draws(output_folder), 1):
-        for stratum in draw.strata:
-            for doc_id in stratum.probability:
-                strata_by_doc_id[doc_id] = (*strata_by_doc_id.get(doc_id, ()), f"{draw_number}:{stratum.value}")
-    return strata_by_doc_id
+    strata_by_doc_id = group_pairs(
+        (doc_id, f"{draw_number}:{stratum.value}")
+        for draw_number, draw in enumerate(read_all_draws(output_folder), 1)
+        for stratum in draw.strata
+        for doc_id in stratum.probability
+    )
+    return {doc_id: tuple(strata) for doc_id, strata in strata_by_doc_id.items()}
 
 
 def _parse_expert_truth(ground_truth: Mapping[str, Any] | None) -> KnownTruth | None:

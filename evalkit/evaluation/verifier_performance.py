@@ -7,7 +7,7 @@ of the arbiter. Every frame says in ``simulated`` how many of the judgements beh
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
+from evalkit.core.grouping import group_by, group_pairs
 from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
 from evalkit.evaluation.headline_estimates import has_certain_inclusion
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
@@ -75,13 +76,11 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
             of ``payoff_share`` (0..1).
         simulated: documents of the row on whose case a program said something.
     """
-    issues_by_rule: dict[RuleKey, list[tuple[DocumentRecord, list[IssueWithVerdict]]]] = defaultdict(list)
-    for document in study.documents:
-        document_issues: dict[RuleKey, list[IssueWithVerdict]] = defaultdict(list)
-        for issue in document.issues:
-            document_issues[get_rule_key(issue)].append(issue)
-        for rule_key, issues in document_issues.items():
-            issues_by_rule[rule_key].append((document, issues))
+    issues_by_rule = group_pairs(
+        (rule_key, (document, issues))
+        for document in study.documents
+        for rule_key, issues in group_by(document.issues, get_rule_key).items()
+    )
     rows = [
         _build_rule_row(rule, raised_issues, payoff_share) for rule, raised_issues in sorted(issues_by_rule.items())
     ]

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from rapidfuzz import fuzz
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.form_labels import FormLabel
 from evalkit.extraction.form_sheet import FormSheet, FormWord, group_into_rows, make_match_key
@@ -366,7 +367,7 @@ def _has_two_plain_words(row: Sequence[FormWord]) -> bool:
 def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormWord]]) -> FormEntry | None:
     """Something was entered, though not in the format: a dash for an amount, a number with a digit too few."""
     for row in rows:
-        for run in _split_at_wide_gaps(row):
+        for run in split_into_runs(row, lambda piece, word: word.x0 - piece[-1].x1 < _MAX_WORD_GAP * word.height):
             text = " ".join(word.text for word in run)
             digit_count = sum(map(str.isdigit, text))
             if any(map(str.isalpha, text)):
@@ -376,17 +377,6 @@ def _read_misformatted_entry(field: TemplateField, rows: Sequence[Sequence[FormW
             if field.format in ("ssn", "ein", "tin") and digit_count >= 4:
                 return FormEntry((tuple(run),), text, is_valid=False)
     return None
-
-
-def _split_at_wide_gaps(row: Sequence[FormWord]) -> list[list[FormWord]]:
-    """The row, divided at its wide gaps."""
-    pieces: list[list[FormWord]] = []
-    for word in row:
-        if pieces and word.x0 - pieces[-1][-1].x1 < _MAX_WORD_GAP * word.height:
-            pieces[-1].append(word)
-        else:
-            pieces.append([word])
-    return pieces
 
 
 # Entries of words

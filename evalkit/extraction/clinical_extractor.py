@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.search import box_text_span_by_line
 from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, LocatedClinicalValue, find_field_values
@@ -185,11 +186,12 @@ def _map_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate)
 def _collect_criticised_raw_values(retry: RetryContext) -> dict[str, set[str]]:
     """The words of values that the feedback is about; fields that are merely missing have none."""
     criticised_fields = {issue.field for issue in retry.feedback.issues if issue.severity != "minor"}
-    wrong_values: dict[str, set[str]] = {}
-    for name, value in retry.previous_fields.items():
-        if name in criticised_fields and value.raw:
-            wrong_values.setdefault(get_base_field_name(name), set()).add(value.raw)
-    return wrong_values
+    wrong_values = group_pairs(
+        (get_base_field_name(name), value.raw)
+        for name, value in retry.previous_fields.items()
+        if name in criticised_fields and value.raw
+    )
+    return {name: set(values) for name, values in wrong_values.items()}
 
 
 def _build_placed_field(field: TemplateField, reading: LocatedClinicalValue) -> PlacedField:

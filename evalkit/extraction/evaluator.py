@@ -18,6 +18,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ValidationInfo, model_validator
 
+from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_reader import (
     LIKELY_CONFIDENCE,
@@ -339,10 +340,8 @@ def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
 
 def _take_median_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
     """The median of each field; who did not speak of a field has nothing against it."""
-    judgements_by_field: dict[str, list[FieldJudgement]] = {}
-    for judgement in judgements:
-        for field_judgement in judgement.field_scores:
-            judgements_by_field.setdefault(field_judgement.field, []).append(field_judgement)
+    all_field_judgements = (field_judgement for judgement in judgements for field_judgement in judgement.field_scores)
+    judgements_by_field = group_by(all_field_judgements, lambda field_judgement: field_judgement.field)
     merged_scores = {}
     for name, field_judgements in judgements_by_field.items():
         scores = [_clamp_judged_score(field_judgement) for field_judgement in field_judgements]

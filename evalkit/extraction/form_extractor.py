@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
 from evalkit.extraction.form_reader import (
@@ -23,7 +24,7 @@ from evalkit.extraction.form_reader import (
     read_form,
     read_generic_form,
 )
-from evalkit.extraction.form_sheet import FormSheet
+from evalkit.extraction.form_sheet import FormSheet, FormWord
 from evalkit.llm.json_schema import build_inlined_json_schema
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fill_prompt_template
@@ -250,21 +251,15 @@ def _iter_form_fields(readings: Mapping[str, FormFieldReading], page_number: int
             raw_text=" ".join(word.text for word in reading.entry.words),
             page=page_number,
             confidence=reading.confidence,
-            rows=tuple((min(w.start for w in row), max(w.end for w in row)) for row in _split_into_runs(reading)),
+            rows=tuple((min(w.start for w in row), max(w.end for w in row)) for row in _list_text_runs(reading)),
             is_ambiguous=reading.entry.is_doubtful,
         )
 
 
-def _split_into_runs(reading: FormFieldReading) -> Iterator[list[Any]]:
+def _list_text_runs(reading: FormFieldReading) -> Iterator[list[FormWord]]:
     """The words of an entry in runs that follow one another in the page's text."""
     for row in reading.entry.rows:
-        run: list[Any] = []
-        for word in row:
-            if run and not 0 <= word.start - run[-1].end <= 2:
-                yield run
-                run = []
-            run.append(word)
-        yield run
+        yield from split_into_runs(row, lambda run, word: 0 <= word.start - run[-1].end <= 2)
 
 
 @cache

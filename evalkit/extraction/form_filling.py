@@ -6,7 +6,7 @@ them at once. The best attempt's fields are kept also where none passed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -255,7 +255,8 @@ def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt])
     elif form_grade.is_final:
         reason = (
             BLANK_FORM
-            if form_grade.document_type == GENERIC_FORM and not _has_entries(best.attempt.fields)
+            if form_grade.document_type == GENERIC_FORM
+            and not any(value.value for name, value in best.attempt.fields.items() if name not in PRINTED_FIELDS)
             else WRONG_YEAR
         )
     else:
@@ -288,10 +289,6 @@ def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt])
         decision="AUTO_ACCEPT" if form_grade.passed and is_clean else "ESCALATE_TO_SME",
         fields=dict(fields),
     )
-
-
-def _has_entries(fields: Mapping[str, FieldValue]) -> bool:
-    return any(value.value for name, value in fields.items() if name not in PRINTED_FIELDS)
 
 
 def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[IterationRecord, ...]:

@@ -14,8 +14,9 @@ from itertools import pairwise
 
 from rapidfuzz.distance import Levenshtein
 
+from evalkit.core.grouping import group_by
 from evalkit.extraction.field_template import FieldTemplate, TemplateField
-from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key
+from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 
 #: What engines read for the number of a box.
 _CONFUSED_CHARACTERS = str.maketrans("ilo|", "1100")
@@ -74,10 +75,10 @@ class FormLabel:
 @cache
 def group_fields_by_box(template: FieldTemplate) -> tuple[TemplateBox, ...]:
     """The boxes of a form that have a label or a number."""
-    fields_by_box: dict[tuple[str, tuple[str, ...]], list[TemplateField]] = {}
-    for template_field in template.fields:
-        if template_field.labels or template_field.box:
-            fields_by_box.setdefault((template_field.box, template_field.labels), []).append(template_field)
+    fields_by_box = group_by(
+        (template_field for template_field in template.fields if template_field.labels or template_field.box),
+        lambda template_field: (template_field.box, template_field.labels),
+    )
     return tuple(TemplateBox(tuple(fields), box, labels) for (box, labels), fields in fields_by_box.items())
 
 
@@ -132,34 +133,24 @@ def _match_boxes_by_number(
             if (
                 word.index not in taken_indices
                 and word.text.strip(".") == form_box.number
-                and _count_aligned_edges(word, number_edges) >= 2
+                and sum(abs(word.x0 - edge) < 0.6 * word.height for edge in number_edges) >= 2
             ):
                 taken_indices.add(word.index)
                 yield FormLabel(form_box, (word,), 0.8, len(form_box.number), has_box_number=True)
                 break
 
 
-def _count_aligned_edges(word: FormWord, number_edges: Sequence[float]) -> int:
-    return sum(abs(word.x0 - edge) < 0.6 * word.height for edge in number_edges)
-
-
 def _select_disjoint_labels(labels: Sequence[FormLabel]) -> list[FormLabel]:
     """The best labels that share no word: numbered ones first, long ones before short ones."""
-    taken_indices: set[int] = set()
-    disjoint_labels: list[FormLabel] = []
-    for label in sorted(
+    best_first = sorted(
         labels,
         key=lambda label: (
             label.match_score * label.letter_count + (6 if label.has_box_number else 0),
             label.match_score,
         ),
         reverse=True,
-    ):
-        word_indices = {word.index for word in label.words}
-        if not word_indices & taken_indices:
-            disjoint_labels.append(label)
-            taken_indices |= word_indices
-    return disjoint_labels
+    )
+    return select_disjoint(best_first, lambda label: label.words)
 
 
 def _find_text_matches(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Page
 from evalkit.extraction.box_entries import FormEntry, locate_entry_area, read_entry
 from evalkit.extraction.field_template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
@@ -25,7 +26,7 @@ from evalkit.extraction.form_labels import (
     find_labels,
     group_fields_by_box,
 )
-from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key
+from evalkit.extraction.form_sheet import FormSheet, FormWord, make_match_key, select_disjoint
 from evalkit.extraction.formats import FieldFormat, normalise_value
 
 GENERIC_FORM = "OTHER"
@@ -320,23 +321,17 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
 
 def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTemplate]) -> list[FormSheet]:
     """The sheet, divided where a second form begins: each form prints the label of its first field once."""
-    labels: list[FormLabel] = []
-    for template in likely_templates:
-        labels += [
-            label
-            for label in find_labels(sheet, template, allow_misspellings=False)
-            if label.box and label.match_score > 0.9
-        ]
+    labels = [
+        label
+        for template in likely_templates
+        for label in find_labels(sheet, template, allow_misspellings=False)
+        if label.box and label.match_score > 0.9
+    ]
     anchors = _select_anchor_labels(labels, likely_templates)
     if len(anchors) < 2:
         return [sheet]
     line_height = sheet.line_height
-    bands: list[list[FormLabel]] = []
-    for anchor in anchors:
-        if bands and anchor.y0 - bands[-1][0].y0 < 3 * line_height:
-            bands[-1].append(anchor)
-        else:
-            bands.append([anchor])
+    bands = split_into_runs(anchors, lambda band, anchor: anchor.y0 - band[0].y0 < 3 * line_height)
     cuts = [_find_lower_form_top(sheet, labels, above[0], below[0]) for above, below in pairwise(bands)]
     band_edges = [float("-inf"), *cuts, float("inf")]
     parts = []
@@ -358,14 +353,12 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
 def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequence[FieldTemplate]) -> list[FormLabel]:
     """One label for each form, from the top: that of the first field of its template."""
     first_fields = {template.fields[0].name for template in likely_templates}
-    anchors: list[FormLabel] = []
-    for label in sorted(labels, key=lambda anchor: (anchor.y0, anchor.x0)):
-        assert label.box is not None  # noqa: S101 - _parts asks for labels of boxes only
-        if label.box.fields[0].name in first_fields and label.letter_count >= 8:
-            word_indices = {word.index for word in label.words}
-            if not any(word_indices & {word.index for word in other.words} for other in anchors):
-                anchors.append(label)
-    return anchors
+    candidates = (
+        label
+        for label in sorted(labels, key=lambda label: (label.y0, label.x0))
+        if label.box and label.box.fields[0].name in first_fields and label.letter_count >= 8
+    )
+    return select_disjoint(candidates, lambda label: label.words)
 
 
 def _find_lower_form_top(sheet: FormSheet, labels: Sequence[FormLabel], above: FormLabel, below: FormLabel) -> float:
@@ -449,14 +442,9 @@ def _compute_confidence(form_entry: FormEntry, label: FormLabel) -> float:
 
 def _give_words_to_surest_field(readings: dict[str, FormFieldReading]) -> dict[str, FormFieldReading]:
     """Each word is one field's: the more certain one's. Name and address may share a box, never a word."""
-    undisputed_readings: dict[str, FormFieldReading] = {}
-    taken_indices: set[int] = set()
-    for name, reading in sorted(readings.items(), key=lambda pair: -pair[1].confidence):
-        word_indices = {word.index for word in reading.entry.words}
-        if not word_indices & taken_indices:
-            undisputed_readings[name] = reading
-            taken_indices |= word_indices
-    return {name: undisputed_readings[name] for name in readings if name in undisputed_readings}
+    surest_first = sorted(readings, key=lambda name: -readings[name].confidence)
+    undisputed_names = select_disjoint(surest_first, lambda name: readings[name].entry.words)
+    return {name: readings[name] for name in readings if name in undisputed_names}
 
 
 def _read_tax_year(

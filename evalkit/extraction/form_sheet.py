@@ -10,13 +10,16 @@ import math
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
+from evalkit.core.grouping import group_by, split_into_runs
 from evalkit.documents.bundle import Page, PageStatus
+
+T = TypeVar("T")
 
 #: A sheet's height in page widths: US letter. Forms are printed on it, and the bundle does not keep the size.
 _PAGE_ASPECT_RATIO = 792 / 612
@@ -110,7 +113,7 @@ class FormSheet:
         for word in sorted(self.words, key=lambda word: word.center_y):
             for row in reversed(rows[-4:]):
                 nearest_word = min(row, key=lambda other: abs(other.center_x - word.center_x))
-                if abs(nearest_word.center_y - word.center_y) < _ROW_TOLERANCE * min(nearest_word.height, word.height):
+                if _is_level_with(nearest_word, word):
                     row.append(word)
                     break
             else:
@@ -119,10 +122,7 @@ class FormSheet:
 
     @cached_property
     def _words_by_first_letter(self) -> dict[str, list[FormWord]]:
-        words_by_letter: dict[str, list[FormWord]] = {}
-        for word in self.words:
-            words_by_letter.setdefault(word.match_key[:1], []).append(word)
-        return words_by_letter
+        return group_by(self.words, lambda word: word.match_key[:1])
 
     def find_words_starting_with(self, *letters: str) -> list[FormWord]:
         """The words that begin with one of these letters."""
@@ -158,13 +158,26 @@ class FormSheet:
 
 def group_into_rows(words: Iterable[FormWord]) -> list[list[FormWord]]:
     """The words in rows from the top, each from the left."""
-    rows: list[list[FormWord]] = []
-    for word in sorted(words, key=lambda word: word.center_y):
-        if rows and abs(rows[-1][-1].center_y - word.center_y) < _ROW_TOLERANCE * min(rows[-1][-1].height, word.height):
-            rows[-1].append(word)
-        else:
-            rows.append([word])
+    rows = split_into_runs(
+        sorted(words, key=lambda word: word.center_y), lambda row, word: _is_level_with(row[-1], word)
+    )
     return [sorted(row, key=lambda word: word.x0) for row in rows]
+
+
+def _is_level_with(word: FormWord, other: FormWord) -> bool:
+    return abs(word.center_y - other.center_y) < _ROW_TOLERANCE * min(word.height, other.height)
+
+
+def select_disjoint(candidates: Iterable[T], get_words: Callable[[T], Iterable[FormWord]]) -> list[T]:
+    """The candidates that share no word with one that was selected before."""
+    selected: list[T] = []
+    taken_indices: set[int] = set()
+    for candidate in candidates:
+        word_indices = {word.index for word in get_words(candidate)}
+        if not word_indices & taken_indices:
+            selected.append(candidate)
+            taken_indices |= word_indices
+    return selected
 
 
 def make_match_key(text: str) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
 
+from typing_extensions import override
+
 from evalkit.errors import ModelError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.store import ModelCall
@@ -38,24 +40,25 @@ class Journal(Protocol):
         """No fresh run is under way any more."""
 
 
-class MemoryJournal:
+class MemoryJournal(Journal):
     """A journal that ends with the process."""
 
     def __init__(self) -> None:
         self._calls: list[ModelCall] = []
 
+    @override
     def add_call(self, call: ModelCall) -> None:
-        """Keep it."""
         self._calls.append(call)
 
+    @override
     def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
-        """The calls of that question."""
         return [call for call in self._calls[after_call_number:] if call.question == question_sha256]
 
+    @override
     def get_or_mark_last_call_before_run(self) -> int:
-        """The number of the newest call."""
         return len(self._calls)
 
+    @override
     def forget_last_call_before_run(self) -> None:
         """Nothing to forget: the journal ends with the process."""
 

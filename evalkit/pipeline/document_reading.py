@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
-from typing import TypeVar
 
 from evalkit.core.log_events import log_event
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import DocumentError, StoreError
+from evalkit.errors import DocumentError
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.executor.protocol import Executor, ReadResult
-from evalkit.review.loaders import read_bundle
+from evalkit.review.loaders import load_if_intact, read_bundle
 from evalkit.store import OutputFolder, bundle_file_name
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -36,19 +32,6 @@ def load_bundle_if_current(
     # What an engine could not do in its time, it may do now.
     is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
     return bundle if is_same_input and is_complete else None
-
-
-def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
-    """What an earlier run has left; None where it is made again: it is not there, or torn.
-
-    StoreError where a newer evalkit has written it: that is not written over.
-    """
-    try:
-        return read_file(output_folder, doc_id)
-    except StoreError as error:
-        if error.code == "STORE-NEWER":
-            raise
-        return None
 
 
 async def read_document_and_save_bundle(

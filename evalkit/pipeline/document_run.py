@@ -25,7 +25,6 @@ from evalkit.pipeline.batch_execution import process_documents, run_uninterrupte
 from evalkit.pipeline.document_discovery import SourceDocument, encode_path_as_text
 from evalkit.pipeline.document_reading import (
     load_bundle_if_current,
-    load_if_intact,
     log_and_wrap_unexpected_error,
     read_document_and_save_bundle,
 )
@@ -46,7 +45,7 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
-from evalkit.review.loaders import read_bundle, read_result
+from evalkit.review.loaders import load_if_intact, read_bundle, read_result
 from evalkit.review.packet import (
     EXTRACTION_SUFFIX,
     SMEPacketGenerator,

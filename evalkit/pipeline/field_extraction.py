@@ -13,6 +13,7 @@ from evalkit.classification.page_windows import join_window_answers, split_into_
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.core.clocks import format_zulu_now
+from evalkit.core.grouping import split_into_runs
 from evalkit.core.log_events import log_event
 from evalkit.core.timings import Times
 from evalkit.documents.bundle import DocumentBundle
@@ -36,7 +37,7 @@ from evalkit.review.ground_truth import (
     withdraw_silver_ground_truth,
     write_silver_fields_if_unreviewed,
 )
-from evalkit.review.loaders import read_extractions, read_result
+from evalkit.review.loaders import load_if_intact, read_extractions, read_result
 from evalkit.review.packet import (
     EXTRACTION_SUFFIX,
     SMEPacketGenerator,
@@ -229,11 +230,8 @@ def load_finished_extractions(output_folder: OutputFolder, doc_id: str, fingerpr
 
     StoreError where a newer evalkit wrote it.
     """
-    try:
-        stored_extractions = read_extractions(output_folder, doc_id)
-    except StoreError as error:
-        if error.code == "STORE-NEWER":  # nobody's newer work is written over
-            raise
+    stored_extractions = load_if_intact(read_extractions, output_folder, doc_id)
+    if stored_extractions is None:
         return None
     has_failed_agent = any(
         issue.code.endswith("-AGENT-FAILED")
@@ -352,15 +350,8 @@ class _UsageCountingModel:
 
 def _find_page_runs(first_page: int, last_page: int, excluded_pages: set[int]) -> list[tuple[int, int]]:
     """The runs of pages start..end without those of the forms."""
-    page_runs: list[tuple[int, int]] = []
-    for page in range(first_page, last_page + 1):
-        if page in excluded_pages:
-            continue
-        if page_runs and page_runs[-1][1] == page - 1:
-            page_runs[-1] = page_runs[-1][0], page
-        else:
-            page_runs.append((page, page))
-    return page_runs
+    pages = (page for page in range(first_page, last_page + 1) if page not in excluded_pages)
+    return [(run[0], run[-1]) for run in split_into_runs(pages, lambda run, page: page == run[-1] + 1)]
 
 
 def _renumber_issues(extractions: Sequence[Extraction]) -> list[Extraction]:

@@ -14,7 +14,7 @@ from evalkit.core.clocks import format_zulu_now
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import render_page_pngs
-from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.errors import StoreError, UsageError
 from evalkit.llm.model import Usage
 from evalkit.pipeline.document_discovery import SourceDocument, discover_documents, sanitise_file_stem
 from evalkit.pipeline.document_reading import load_bundle_if_current, read_document_and_save_bundle
@@ -29,6 +29,7 @@ from evalkit.review.packet import (
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
+from evalkit.review.template_editing import read_stored_template
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.settings import Settings
 from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
@@ -236,11 +237,8 @@ def save_template_unless_stable_exists(output_folder: OutputFolder, template: St
 
 def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
     """Whether there is a template of that name that somebody has vouched for."""
-    try:
-        text = output_folder.read_bytes(template_file_name(template_id)).decode()
-        return parse_template_toml(text, template_id).status is Status.STABLE
-    except (NotFound, UsageError, UnicodeDecodeError):
-        return False
+    stored_template = read_stored_template(output_folder, template_id)
+    return stored_template is not None and stored_template.status is Status.STABLE
 
 
 def _save_template_and_queue_case(

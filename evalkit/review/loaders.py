@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from pydantic_core import from_json
 
 from evalkit.classification.document_result import SCHEMA_VERSION, DocumentFailure, DocumentResult
@@ -17,6 +20,8 @@ from evalkit.store import (
     parse_stored_record,
     result_file_name,
 )
+
+T = TypeVar("T")
 
 _HEAD_BYTES = 8192
 """Bytes, about twice as many as the longest path has."""
@@ -63,3 +68,16 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
         name,
         _REMEDY,
     )
+
+
+def load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
+    """What an earlier run has left; None where it is made again: it is not there, or torn.
+
+    StoreError where a newer evalkit has written it: that is not written over.
+    """
+    try:
+        return read_file(output_folder, doc_id)
+    except StoreError as error:
+        if error.code == "STORE-NEWER":
+            raise
+        return None

@@ -19,7 +19,7 @@ from typing import Any
 from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
-from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
+from evalkit.errors import EvalkitError, ReviewRefused
 from evalkit.review.attention_checks.records import is_attention_check_unanswered, map_check_case_ids_by_doc_id
 from evalkit.review.draft import Draft, SegmentFlag
 from evalkit.review.field_answers import find_changed_fields, list_agent_forms, list_field_keys_statuses_and_values
@@ -48,8 +48,13 @@ from evalkit.review.packet import (
     serialise_packet,
     write_packet_status,
 )
-from evalkit.review.template_editing import extract_template_if_edited, is_nearly_same_template, read_packet_template
-from evalkit.statements.statement_template import StatementTemplate, parse_template_toml, render_template_toml
+from evalkit.review.template_editing import (
+    extract_template_if_edited,
+    is_nearly_same_template,
+    read_packet_template,
+    read_stored_template,
+)
+from evalkit.statements.statement_template import StatementTemplate, render_template_toml
 from evalkit.store import (
     OutputFolder,
     OutputIndex,
@@ -481,7 +486,7 @@ def _write_approved_or_draft_template(output_folder: OutputFolder, opinions: Cas
     """
     draft_template = read_packet_template(opinions.base_packet)
     name = template_file_name(draft_template.template_id)
-    stored_template = _read_stored_template(output_folder, name)
+    stored_template = read_stored_template(output_folder, draft_template.template_id)
     if isinstance(record, TemplateGroundTruth):
         approved_template = record.ground_truth_template
         if stored_template is None or (
@@ -492,14 +497,6 @@ def _write_approved_or_draft_template(output_folder: OutputFolder, opinions: Cas
     reviewed_answers = [review.after for chain in opinions.reviews_by_case.values() for _, review in chain]
     if stored_template is None or (stored_template != draft_template and stored_template in reviewed_answers):
         output_folder.write_text(name, render_template_toml(draft_template))
-
-
-def _read_stored_template(output_folder: OutputFolder, name: str) -> StatementTemplate | None:
-    """None where there is no such file, or no template in it."""
-    try:
-        return parse_template_toml(output_folder.read_bytes(name).decode(), name)
-    except (NotFound, UsageError, UnicodeDecodeError):
-        return None
 
 
 def _write_or_withdraw_further_packet(

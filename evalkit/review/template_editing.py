@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from evalkit.errors import EvalkitError, ReviewRefused
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
 from evalkit.review.packet import SMEPacket
 from evalkit.statements.dates import DATE_FORMATS
 from evalkit.statements.reconciliation import ReconciliationReport
@@ -24,6 +24,7 @@ from evalkit.statements.statement_template import (
     Status,
     parse_template_toml,
 )
+from evalkit.store import OutputFolder, template_file_name
 
 EdgeSide = Literal["left", "top", "right", "bottom"]
 
@@ -147,6 +148,15 @@ def read_packet_template(packet: SMEPacket) -> StatementTemplate:
     if packet.template_case is None:
         raise _template_refusal_error(f"case {packet.case_id!r} is not about a template", "Open another case.")
     return parse_template_toml(packet.template_case.template, packet.template_case.template_id)
+
+
+def read_stored_template(output_folder: OutputFolder, template_id: str) -> StatementTemplate | None:
+    """The template of that name in the output folder; None where there is no such file, or no template in it."""
+    try:
+        text = output_folder.read_bytes(template_file_name(template_id)).decode()
+        return parse_template_toml(text, template_id)
+    except (NotFound, UsageError, UnicodeDecodeError):
+        return None
 
 
 def move_template_edge(

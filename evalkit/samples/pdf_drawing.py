@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from evalkit.samples.manuscript import BlockKind, Manuscript, ManuscriptBlock, ManuscriptPart, parse_blocks
@@ -137,14 +139,10 @@ class _PagePen:
 
     def draw_line(self, words: list[StyledWord], x: float, y: float, size: float, colour: Colour = BLACK) -> None:
         """Words on one baseline, words of one font in one run."""
-        start = 0
-        for end in range(1, len(words) + 1):
-            if end == len(words) or words[end][1] != words[start][1]:
-                font = words[start][1]
-                run = " ".join(text for text, _ in words[start:end])
-                self.draw_text(x, y, run, font, size, colour)
-                x += _measure_text_width(run + " ", font, size)
-                start = end
+        for font, run_words in groupby(words, key=itemgetter(1)):
+            run = " ".join(text for text, _ in run_words)
+            self.draw_text(x, y, run, font, size, colour)
+            x += _measure_text_width(run + " ", font, size)
 
 
 @cache

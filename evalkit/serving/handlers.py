@@ -18,6 +18,7 @@ from jupyter_server.base.handlers import APIHandler, FileFindHandler, JupyterHan
 from tornado import web
 from tornado.iostream import StreamBufferFullError
 from tornado.websocket import WebSocketClosedError
+from typing_extensions import override
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ignore[import-untyped]
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
@@ -106,8 +107,8 @@ class _RequestIdHandler(JupyterHandler):
         kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
         return kernel_manager
 
+    @override
     async def prepare(self, **kwargs: Any) -> None:
-        """Before every method."""
         request_id.set(self.error_id)
         pending = super().prepare(**kwargs)
         if pending is not None:
@@ -118,12 +119,12 @@ class HtmlHandler(_RequestIdHandler):
     """An answer that a person sees."""
 
     @property
+    @override
     def content_security_policy(self) -> str:
-        """Of this page."""
         return _SCRIPTLESS_POLICY
 
+    @override
     def set_default_headers(self) -> None:
-        """On every answer."""
         super().set_default_headers()
         self.clear_header("Server")
         for header_name, content in RESPONSE_HEADERS.items():
@@ -252,8 +253,8 @@ class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]
         return secrets.token_urlsafe(18)
 
     @property
+    @override
     def content_security_policy(self) -> str:
-        """Of this page."""
         return build_page_security_policy(self.nonce)
 
 
@@ -284,8 +285,8 @@ class LibraryFileHandler(HtmlHandler, FileFindHandler):
 class _OwnKernelHandler(_RequestIdHandler):
     """The kernel of one's own page; all others do not exist."""
 
+    @override
     async def prepare(self, **kwargs: Any) -> None:
-        """Before every method."""
         await super().prepare(**kwargs)
         if self.current_user and not self.kernel_manager.is_kernel_of_session(
             self.path_kwargs["kernel_id"], self.current_user.session_id

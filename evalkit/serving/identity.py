@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.identity import IdentityProvider, User
 from tornado.web import HTTPError
@@ -37,20 +37,26 @@ class NotOnRoster(HTTPError):
         self.reviewer_name = reviewer_name
 
 
-class ReviewerIdentityProvider(IdentityProvider):
-    """Identity by session. There is no token: it would stand in addresses, and would be nobody's."""
+class ReviewServerPart:
+    """What the review server makes, as its child."""
+
+    parent: Any
 
     @property
     def sessions(self) -> LoginSessions:
         """The server's logins."""
-        sessions: LoginSessions = self.parent.sessions  # type: ignore[union-attr]  # the server makes it, as its child
+        sessions: LoginSessions = self.parent.sessions
         return sessions
 
     @property
     def review_settings(self) -> ReviewServerSettings:
-        """The proxy that may name reviewers, if there is one."""
-        settings: ReviewServerSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
+        """How many pages there may be and how large, and the proxy that may name reviewers."""
+        settings: ReviewServerSettings = self.parent.review_settings
         return settings
+
+
+class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
+    """Identity by session. There is no token: it would stand in addresses, and would be nobody's."""
 
     def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
         """The reviewer of this request; the identity headers are removed, and ours is set for a good login only.

@@ -36,7 +36,7 @@ class HubIdentityProvider(ReviewerIdentityProvider):
     @property
     def hub(self) -> HubOAuth:
         """The hub; what it is asked is remembered for five minutes."""
-        hub: HubOAuth = self.parent.hub  # type: ignore[union-attr]  # the server makes it, as its child
+        hub: HubOAuth = self.parent.hub
         return hub
 
     async def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:  # type: ignore[override]  # awaited as well

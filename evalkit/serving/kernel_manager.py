@@ -18,13 +18,13 @@ from psutil import Process
 from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
 
+from evalkit.serving.identity import ReviewServerPart
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FD_VARIABLE, PAGE_MEMORY_VARIABLE
 from evalkit.serving.warm_kernel import WarmKernel, register_warm_kernel_provisioner
 
 if TYPE_CHECKING:
     from evalkit.serving.identity import ReviewerIdentityProvider
-    from evalkit.serving.login_sessions import LoginSession, LoginSessions
-    from evalkit.settings import ReviewServerSettings
+    from evalkit.serving.login_sessions import LoginSession
 
 log = logging.getLogger("evalkit.serving")
 
@@ -43,7 +43,7 @@ _CONFIRMATION_TIMEOUT = 5
 """Seconds for whoever let somebody in to say whether they still would: the kernels are looked at one after the other."""
 
 
-class ReviewKernelManager(AsyncMappingKernelManager):
+class ReviewKernelManager(ReviewServerPart, AsyncMappingKernelManager):
     """The kernels, each known by the login that opened its page."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -57,12 +57,6 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         self._log_fd = os.dup(2)
         self._memory_watch = PeriodicCallback(self.end_oversized_kernels, _MEMORY_CHECK_MILLISECONDS)
 
-    @property
-    def sessions(self) -> LoginSessions:
-        """The server's logins."""
-        sessions: LoginSessions = self.parent.sessions  # type: ignore[union-attr]  # the server makes it, as its child
-        return sessions
-
     def is_kernel_of_session(self, kernel_id: str, session_id: str) -> bool:
         """Whether this login opened the page of this kernel."""
         return kernel_id in self and self.session_id_by_kernel_id.get(kernel_id) == session_id
@@ -71,12 +65,6 @@ class ReviewKernelManager(AsyncMappingKernelManager):
         """How many are open to a kernel."""
         count: int = self._kernel_connections.get(kernel_id, 0)
         return count
-
-    @property
-    def review_settings(self) -> ReviewServerSettings:
-        """How many pages there may be, and how large."""
-        settings: ReviewServerSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
-        return settings
 
     def is_ended_for_memory(self, kernel_id: str, session_id: str) -> bool:
         """Whether this login's kernel was ended because it used more memory than a page may."""
@@ -188,7 +176,7 @@ class ReviewKernelManager(AsyncMappingKernelManager):
             await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
 
     async def _is_login_confirmed(self, session: LoginSession) -> bool:
-        identity_provider: ReviewerIdentityProvider = self.parent.identity_provider  # type: ignore[union-attr]  # as above
+        identity_provider: ReviewerIdentityProvider = self.parent.identity_provider
         try:
             return await asyncio.wait_for(identity_provider.is_login_confirmed(session), _CONFIRMATION_TIMEOUT)
         except (HTTPError, TimeoutError):

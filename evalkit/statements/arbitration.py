@@ -8,7 +8,7 @@ same rules: it may keep what they dismiss, make worse what they keep, and decide
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -70,10 +70,6 @@ class ArbitrationReport(LazyStrictRecord):
     def uncertain_share(self) -> float:
         """The share of the disagreements that was not settled, 0..1."""
         return len(self.unresolved_issues) / max(1, len(self.resolutions))
-
-    def to_json(self) -> dict[str, Any]:
-        """As the schema has it."""
-        return self.model_dump(mode="json")
 
 
 class ModelResolution(BaseModel, frozen=True):

@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from operator import itemgetter
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
 from evalkit.statements.dates import DATE_FORMATS, find_written_dates, has_year, parse_partial_date
@@ -212,18 +214,16 @@ def find_line_amounts(
 def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The labels of the statement's period as printed, and the formats of its dates; empty where there are none."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
-    best_match: tuple[int, str, str] | None = None
-    for lines in lines_by_page:
-        for line, line_below in zip_longest(lines, lines[1:]):
-            for label, text in find_texts_near_date_labels(line, line_below, (load_bank_vocabulary().period,)):
-                count = len(list(find_written_dates(text, formats_with_year)))
-                if count and (best_match is None or min(count, 2) > best_match[0]):
-                    best_match = min(count, 2), label, text
-    if best_match is None:
+    labelled_texts = (
+        (min(len(list(find_written_dates(text, formats_with_year))), 2), label, text)
+        for lines in lines_by_page
+        for line, line_below in zip_longest(lines, lines[1:])
+        for label, text in find_texts_near_date_labels(line, line_below, (load_bank_vocabulary().period,))
+    )
+    date_count, label, text = max(labelled_texts, key=itemgetter(0), default=(0, "", ""))
+    if not date_count:
         return (), _detect_date_formats("\n".join(line.text for lines in lines_by_page for line in lines))
-    _, label_text, text = best_match
-    date_formats = _detect_date_formats(text)
-    return (build_pattern_with_any_numbers(label_text),), date_formats
+    return (build_pattern_with_any_numbers(label),), _detect_date_formats(text)
 
 
 def _detect_date_formats(text: str) -> tuple[str, ...]:
@@ -277,21 +277,18 @@ def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSepa
 
 def _group_into_columns(placed_texts: Iterable[DateOrAmount]) -> list[AlignedColumn]:
     """Those that overlap from above, from the left."""
-    groups: list[list[DateOrAmount]] = []
-    right_edge = 0.0
-    for placed_text in sorted(placed_texts, key=lambda placed_text: placed_text.x0):
-        if groups and placed_text.x0 < right_edge:
-            groups[-1].append(placed_text)
-            right_edge = max(right_edge, placed_text.x1)
-        else:
-            groups.append([placed_text])
-            right_edge = placed_text.x1
+    groups = split_into_runs(
+        sorted(placed_texts, key=lambda placed_text: placed_text.x0),
+        lambda group, placed_text: placed_text.x0 < _find_right_edge(group),
+    )
     return [
-        AlignedColumn(
-            min(placed_text.x0 for placed_text in group), max(placed_text.x1 for placed_text in group), tuple(group)
-        )
+        AlignedColumn(min(placed_text.x0 for placed_text in group), _find_right_edge(group), tuple(group))
         for group in groups
     ]
+
+
+def _find_right_edge(placed_texts: Iterable[DateOrAmount]) -> float:
+    return max(placed_text.x1 for placed_text in placed_texts)
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
 
@@ -41,19 +41,11 @@ class TemplateIssue(LazyStrictRecord):
     severity: TemplateIssueSeverity
     category: TemplateIssueCategory
     message: str
-    page: int | None = None
+    page: int | None = Field(None, exclude_if=lambda page: page is None)
+    """Left out where it is not known, wherever the issue is written."""
     evidence: IssueEvidence = IssueEvidence()
     suggested_fix: str = ""
     confidence: float = Field(1.0, ge=0, le=1)
-
-    @model_serializer(mode="wrap")
-    def _omit_unknown_fields(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A page that is not known is left out, wherever the issue is written."""
-        return {name: value for name, value in serialize(self).items() if value is not None}
-
-    def to_json(self) -> dict[str, Any]:
-        """As the schema has it."""
-        return self.model_dump(mode="json")
 
 
 class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
@@ -69,17 +61,8 @@ class ReviewerReport(LazyStrictRecord, populate_by_name=True, serialize_by_alias
     """All of them: caps limit what is shown."""
     summary: dict[str, Any] = {}
     """``strengths``, ``weaknesses``, ``overall_quality_score`` 0..1."""
-    review_duration_ms: int | None = Field(None, ge=0)
+    review_duration_ms: int | None = Field(None, ge=0, exclude_if=lambda duration: duration is None)
     """None in files: there ``times`` of the cycle says it, the only part in which runs differ."""
     tokens_used: dict[str, int] = {}
     reviewed_at: str
     """ISO 8601, UTC."""
-
-    @model_serializer(mode="wrap")
-    def _omit_unknown_fields(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is not known is left out."""
-        return {name: value for name, value in serialize(self).items() if value is not None}
-
-    def to_json(self) -> dict[str, Any]:
-        """As the schema has it."""
-        return self.model_dump(mode="json")

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, product, takewhile
+from operator import itemgetter
 from typing import Any, Literal
 
 from pydantic import Field
@@ -175,9 +176,9 @@ def build_draft_template(
             remedy="Name a bank statement, with pages that can be read.",
         )
     writer = _TemplateAssembler(layout, template_id, retry)
-    best_scored: tuple[float, TemplateBuildResult] | None = None
     hypotheses = list(_generate_hypotheses(layout, retry))
-    for hypothesis in hypotheses:
+
+    def build_and_score(hypothesis: _TemplateHypothesis) -> tuple[float, TemplateBuildResult]:
         template = writer.build_template(hypothesis)
         statement = parse_statement_lines(template, lines_by_page)
         reconciliation = reconcile_statement(template, statement)
@@ -186,10 +187,10 @@ def build_draft_template(
             + hypothesis.prior_score
             + writer.score_answered_complaints(template)
         )
-        if best_scored is None or score > best_scored[0]:
-            best_scored = score, TemplateBuildResult(template, statement, reconciliation, len(hypotheses))
-    assert best_scored is not None  # noqa: S101 - there is at least one meaning
-    return best_scored[1]
+        return score, TemplateBuildResult(template, statement, reconciliation, len(hypotheses))
+
+    _, best_result = max(map(build_and_score, hypotheses), key=itemgetter(0))
+    return best_result
 
 
 def _score_by_met_sums(statement: ParsedStatement, reconciliation: ReconciliationReport) -> float:

@@ -164,7 +164,7 @@ class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
             inputs=self.context.render_inputs(
                 statement_renders=[{"page": input_part.page_number} for input_part in self.context.page_images],
                 sample_extraction=self.context.build_extraction_sample(),
-                prior_issues=[input_part.to_json() for input_part in self.context.prior_issues],
+                prior_issues=[input_part.model_dump(mode="json") for input_part in self.context.prior_issues],
             ),
             pictures=self.context.shown_pages_text,
         )
@@ -338,4 +338,4 @@ def _truncate_sentence(text: str) -> str:
 
 
 def _dump_without_times(report: ReviewerReport) -> dict[str, Any]:
-    return {name: value for name, value in report.to_json().items() if name not in ("reviewed_at", "tokens_used")}
+    return report.model_dump(mode="json", exclude={"reviewed_at", "tokens_used"})

@@ -459,7 +459,7 @@ def build_retry_input(
         reviewer_feedback={
             _FEEDBACK_NAME_BY_ROLE[report.reviewer_role]: {
                 "pass": report.is_passed,
-                "issues": [reported_issue.to_json() for reported_issue in report.issues],
+                "issues": [reported_issue.model_dump(mode="json") for reported_issue in report.issues],
             }
             for report in reports
         },

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from statistics import median
 
+from evalkit.core.grouping import split_into_runs
 from evalkit.documents.bundle import Box, Page, PageStatus
 
 #: The bundle does not keep a page's size; statements are printed on letter or A4, whose sides differ by 1.29 and 1.41.
@@ -80,14 +80,7 @@ class TextLine:
     @cached_property
     def cells(self) -> tuple[TextLine, ...]:
         """The line, parted where gaps are wider than blanks."""
-        runs = [[self.words[0]]]
-        for previous_word, word in pairwise(self.words):
-            if (
-                word.box[0] - previous_word.box[2]
-                > _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (previous_word.height + word.height) / 2
-            ):
-                runs.append([])
-            runs[-1].append(word)
+        runs = split_into_runs(self.words, lambda run, word: not _is_gap_between(run[-1], word))
         return tuple(TextLine(self.page, tuple(run), self.is_recognised) for run in runs)
 
     def clip_to_box(self, box: Box) -> TextLine | None:
@@ -113,14 +106,7 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
         for text, box in boxed_texts
         if (clean_text := text.strip().strip(noise))
     ]
-    word_rows: list[list[PageWord]] = []
-    for word in sorted(words, key=lambda word: word.level_y):
-        if word_rows and abs(_compute_mean_y(word_rows[-1]) - word.level_y) < _SAME_LINE_TOLERANCE * min(
-            word.height, word_rows[-1][-1].height
-        ):
-            word_rows[-1].append(word)
-        else:
-            word_rows.append([word])
+    word_rows = split_into_runs(sorted(words, key=lambda word: word.level_y), _is_on_line)
     return tuple(
         TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised) for row in word_rows
     )
@@ -132,8 +118,15 @@ def compute_bounding_box(boxes: Iterable[Box]) -> Box:
     return min(x0), min(y0), max(x1), max(y1)
 
 
-def _compute_mean_y(words: Sequence[PageWord]) -> float:
-    return sum(word.level_y for word in words) / len(words)
+def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:
+    """Whether the gap between two neighbours is wider than a blank."""
+    min_gap = _MIN_CELL_GAP * _PAGE_ASPECT_RATIO * (word.height + next_word.height) / 2
+    return next_word.box[0] - word.box[2] > min_gap
+
+
+def _is_on_line(line_words: Sequence[PageWord], word: PageWord) -> bool:
+    mean_y = sum(line_word.level_y for line_word in line_words) / len(line_words)
+    return abs(mean_y - word.level_y) < _SAME_LINE_TOLERANCE * min(word.height, line_words[-1].height)
 
 
 def _estimate_slope(boxes: Sequence[Box]) -> float:

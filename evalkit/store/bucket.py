@@ -15,10 +15,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from typing_extensions import override
+
 from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
-from evalkit.store.output_folder import JsonFiles, OutputFolder, add_trailing_newline, split_and_validate_file_name
+from evalkit.store.output_folder import OutputFolder, add_trailing_newline, split_and_validate_file_name
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
@@ -40,12 +42,12 @@ class FolderLocks(Protocol):
         """Hold the write lock for one document, or for the whole folder if no key is given."""
 
 
-class BucketOutputFolder(JsonFiles):
+class BucketOutputFolder(OutputFolder):
     """The files of one output folder in a bucket, as :class:`OutputFolder` says."""
 
     def __init__(self, root: str, database_url: str | None, locks: FolderLocks) -> None:
         """Take the folder's URL, whether anything is there or not; nothing is asked yet."""
-        self.root = root
+        self.root: str = root
         self.database_url = database_url
         self._locks = locks
 
@@ -72,27 +74,27 @@ class BucketOutputFolder(JsonFiles):
         except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
             raise _build_store_error(self.root, None, error) from None
 
+    @override
     def has_folder(self, subfolder: str | None = None) -> bool:
-        """Tell whether anything is in the output folder, or a folder of that name in it."""
         child_kinds = self._map_child_names_to_kinds(None)
         return bool(child_kinds) if subfolder is None else child_kinds.get(subfolder) == "directory"
 
+    @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        """List the bare names of all that lies in the output folder, or in a folder of it."""
         # Who makes a "folder" at a bucket's console makes an object of its name at the root, and of no name in a folder.
         console_name = self.root.rpartition("/")[2] if subfolder is None else ""
         return {name for name in self._map_child_names_to_kinds(subfolder) if name != console_name}
 
+    @override
     def has_file(self, name: str) -> bool:
-        """Tell whether there is such an object."""
         try:
             self._call_store_about_file(name, self._provider.exists_method)
         except FileNotFoundError:
             return False
         return True
 
+    @override
     def list_json_files(self, subfolder: str) -> list[str]:
-        """List the JSON files of a folder, sorted, as names for ``read_json``."""
         children = self._map_child_names_to_kinds(subfolder).items()
         json_names = (
             name
@@ -101,13 +103,13 @@ class BucketOutputFolder(JsonFiles):
         )
         return sorted(f"{subfolder}/{name}" for name in json_names)
 
+    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
-        """List the folders in a folder by their bare names, sorted."""
         children = self._map_child_names_to_kinds(subfolder).items()
         return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
 
+    @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        """Read an object, or its first ``max_bytes``. NotFound if there is none."""
         try:
             return bytes(self._call_store_about_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
@@ -117,35 +119,36 @@ class BucketOutputFolder(JsonFiles):
                 raise
             return self.read_bytes(name)[:max_bytes]  # of an empty object no part can be asked for
 
+    @override
     def remove_file(self, name: str) -> bool:
-        """Remove an object and return whether there was one."""
         if not self.has_file(name):
             return False
         with suppress(FileNotFoundError):
             self._call_store_about_file(name, "_rm_file")
         return True
 
+    @override
     def remove_folder(self, name: str) -> list[str]:
-        """Remove all objects in and below a folder and list their names."""
         object_names = self._list_object_names_recursively(name)
         for object_name in object_names:
             with suppress(FileNotFoundError):
                 self._call_store_about_object(object_name, "_rm_file")
         return object_names
 
+    @override
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        """Iterate over the objects in and below a folder: any name, and its bytes."""
         for object_name in self._list_object_names_recursively(subfolder):
             yield object_name, bytes(self._call_store_about_object(object_name, "_cat_file"))
 
+    @override
     def get_modification_time(self, name: str) -> float | None:
-        """Return when an object was written, by the store's clock; None if there is none."""
         try:
             modified_at: datetime = self._call_store_about_file(name, "_info")[self._provider.modified_key]
         except FileNotFoundError:
             return None
         return modified_at.timestamp()
 
+    @override
     @contextmanager
     def hold_run_lock(self) -> Iterator[None]:
         """Hold the folder for one run.
@@ -156,16 +159,18 @@ class BucketOutputFolder(JsonFiles):
             self._probe_exclusive_create_support()
             yield
 
+    @override
     def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant."""
         return self._locks.hold_write_lock(self, document_key)
 
+    @override
     def _write_atomically(self, name: str, content: bytes) -> None:
         try:
             self._call_store_about_file(name, "_pipe_file", add_trailing_newline(content))
         except FileNotFoundError as error:
             raise _build_store_error(self.root, name, error, is_object_creation=True) from None
 
+    @override
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         writer_id = secrets.token_hex(16)
         metadata_option = {self._provider.metadata_keyword: {_WRITER_KEY: writer_id}}

@@ -34,30 +34,25 @@ class ModelCall:
     """A decimal number; None where nobody knows the price."""
 
 
+@dataclass(frozen=True)
 class CallJournal:
     """The journal of calls: what was asked is on disk before its answer is used."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def add_call(self, call: ModelCall) -> None:
         """Append it."""
-        with self._database.single_statement() as connection:
-            connection.execute(sa.insert(database_tables.model_calls).values(**vars(call)))
+        self._database.execute(sa.insert(database_tables.model_calls).values(**vars(call)))
 
     def find_calls(self, question_sha256: str, *, after_call_number: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after_call_number``."""
         row = database_tables.model_calls.c
         query = (
-            sa.select(database_tables.model_calls)
+            sa.select(*(column for column in row if column.name != "number"))
             .where(row.question == question_sha256, row.number > after_call_number)
             .order_by(row.number)
         )
-        with self._database.single_statement() as connection:
-            call_rows = connection.execute(query).mappings().all()
-        return [
-            ModelCall(**{name: value for name, value in call_row.items() if name != "number"}) for call_row in call_rows
-        ]
+        return [ModelCall(**call_row) for call_row in self._database.fetch_rows(query)]
 
     def get_or_mark_last_call_before_run(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
@@ -72,5 +67,4 @@ class CallJournal:
 
     def forget_last_call_before_run(self) -> None:
         """No fresh run is under way any more."""
-        with self._database.single_statement() as connection:
-            connection.execute(sa.delete(database_tables.fresh_runs))
+        self._database.execute(sa.delete(database_tables.fresh_runs))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from evalkit.store import database_tables
-from evalkit.store.database import Database, build_insert
+from evalkit.store.database import Database
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class CaseClaim:
     """From this moment on anybody may take the case."""
 
 
+@dataclass(frozen=True)
 class CaseClaims:
     """Who has which case open. At most one claim per case lives; one whose time is up counts for nothing."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def acquire_or_get_live_claim(self, wanted_claim: CaseClaim, *, now: str, take_over: bool = False) -> CaseClaim:
         """The claim on the case that stands afterwards: the wanted one, unless another's lives.
@@ -40,7 +40,7 @@ class CaseClaims:
         is_own = sa.and_(row.reviewer == wanted_claim.reviewer, row.session == wanted_claim.session)
         since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted_claim.since)
         with self._database.transaction() as connection:
-            upsert = build_insert(connection, database_tables.claims).values(**asdict(wanted_claim))
+            upsert = self._database.build_insert(database_tables.claims).values(**asdict(wanted_claim))
             conditional_upsert = upsert.on_conflict_do_update(
                 index_elements=[row.case_id],
                 set_={**asdict(wanted_claim), "since": since},
@@ -61,18 +61,15 @@ class CaseClaims:
         query = sa.select(database_tables.claims).where(database_tables.claims.c.expires_at > now)
         if case_id is not None:
             query = query.where(database_tables.claims.c.case_id == case_id)
-        with self._database.single_statement() as connection:
-            return {row["case_id"]: CaseClaim(**row) for row in connection.execute(query).mappings()}
+        return {row["case_id"]: CaseClaim(**row) for row in self._database.fetch_rows(query)}
 
     def remove_claim(self, case_id: str) -> None:
         """End whatever claim there is on a case."""
-        with self._database.single_statement() as connection:
-            connection.execute(sa.delete(database_tables.claims).where(database_tables.claims.c.case_id == case_id))
+        self._database.execute(sa.delete(database_tables.claims).where(database_tables.claims.c.case_id == case_id))
 
     def release_claim_if_unchanged(self, claim: CaseClaim) -> bool:
         """End this very claim; whether it still stood: one that was renewed or taken in a later second is another."""
         query = sa.delete(database_tables.claims).where(
             *(column == getattr(claim, column.name) for column in database_tables.claims.columns)
         )
-        with self._database.single_statement() as connection:
-            return connection.execute(query).rowcount > 0
+        return self._database.execute(query) > 0

@@ -70,26 +70,24 @@ class CaseAgeCutoffs:
     week_ago: str
 
 
+@dataclass(frozen=True)
 class CaseList:
     """The queue of cases, read a page at a time. Which statuses are listed is the caller's choice."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def count_by_status(self) -> dict[str, int]:
         """How many cases there are of each review status."""
         status = database_tables.cases.c.review_status
-        with self._database.single_statement() as connection:
-            count_rows = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
-        return {row[0]: row[1] for row in count_rows}
+        query = sa.select(status, sa.func.count().label("case_count")).group_by(status)
+        return {row["review_status"]: row["case_count"] for row in self._database.fetch_rows(query)}
 
     def has_withheld_cases(self, reviewer: str) -> bool:
         """Whether ``reviewer`` must not read some case yet, because a case that shows its document under another name may come to them.
 
         Mostly there is none; to look for each finished case whether it is one takes longer than the rest of a page.
         """
-        with self._database.single_statement() as connection:
-            return connection.execute(_select_withheld_documents(reviewer).limit(1)).first() is not None
+        return bool(self._database.fetch_column(_select_withheld_documents(reviewer).limit(1)))
 
     def count_cases_by_facets(
         self,
@@ -225,8 +223,7 @@ class CaseList:
             query = query.where(
                 sa.or_(sa.not_(row.case_id.endswith(reserved_case_id_suffix, autoescape=True)), none_eligible)
             )
-        with self._database.single_statement() as connection:
-            return connection.execute(query).scalar()
+        return next(iter(self._database.fetch_column(query)), None)
 
     def find_case_ids_contradicting_claims(self, now: str) -> list[str]:
         """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
@@ -239,8 +236,7 @@ class CaseList:
             database_tables.cases.c.case_id == database_tables.claims.c.case_id, status.in_(("pending", "deferred"))
         )
         claimed_waiting = live_claims.where(is_waiting)  # few are claimed, and many wait
-        with self._database.single_statement() as connection:
-            return list(connection.execute(unclaimed_open.union(claimed_waiting)).scalars())
+        return self._database.fetch_column(unclaimed_open.union(claimed_waiting))
 
 
 def _build_list_conditions(

@@ -71,6 +71,21 @@ class Database:
         with self._begin_or_join_transaction(self._autocommit_engine) as connection:
             yield connection
 
+    def execute(self, statement: sa.UpdateBase) -> int:
+        """Run a single statement that changes rows; how many it changed."""
+        with self.single_statement() as connection:
+            return connection.execute(statement).rowcount
+
+    def fetch_rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        """The rows that a single query finds, by column name."""
+        with self.single_statement() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def fetch_column(self, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> list[Any]:
+        """The values of the first column that a single query finds."""
+        with self.single_statement() as connection:
+            return list(connection.execute(query).scalars())
+
     @contextmanager
     def open_index_scan_connection(self) -> Iterator[sa.Connection]:
         """As ``single_statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
@@ -105,6 +120,25 @@ class Database:
                 if is_file
                 else "Nothing of it was saved: see that the PostgreSQL server runs, then try again.",
             ) from None
+
+    def build_insert(self, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
+        """The insert of the database's dialect: both can do something else where the key is there already."""
+        if self._engine.dialect.name == "sqlite":
+            from sqlalchemy.dialects.sqlite import insert
+
+            return insert(table)
+        from sqlalchemy.dialects import postgresql as dialect  # 3 MB of each kernel
+
+        return dialect.insert(table)
+
+    def build_replacement(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
+        """The statement that puts a row in the place of the one with its key."""
+        upsert = self.build_insert(table).values(**row)
+        key_names = [column.name for column in table.primary_key.columns]
+        updated_columns = {
+            column.name: upsert.excluded[column.name] for column in table.columns if column.name not in key_names
+        }
+        return upsert.on_conflict_do_update(index_elements=key_names, set_=updated_columns)
 
     def vacuum(self) -> bool:
         """Write the tables anew without what was removed; False where a reader kept the write-ahead log from emptying.
@@ -237,27 +271,6 @@ def check_and_describe_database(output_folder: OutputFolder) -> str:
 def has_database(output_folder: OutputFolder) -> bool:
     """Tell whether the folder has a database already."""
     return any(output_folder.has_file(name) for name in (DATABASE_SCHEMA_FILE, SQLITE_FILE))
-
-
-def build_insert(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
-    """The insert of the connection's dialect: both can do something else where the key is there already."""
-    if connection.dialect.name == "sqlite":
-        from sqlalchemy.dialects.sqlite import insert
-
-        return insert(table)
-    from sqlalchemy.dialects import postgresql as dialect  # 3 MB of each kernel
-
-    return dialect.insert(table)
-
-
-def upsert_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Put a row in the place of the one with its key."""
-    upsert = build_insert(connection, table).values(**row)
-    key_names = [column.name for column in table.primary_key.columns]
-    updated_columns = {
-        column.name: upsert.excluded[column.name] for column in table.columns if column.name not in key_names
-    }
-    connection.execute(upsert.on_conflict_do_update(index_elements=key_names, set_=updated_columns))
 
 
 def fold_for_search(text: str | None) -> str:

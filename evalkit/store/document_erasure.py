@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -20,17 +21,16 @@ _CASE_TABLES = (
 )
 
 
+@dataclass(frozen=True)
 class DocumentRowEraser:
     """Removes a document's rows."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def list_case_ids_showing_document(self, doc_id: str) -> list[str]:
         """The cases of other names that show the document's pages, as far as the index knows them."""
         query = sa.select(database_tables.cases.c.case_id).where(database_tables.cases.c.shows == doc_id)
-        with self._database.single_statement() as connection:
-            return list(connection.execute(query).scalars())
+        return self._database.fetch_column(query)
 
     def delete_document_rows(
         self, doc_id: str, case_ids: Iterable[str], document_sha256: str | None, pseudonym_by_case_id: Mapping[str, str]

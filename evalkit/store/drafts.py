@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from evalkit.store import database_tables
-from evalkit.store.database import Database, upsert_row
+from evalkit.store.database import Database
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,15 @@ class StoredDraft:
     saved_at: str
 
 
+@dataclass(frozen=True)
 class StoredDrafts:
     """Unsubmitted work. On disk before ``save_draft`` returns; it needs no claim and outlives one."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def save_draft(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
-        with self._database.single_statement() as connection:
-            upsert_row(connection, database_tables.drafts, asdict(draft))
+        self._database.execute(self._database.build_replacement(database_tables.drafts, asdict(draft)))
 
     def find_newest_draft(self, case_id: str, reviewer: str, preferred_tab: str) -> StoredDraft | None:
         """The reviewer's newest draft of the case from any tab; of equally new ones that of ``preferred_tab``."""
@@ -42,10 +41,9 @@ class StoredDrafts:
             sa.select(database_tables.drafts)
             .where(row.case_id == case_id, row.reviewer == reviewer)
             .order_by(row.saved_at.desc(), sa.desc(row.session == preferred_tab), row.session)
+            .limit(1)
         )
-        with self._database.single_statement() as connection:
-            draft_row = connection.execute(query).mappings().first()
-        return None if draft_row is None else StoredDraft(**draft_row)
+        return next((StoredDraft(**draft_row) for draft_row in self._database.fetch_rows(query)), None)
 
     def remove_drafts_of_reviewer(
         self, case_id: str, reviewer: str, session: str, *, other_tabs_saved_until: str
@@ -57,10 +55,8 @@ class StoredDrafts:
             row.reviewer == reviewer,
             sa.or_(row.session == session, row.saved_at <= other_tabs_saved_until),
         )
-        with self._database.single_statement() as connection:
-            connection.execute(query)
+        self._database.execute(query)
 
     def remove_case_drafts(self, case_id: str) -> None:
         """Remove all drafts of the case, whoever's."""
-        with self._database.single_statement() as connection:
-            connection.execute(sa.delete(database_tables.drafts).where(database_tables.drafts.c.case_id == case_id))
+        self._database.execute(sa.delete(database_tables.drafts).where(database_tables.drafts.c.case_id == case_id))

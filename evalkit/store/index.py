@@ -12,7 +12,7 @@ from evalkit.store import database_tables
 from evalkit.store.call_journal import CallJournal
 from evalkit.store.case_claims import CaseClaims
 from evalkit.store.case_list import WORST_FIRST, CaseList
-from evalkit.store.database import Database, build_insert, fold_for_search, upsert_row
+from evalkit.store.database import Database, fold_for_search
 from evalkit.store.deferrals import Deferrals
 from evalkit.store.document_erasure import DocumentRowEraser
 from evalkit.store.drafts import StoredDrafts
@@ -66,12 +66,15 @@ class OutputIndex:
 
     def list_documents(self) -> list[dict[str, Any]]:
         """All documents, sorted by doc_id."""
-        return self._fetch_rows(sa.select(database_tables.documents).order_by(database_tables.documents.c.doc_id))
+        query = sa.select(database_tables.documents).order_by(database_tables.documents.c.doc_id)
+        return self._database.fetch_rows(query)
 
     def list_cases_worst_first(self, *statuses: str) -> list[dict[str, Any]]:
         """The cases of these review statuses (all, where none is named), strictly worst first: ``CASE_COLUMNS``."""
         query = sa.select(*(database_tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
-        return self._fetch_rows(query.where(database_tables.cases.c.review_status.in_(statuses)) if statuses else query)
+        return self._database.fetch_rows(
+            query.where(database_tables.cases.c.review_status.in_(statuses)) if statuses else query
+        )
 
     def upsert_document_and_mark_replaced(self, row: dict[str, Any]) -> None:
         """Insert or replace a document's row; an older document from the same path is marked replaced."""
@@ -84,23 +87,21 @@ class OutputIndex:
                 )
                 .values(replaced=True)
             )
-            upsert_row(connection, database_tables.documents, row)
+            connection.execute(self._database.build_replacement(database_tables.documents, row))
 
     def upsert_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
         row = _add_search_columns(row)
-        with self._database.single_statement() as connection:
-            upsert = build_insert(connection, database_tables.cases).values(**row)
-            connection.execute(upsert.on_conflict_do_update(index_elements=[database_tables.cases.c.case_id], set_=row))
+        upsert = self._database.build_insert(database_tables.cases).values(**row)
+        self._database.execute(upsert.on_conflict_do_update(index_elements=[database_tables.cases.c.case_id], set_=row))
 
     def set_review_status(self, case_id: str, status: str) -> None:
         """Change a case's ``review_status``, and nothing else of its row."""
-        with self._database.single_statement() as connection:
-            connection.execute(
-                sa.update(database_tables.cases)
-                .where(database_tables.cases.c.case_id == case_id)
-                .values(review_status=status)
-            )
+        self._database.execute(
+            sa.update(database_tables.cases)
+            .where(database_tables.cases.c.case_id == case_id)
+            .values(review_status=status)
+        )
 
     def remove_cases(self, *case_ids: str) -> None:
         """Forget cases that were withdrawn, and that they were put off."""
@@ -111,13 +112,11 @@ class OutputIndex:
     def record_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
-        with self._database.single_statement() as connection:
-            upsert_row(connection, database_tables.closings, row)
+        self._database.execute(self._database.build_replacement(database_tables.closings, row))
 
     def remove_closing(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
-        with self._database.single_statement() as connection:
-            connection.execute(sa.delete(database_tables.closings).where(database_tables.closings.c.case_id == case_id))
+        self._database.execute(sa.delete(database_tables.closings).where(database_tables.closings.c.case_id == case_id))
 
     def count_closings(self, *, since: str = "", reviewer: str | None = None) -> int:
         """How many cases are closed, at or after ``since``, by ``reviewer`` if one is named."""
@@ -128,8 +127,8 @@ class OutputIndex:
         )
         if reviewer is not None:
             query = query.where(database_tables.closings.c.reviewer == reviewer)
-        with self._database.single_statement() as connection:
-            return connection.execute(query).scalar_one()
+        (closing_count,) = self._database.fetch_column(query)
+        return int(closing_count)
 
     def list_active_seconds(self, reviewer: str, *, since: str = "") -> list[float]:
         """How long each case took that the reviewer closed at or after ``since``, as far as it was measured."""
@@ -137,8 +136,7 @@ class OutputIndex:
         query = sa.select(row.seconds_active).where(
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
         )
-        with self._database.single_statement() as connection:
-            return list(connection.execute(query).scalars())
+        return self._database.fetch_column(query)
 
     def rebuild(
         self,
@@ -167,10 +165,6 @@ class OutputIndex:
                 .values(replaced=True)
             )
 
-    def _fetch_rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
-        with self._database.single_statement() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
-
 
 def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:
     """The row of a case, with what a search compares; that and the facets are cut to what an index holds."""
@@ -180,10 +174,7 @@ def _add_search_columns(row: dict[str, Any]) -> dict[str, Any]:
         if facet in row:
             row[facet] = row[facet].translate(_FACET_TRANSLATION)
     return row | {
-        name: _truncate_utf8(row[name], max_bytes) for name, max_bytes in _MAX_COLUMN_BYTES.items() if row.get(name)
+        name: row[name].encode(errors="ignore")[:max_bytes].decode(errors="ignore")
+        for name, max_bytes in _MAX_COLUMN_BYTES.items()
+        if row.get(name)
     }
-
-
-def _truncate_utf8(text: str, max_bytes: int) -> str:
-    """As much of the text as is of that size in UTF-8."""
-    return text.encode(errors="ignore")[:max_bytes].decode(errors="ignore")

@@ -15,11 +15,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from typing_extensions import override
+
 from evalkit.core.safe_io import FileTooLarge, NotARegularFile, open_regular_file
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import NAME_PART_PATTERN, RUN_LOCK_FILE, TEMP_FOLDER, WRITE_LOCK_FILE
 from evalkit.store.output_folder import (
-    JsonFiles,
     OutputFolder,
     add_trailing_newline,
     build_run_lock_held_error,
@@ -33,12 +34,12 @@ _LOCK_SLOTS = 256
 """So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
 
 
-class LocalOutputFolder(JsonFiles):
+class LocalOutputFolder(OutputFolder):
     """The files of one output folder on this machine, as :class:`OutputFolder` says."""
 
     def __init__(self, root: Path, database_url: str | None = None) -> None:
         """Take the folder, whether it exists or not."""
-        self.root = root
+        self.root: Path = root
         self.database_url = database_url
 
     def local_path(self, name: str) -> Path:
@@ -49,12 +50,12 @@ class LocalOutputFolder(JsonFiles):
         """Return ``local_path`` as text: a Path takes longer to build than a file to find."""
         return f"{self.root}/{'/'.join(split_and_validate_file_name(name))}"
 
+    @override
     def has_folder(self, subfolder: str | None = None) -> bool:
-        """Tell whether the output folder exists, or a folder of that name in it."""
         return (self.root if subfolder is None else self.local_path(subfolder)).is_dir()
 
+    @override
     def has_file(self, name: str) -> bool:
-        """Tell whether there is such a file."""
         try:
             return stat.S_ISREG(os.stat(self._local_path_text(name)).st_mode)  # noqa: PTH116 - as _local_path_text
         except (FileNotFoundError, NotADirectoryError):
@@ -62,8 +63,8 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(name, error) from error
 
+    @override
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
-        """List the bare names of all that lies in the output folder, or in a folder of it."""
         try:
             return set(os.listdir(self.root if subfolder is None else self._local_path_text(subfolder)))  # noqa: PTH208 - names alone
         except OSError as error:
@@ -71,16 +72,16 @@ class LocalOutputFolder(JsonFiles):
                 return set()
             raise _build_store_error(subfolder or str(self.root), error) from error
 
+    @override
     def list_json_files(self, subfolder: str) -> list[str]:
-        """List the JSON files of a folder, sorted, as names for ``read_json``."""
         return sorted(
             f"{subfolder}/{name}"
             for name in self.list_file_and_folder_names(subfolder)
             if name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
         )
 
+    @override
     def list_subfolder_names(self, subfolder: str) -> list[str]:
-        """List the folders in a folder by their bare names, sorted."""
         try:
             children = self.local_path(subfolder).iterdir()
             return sorted(
@@ -91,8 +92,8 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(subfolder, error) from error
 
+    @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        """Read a file, or its first ``max_bytes``. NotFound if there is none."""
         try:
             with open_regular_file(self._local_path_text(name), _MAX_FILE_BYTES) as file:
                 if max_bytes is None:
@@ -111,8 +112,8 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(name, error) from error
 
+    @override
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        """Iterate over the files in and below a folder: any name, and its bytes."""
         try:
             for path in sorted(self.local_path(subfolder).rglob("*")):
                 if path.is_file():
@@ -120,8 +121,8 @@ class LocalOutputFolder(JsonFiles):
         except OSError as error:
             raise _build_store_error(subfolder, error) from error
 
+    @override
     def get_modification_time(self, name: str) -> float | None:
-        """Return when a file was written (seconds since 1970); None if there is none."""
         try:
             return self.local_path(name).stat().st_mtime
         except FileNotFoundError:
@@ -133,8 +134,8 @@ class LocalOutputFolder(JsonFiles):
         """List what in the output folder is a link, and so lies elsewhere, sorted."""
         return sorted(str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_symlink())
 
+    @override
     def remove_file(self, name: str) -> bool:
-        """Remove a file and return whether there was one. Of a link, the link alone."""
         *parent_names, file_name = split_and_validate_file_name(name)
         try:
             os.lstat(self._local_path_text(name))  # mostly there is none, and to open folders takes longer
@@ -147,8 +148,8 @@ class LocalOutputFolder(JsonFiles):
             raise _build_store_error(name, error) from error
         return True
 
+    @override
     def remove_folder(self, name: str) -> list[str]:
-        """Remove a folder with all that is in it and list the files that were there."""
         path = self.local_path(name)
         *parent_names, folder_name = split_and_validate_file_name(name)
         try:
@@ -173,6 +174,7 @@ class LocalOutputFolder(JsonFiles):
                 if temp_file.lstat().st_mtime < written_before:
                     temp_file.unlink()
 
+    @override
     @contextmanager
     def hold_run_lock(self) -> Iterator[None]:
         """Hold the folder for one run and sweep what killed runs left.
@@ -197,9 +199,9 @@ class LocalOutputFolder(JsonFiles):
         finally:
             os.close(lock_fd)
 
+    @override
     @contextmanager
     def hold_write_lock(self, document_key: str | None = None) -> Iterator[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant."""
         with ExitStack() as exit_stack:
             try:
                 lock_fd = self._open_lock_file(WRITE_LOCK_FILE)
@@ -225,10 +227,12 @@ class LocalOutputFolder(JsonFiles):
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         return os.open(self.root / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
+    @override
     def _write_atomically(self, name: str, content: bytes) -> None:
         with self._stage_file(name, content) as staged_file:
             staged_file.move_into_place()
 
+    @override
     def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         with self._stage_file(name, content) as staged_file:
             return staged_file.link_into_place_if_absent()

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from evalkit.core.gc_pause import pause_gc
 from evalkit.errors import StoreError, UsageError
@@ -21,35 +21,38 @@ from evalkit.store.file_names import NAME_PART_PATTERN, NEUTRAL_NAMES, OUTPUT_MA
 _FILE_NAME_PATTERN = re.compile(f"{NAME_PART_PATTERN.pattern}(?:/{NAME_PART_PATTERN.pattern})*")
 
 
-class OutputFolder(Protocol):
+class OutputFolder(ABC):
     """The files of one output folder. Names are relative to it, with forward slashes.
 
     Every method raises StoreError if the folder cannot be read or written.
     """
 
-    @property
-    def root(self) -> Path | str:
-        """Return the folder's path, or the URL of a folder in a bucket."""
+    root: Path | str
+    """The folder's path, or the URL of a folder in a bucket."""
+    database_url: str | None
+    """The PostgreSQL database that is set; None for ``evalkit.sqlite``."""
 
-    @property
-    def database_url(self) -> str | None:
-        """Return the PostgreSQL database that is set; None for ``evalkit.sqlite``."""
-
+    @abstractmethod
     def has_folder(self, subfolder: str | None = None) -> bool:
         """Tell whether the output folder exists, or a folder of that name in it."""
 
+    @abstractmethod
     def has_file(self, name: str) -> bool:
         """Tell whether there is such a file."""
 
+    @abstractmethod
     def list_file_and_folder_names(self, subfolder: str | None = None) -> set[str]:
         """List the bare names of all that lies in the output folder, or in a folder of it."""
 
+    @abstractmethod
     def list_json_files(self, subfolder: str) -> list[str]:
         """List the JSON files of a folder, sorted, as names for ``read_json``."""
 
+    @abstractmethod
     def list_subfolder_names(self, subfolder: str) -> list[str]:
         """List the folders in a folder by their bare names, sorted."""
 
+    @abstractmethod
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
         """Read a file, or its first ``max_bytes``. NotFound if there is none."""
 
@@ -65,64 +68,17 @@ class OutputFolder(Protocol):
         StoreError if it is torn or written by a newer evalkit. ``object_hook`` is called with every object in the file
         as soon as it is read, and gives what takes its place.
         """
-
-    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
-        """Iterate over the files in and below a folder: any name, and its bytes."""
-
-    def get_modification_time(self, name: str) -> float | None:
-        """Return when a file was written (seconds since 1970); None if there is none."""
-
-    def write_json(self, name: str, value: Any, *, compact: bool = False) -> None:
-        """Write a JSON file whole or not at all, replacing what was there."""
-
-    def write_text(self, name: str, text: str) -> None:
-        """Write a file that is no JSON, whole or not at all, replacing what was there."""
-
-    def create_json_if_absent(self, name: str, value: Any) -> bool:
-        """Write a new JSON file. False, and nothing changed, if the name is taken."""
-
-    def remove_file(self, name: str) -> bool:
-        """Remove a file and return whether there was one. Of a link, the link alone."""
-
-    def remove_folder(self, name: str) -> list[str]:
-        """Remove a folder with all that is in it and list the files that were there."""
-
-    def hold_run_lock(self) -> AbstractContextManager[None]:
-        """Hold the folder for one run. UsageError if another run holds it."""
-
-    def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
-        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant.
-
-        See :func:`evalkit.review.write_lock.hold_write_lock`.
-        """
-
-
-class JsonFiles(ABC):
-    """Read and write JSON files through the bytes of a folder."""
-
-    @abstractmethod
-    def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
-        """Read a file as in :class:`OutputFolder`."""
-
-    @abstractmethod
-    def _write_atomically(self, name: str, content: bytes) -> None:
-        """Write a file whole or not at all, replacing what was there."""
-
-    @abstractmethod
-    def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a new file whole or not at all; False if the name is taken."""
-
-    def read_json(
-        self,
-        name: str,
-        *,
-        max_schema_version: int = 1,
-        object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-    ) -> dict[str, Any]:
-        """Read the JSON object of a file as in :class:`OutputFolder`."""
         return parse_stored_json(
             name, self.read_bytes(name), max_schema_version=max_schema_version, object_hook=object_hook
         )
+
+    @abstractmethod
+    def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
+        """Iterate over the files in and below a folder: any name, and its bytes."""
+
+    @abstractmethod
+    def get_modification_time(self, name: str) -> float | None:
+        """Return when a file was written (seconds since 1970); None if there is none."""
 
     def write_json(self, name: str, value: Any, *, compact: bool = False) -> None:
         """Write a JSON file whole or not at all, replacing what was there."""
@@ -134,7 +90,34 @@ class JsonFiles(ABC):
 
     def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if the name is taken."""
-        return self._create_atomically_if_absent(name, _encode_indented_json(value))
+        return self._create_atomically(name, _encode_indented_json(value))
+
+    @abstractmethod
+    def remove_file(self, name: str) -> bool:
+        """Remove a file and return whether there was one. Of a link, the link alone."""
+
+    @abstractmethod
+    def remove_folder(self, name: str) -> list[str]:
+        """Remove a folder with all that is in it and list the files that were there."""
+
+    @abstractmethod
+    def hold_run_lock(self) -> AbstractContextManager[None]:
+        """Hold the folder for one run. UsageError if another run holds it."""
+
+    @abstractmethod
+    def hold_write_lock(self, document_key: str | None = None) -> AbstractContextManager[None]:
+        """Hold the write lock for one document, or for the whole folder if no key is given. Not reentrant.
+
+        See :func:`evalkit.review.write_lock.hold_write_lock`.
+        """
+
+    @abstractmethod
+    def _write_atomically(self, name: str, content: bytes) -> None:
+        """Write a file whole or not at all, replacing what was there."""
+
+    @abstractmethod
+    def _create_atomically(self, name: str, content: bytes) -> bool:
+        """Write a new file whole or not at all; False if the name is taken."""
 
 
 def require_evalkit_output_folder(output_folder: OutputFolder) -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 import sqlalchemy as sa
 
 from evalkit.store import database_tables
-from evalkit.store.database import Database, build_insert, upsert_row
+from evalkit.store.database import Database
 
 _HEADS_PER_BATCH = 1000
 """Heads that are noted in one transaction."""
@@ -25,16 +25,15 @@ class ReviewChainHead:
     """Of the bytes of its file."""
 
 
+@dataclass(frozen=True)
 class ReviewChainHeads:
     """Noted beside each review, or by the next rebuild of the index where a crash came between."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def save_head(self, head: ReviewChainHead) -> None:
         """Insert or replace a case's head."""
-        with self._database.single_statement() as connection:
-            upsert_row(connection, database_tables.review_heads, asdict(head))
+        self._database.execute(self._database.build_replacement(database_tables.review_heads, asdict(head)))
 
     def save_missing_or_newer_heads(self, heads: Iterable[ReviewChainHead]) -> None:
         """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
@@ -42,7 +41,7 @@ class ReviewChainHeads:
         # In portions: they may be read from files as they come, and nobody else could write all that time.
         while batch := [asdict(head) for head in islice(head_iterator, _HEADS_PER_BATCH)]:
             with self._database.transaction() as connection:
-                upsert = build_insert(connection, database_tables.review_heads)
+                upsert = self._database.build_insert(database_tables.review_heads)
                 updated_columns = {"revision": upsert.excluded.revision, "sha256": upsert.excluded.sha256}
                 connection.execute(
                     upsert.on_conflict_do_update(
@@ -56,12 +55,9 @@ class ReviewChainHeads:
     def find_head(self, case_id: str) -> ReviewChainHead | None:
         """A case's head; None where none was noted."""
         query = sa.select(database_tables.review_heads).where(database_tables.review_heads.c.case_id == case_id)
-        with self._database.single_statement() as connection:
-            head_row = connection.execute(query).mappings().first()
-        return None if head_row is None else ReviewChainHead(**head_row)
+        return next((ReviewChainHead(**row) for row in self._database.fetch_rows(query)), None)
 
     def list_heads(self) -> list[ReviewChainHead]:
         """Every head, by case_id."""
         query = sa.select(database_tables.review_heads).order_by(database_tables.review_heads.c.case_id)
-        with self._database.single_statement() as connection:
-            return [ReviewChainHead(**row) for row in connection.execute(query).mappings()]
+        return [ReviewChainHead(**row) for row in self._database.fetch_rows(query)]

@@ -21,20 +21,18 @@ class CaseView:
     """When (ISO 8601, UTC)."""
 
 
+@dataclass(frozen=True)
 class ViewLog:
     """The view log: it is only added to, and a purge takes the names out of it."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     def add_view(self, case_view: CaseView) -> None:
         """Append it."""
-        with self._database.single_statement() as connection:
-            connection.execute(sa.insert(database_tables.case_views).values(**asdict(case_view)))
+        self._database.execute(sa.insert(database_tables.case_views).values(**asdict(case_view)))
 
     def list_views(self) -> list[CaseView]:
         """Every opening, oldest first."""
         row = database_tables.case_views.c
         query = sa.select(row.case_id, row.reviewer, row.opened_at).order_by(row.number)
-        with self._database.single_statement() as connection:
-            return [CaseView(**view_row) for view_row in connection.execute(query).mappings()]
+        return [CaseView(**view_row) for view_row in self._database.fetch_rows(query)]

@@ -164,9 +164,7 @@ def violation(sizes, rate, candidates, grid):
 @pytest.mark.parametrize(
     ("sizes", "rate", "candidates"),
     [
-        ((70, 30), 0.05, 10),
         ((70, 30), 0.05, [0.9, 0.5]),
-        ((16, 8, 8), 0.2, 10),
         ((16, 8, 8), 0.2, [0.9, 0.7, 0.5]),
     ],
 )
@@ -184,14 +182,15 @@ def risks_of_ten():
         yield np.clip(0.5 + random.uniform(-spread, spread, 10), 0, 1)
 
 
-@pytest.mark.parametrize(("first", "candidates"), [(5, "numbers"), (5, 10), (7, "numbers")])
-def test_the_promise_holds_for_ten_thresholds(first, candidates):
+@pytest.mark.parametrize("first", [5, 7])
+def test_the_promise_holds_for_ten_thresholds(first):
     """Every outcome of so few audits is decided by the real function; at a rate of one half five can pass."""
     rate, scores, sizes = 0.5, np.linspace(0.95, 0.5, 10), (first, *[1] * 9)
     outcomes = np.array(list(itertools.product(*(range(size + 1) for size in sizes))))
-    tried = list(scores) if candidates == "numbers" else candidates
     offered = [
-        certify_threshold(*slices(sizes, wrong, scores), max_error_rate=rate, candidate_thresholds=tried).threshold
+        certify_threshold(
+            *slices(sizes, wrong, scores), max_error_rate=rate, candidate_thresholds=list(scores)
+        ).threshold
         for wrong in outcomes
     ]
     place = np.array([10 if one is None else int(np.argmin(np.abs(scores - one))) for one in offered])
@@ -259,19 +258,6 @@ def test_thresholds_with_too_few_audits_are_passed_over():
     assert certify_threshold(*audits, max_error_rate=0.05, candidate_thresholds=[0.9, 0.5]).threshold == 0.5
 
 
-def test_the_first_threshold_has_room_for_an_error():
-    # 1,000 audits of different scores, the very surest one wrong.
-    found = certify_threshold(np.linspace(1, 0, 1000), np.arange(1000) > 0, max_error_rate=0.01)
-    assert (found.threshold, found.error_count, found.audit_count) == (0, 1, 1000)
-
-
-def test_which_thresholds_are_tried_does_not_depend_on_outcomes():
-    # One wrong audit in each place in turn: whatever is offered, it is one of the same few.
-    score = np.linspace(1, 0, 200)
-    offered = {certify_threshold(score, np.arange(200) != place, max_error_rate=0.05).threshold for place in range(200)}
-    assert 1 <= len(offered - {None}) <= 10
-
-
 @pytest.mark.parametrize(
     ("score", "right", "wrong", "n", "more"),
     [
@@ -284,15 +270,15 @@ def test_which_thresholds_are_tried_does_not_depend_on_outcomes():
     ],
 )
 def test_where_nothing_passes_the_missing_audits_are_counted(score, right, wrong, n, more):
-    assert certify_threshold(score, right, max_error_rate=0.05) == ThresholdCertificate(
+    assert certify_threshold(score, right, max_error_rate=0.05, candidate_thresholds=score) == ThresholdCertificate(
         None, 0.0, wrong, n, compute_error_rate_upper_bound(wrong, n), more
     )
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.2, 0.5, 0.8, 0.9]), st.booleans()), max_size=50), st.integers(1, 5))
-def test_with_the_missing_audits_it_passes(pairs, candidates):
+@given(st.lists(st.tuples(st.sampled_from([0.2, 0.5, 0.8, 0.9]), st.booleans()), max_size=50))
+def test_with_the_missing_audits_it_passes(pairs):
     score, right = columns(pairs)
-    found = certify_threshold(score, right, max_error_rate=0.3, candidate_thresholds=candidates)
+    found = certify_threshold(score, right, max_error_rate=0.3, candidate_thresholds=score)
     if found.threshold is None:
         assert compute_error_rate_upper_bound(found.error_count, found.audit_count + found.more_audits_needed) <= 0.3
         assert compute_error_rate_upper_bound(found.error_count, found.audit_count + found.more_audits_needed - 1) > 0.3
@@ -300,14 +286,20 @@ def test_with_the_missing_audits_it_passes(pairs, candidates):
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40), st.randoms())
 def test_audits_count_in_any_order(pairs, random):
-    found = certify_threshold(*columns(pairs), max_error_rate=0.2)
-    assert certify_threshold(*columns(random.sample(pairs, len(pairs))), max_error_rate=0.2) == found
+    options = {"max_error_rate": 0.2, "candidate_thresholds": [score for score, _ in pairs]}
+    found = certify_threshold(*columns(pairs), **options)
+    assert certify_threshold(*columns(random.sample(pairs, len(pairs))), **options) == found
 
 
-def test_a_certificate_of_ten_thousand_audits_tries_few():
+def test_a_certificate_of_ten_thousand_audits():
     random = np.random.default_rng(0)
     score = random.random(10_000)
-    found = certify_threshold(score, random.random(10_000) > 0.05 * (1 - score), max_error_rate=0.02)
+    found = certify_threshold(
+        score,
+        random.random(10_000) > 0.05 * (1 - score),
+        max_error_rate=0.02,
+        candidate_thresholds=np.linspace(0, 0.9, 10),
+    )
     assert 0.3 < found.threshold < 0.6
     assert found.error_bound <= 0.02
 
@@ -315,7 +307,7 @@ def test_a_certificate_of_ten_thousand_audits_tries_few():
 @pytest.mark.parametrize("rate", [0, 1, -1])
 def test_an_impossible_rate_is_refused(rate):
     with pytest.raises(ValueError, match="rate"):
-        certify_threshold([0.5], [True], max_error_rate=rate)
+        certify_threshold([0.5], [True], max_error_rate=rate, candidate_thresholds=[0.5])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

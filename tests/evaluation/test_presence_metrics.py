@@ -38,7 +38,7 @@ def shares(levels: dict[str, str]) -> dict[str, float]:
 
 
 def of(kind: str, known: PresenceMetrics) -> TypePresenceScores:
-    return {one.document_type: one for one in known.by_type}[kind]
+    return {one.type_name: one for one in known.by_type}[kind]
 
 
 RAW = {NOTE: "PRIMARY", GENOMIC: "EMBEDDED_RAW"}

@@ -318,6 +318,6 @@ def test_every_report_holds_its_schema(left: list[TemplateIssue], right: list[Te
     layout, semantic = report("layout_geometry", *left), report("semantic_financial", *right)
     schemas = [json.loads((SCHEMAS / f"{name}_report.json").read_text()) for name in ("reviewer", "arbitration")]
     for one in (layout, semantic):
-        jsonschema.validate(one.to_json(), schemas[0])
-        assert ReviewerReport.model_validate(one.to_json()) == one
-    jsonschema.validate(arbitrated(layout, semantic).to_json(), schemas[1])
+        jsonschema.validate(one.model_dump(mode="json"), schemas[0])
+        assert ReviewerReport.model_validate(one.model_dump(mode="json")) == one
+    jsonschema.validate(arbitrated(layout, semantic).model_dump(mode="json"), schemas[1])

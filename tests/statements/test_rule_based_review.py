@@ -19,7 +19,7 @@ SCHEMA = json.loads((Path(__file__).parent / "schemas" / "reviewer_report.json")
 
 def found(reading: AppliedTemplate, reviewer: TemplateReviewer) -> list[tuple[str, str]]:
     report = review_by_rules(reading, reviewer, reviewer_id="r", reviewed_at=AT)
-    jsonschema.validate(report.to_json(), SCHEMA)
+    jsonschema.validate(report.model_dump(mode="json"), SCHEMA)
     assert report.is_passed is not any(issue.severity in ("high", "critical") for issue in report.issues)
     return [(issue.severity, issue.category) for issue in report.issues]
 

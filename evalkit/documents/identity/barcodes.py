@@ -167,7 +167,7 @@ def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], 
     is_name_doubtful = not has_agreeing_name and comparison.relation is not SamePersonVerdict.SAME
     return bool(comparison.differing) or any(
         (fact.kind == "patient" and is_name_doubtful)
-        or (fact.kind in NUMBER_KINDS and not are_numbers_equal(fact, other, is_recognised=is_recognised))
+        or (fact.kind in NUMBER_KINDS and not are_numbers_equal(fact, other, is_ocr_text=is_recognised))
         for fact, other in pairs
     )
 
@@ -235,7 +235,7 @@ def _find_number_kinds(
     printed_kinds = {
         kind
         for kind in NUMBER_KINDS
-        if kind in identity and are_numbers_equal(identity[kind], number, is_recognised=bool(page.confidences))
+        if kind in identity and are_numbers_equal(identity[kind], number, is_ocr_text=bool(page.confidences))
     }
     label_kinds = {
         fact.kind

@@ -121,7 +121,7 @@ def compare_persons(
 def have_disjoint_record_numbers(left: Iterable[Identifier], right: Iterable[Identifier]) -> bool:
     """Whether both state record numbers and share none, whichever institution gave them: a new document, not a person."""
     sides = [[number for number in side if number.kind == "mrn"] for side in (left, right)]
-    return all(sides) and not any(are_numbers_equal(*pair, is_recognised=False) for pair in product(*sides))
+    return all(sides) and not any(are_numbers_equal(*pair, is_ocr_text=False) for pair in product(*sides))
 
 
 def _decide_same_person(

@@ -33,13 +33,14 @@ from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 from loky.process_executor import BrokenProcessPool
+from typing_extensions import override
 
 from evalkit.core.log_events import log_event
 from evalkit.core.remote_services import is_local_host
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
-from evalkit.pipeline.executor.protocol import ArgumentT, OutcomeT, ReaderConfig, ReadResult
+from evalkit.pipeline.executor.protocol import ArgumentT, Executor, OutcomeT, ReaderConfig, ReadResult
 from evalkit.pipeline.executor.reader_pool import ReaderPool, await_read_result, read_with_limits, run_async_step
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.store import hash_canonical_json
@@ -186,7 +187,7 @@ def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
         return type(error).__name__
 
 
-class DaskCluster:
+class DaskCluster(Executor):
     """An ``Executor`` of many machines."""
 
     def __init__(
@@ -210,12 +211,12 @@ class DaskCluster:
         self._watch_task: asyncio.Task[None]
 
     @property
+    @override
     def max_in_flight(self) -> int:
-        """See ``Executor``."""
         return self._thread_count * _IN_FLIGHT_PER_THREAD
 
+    @override
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
-        """See ``Executor``."""
         file_size = await asyncio.to_thread(_get_file_size, path)
         if self._reader_config.documentai or file_size > _MAX_SENT_BYTES:
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)
@@ -236,6 +237,7 @@ class DaskCluster:
             )
             return await await_read_result(pending_read, path.name, self._reader_config.timeout_seconds)
 
+    @override
     async def run_step(
         self,
         step_name: str,
@@ -243,7 +245,7 @@ class DaskCluster:
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        """See ``Executor``: on a worker, or here where a language model's journal is."""
+        # On a worker, or here where a language model's journal is.
         if self._decides_on_workers:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
                 return await self._run_on_worker(step_name, bundle.sha256, run_async_step, function, bundle, argument)
@@ -263,7 +265,10 @@ class DaskCluster:
         # Never the same key twice: to Dask that would be one task, also of two runs.
         task_key = f"{step_name}-{document_sha256[:12]}-{secrets.token_hex(4)}"
         future = self._client.submit(
-            run_task, OpaquePayload(self._build_task(function, *arguments)), key=task_key, pure=False
+            run_task,
+            OpaquePayload((self._reader_config.ocr_engine, self._own_environment, function, *arguments)),
+            key=task_key,
+            pure=False,
         )
         pending_answer = asyncio.ensure_future(future.result())
         try:
@@ -292,9 +297,6 @@ class DaskCluster:
         if isinstance(outcome, _WorkerFault):
             raise RemoteTaskError(outcome.error_type, outcome.function_name)
         return cast("T", outcome)
-
-    def _build_task(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
-        return self._reader_config.ocr_engine, self._own_environment, function, *arguments
 
     async def connect_and_describe(self) -> str:
         """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
+from typing_extensions import override
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.errors import DocumentError
-from evalkit.pipeline.executor.protocol import ArgumentT, OutcomeT, ReaderConfig, ReadResult
+from evalkit.pipeline.executor.protocol import ArgumentT, Executor, OutcomeT, ReaderConfig, ReadResult
 from evalkit.pipeline.executor.resource_limits import limit_process_resources
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _PARENT_POLL_SECONDS = 2
 _MEMORY_ERROR_CODE = "READER-MEMORY"
 
 
-class ReaderPool:
+class ReaderPool(Executor):
     """A pool of reading processes; they end with it, and with the run if that is killed."""
 
     def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
@@ -50,26 +51,27 @@ class ReaderPool:
         self._process_pool = create_process_pool(worker_count)
 
     @property
+    @override
     def max_in_flight(self) -> int:
-        """See ``Executor``."""
         return self._worker_count * _IN_FLIGHT_PER_WORKER
 
+    @override
     async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
-        """See ``Executor``."""
         return await await_read_result(
             self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, processing_timestamp),
             path.name,
             self._reader_config.timeout_seconds,
         )
 
+    @override
     async def run_step(
         self,
-        step_name: str,  # noqa: ARG002 - a cluster's dashboard shows it
+        step_name: str,
         function: Callable[[DocumentBundle, ArgumentT], Coroutine[Any, Any, OutcomeT]],
         bundle: DocumentBundle,
         argument: ArgumentT,
     ) -> OutcomeT:
-        """See ``Executor``; here, where the model's journal is."""
+        # Here, where the model's journal is.
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:

@@ -31,10 +31,11 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
+from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import EvalkitError
-from evalkit.issue import ISSUE_GROUP_BY_AGENT, Agent, Issue, number_issues
+from evalkit.issue import ISSUE_GROUP_BY_AGENT, Issue, number_issues
 from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_attention_check_file_name
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -436,8 +437,5 @@ def _get_segment_key(segment: Segment) -> tuple[int, int, DocumentType | None]:
 
 
 def _number_issues_by_agent(issues: Sequence[Issue]) -> Iterator[Issue]:
-    issues_by_agent: dict[Agent, list[Issue]] = {}
-    for issue in issues:
-        issues_by_agent.setdefault(issue.agent, []).append(issue)
-    for agent, agent_issues in issues_by_agent.items():
+    for agent, agent_issues in group_by(issues, lambda issue: issue.agent).items():
         yield from number_issues(agent, agent_issues)

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 from pydantic import ValidationError, model_validator
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.core.grouping import group_pairs
 from evalkit.core.records import StrictRecord
 from evalkit.errors import StoreError
 from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, read_json_unless_missing_or_torn
@@ -105,10 +106,7 @@ def iterate_check_case_and_doc_ids(output_folder: OutputFolder) -> Iterator[tupl
 
 def map_check_case_ids_by_doc_id(output_folder: OutputFolder) -> dict[str, list[str]]:
     """The case_ids of the attention checks that show a document's pages, by its doc_id."""
-    case_ids_by_document: dict[str, list[str]] = {}
-    for case_id, doc_id in iterate_check_case_and_doc_ids(output_folder):
-        case_ids_by_document.setdefault(doc_id, []).append(case_id)
-    return case_ids_by_document
+    return group_pairs((doc_id, case_id) for case_id, doc_id in iterate_check_case_and_doc_ids(output_folder))
 
 
 def list_stray_attention_check_files(output_folder: OutputFolder) -> list[str]:
