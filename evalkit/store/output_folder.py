@@ -90,7 +90,7 @@ class OutputFolder(ABC):
 
     def create_json_if_absent(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if the name is taken."""
-        return self._create_atomically(name, _encode_indented_json(value))
+        return self._create_atomically_if_absent(name, _encode_indented_json(value))
 
     @abstractmethod
     def remove_file(self, name: str) -> bool:
@@ -116,7 +116,7 @@ class OutputFolder(ABC):
         """Write a file whole or not at all, replacing what was there."""
 
     @abstractmethod
-    def _create_atomically(self, name: str, content: bytes) -> bool:
+    def _create_atomically_if_absent(self, name: str, content: bytes) -> bool:
         """Write a new file whole or not at all; False if the name is taken."""
 
 

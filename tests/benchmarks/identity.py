@@ -177,10 +177,18 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def judge_page(printed: PrintedPage, page: Page) -> list[str]:
+    """List what became of the page's name, birth date and numbers: ``name found``, ``mrn missed`` …."""
+    return [
+        f"name {judge_name(printed.name, page, is_recognised=bool(page.confidences))}",
+        f"birth date {judge_birth_date(printed.birth_date, page)}",
+        *judge_numbers(printed.numbers, page),
+    ]
+
+
 def main() -> None:
     """Print for pages and for each kind of file how many of how many are right."""
     arguments = parse_arguments()
-    counts = {title: Counter() for title in ("names", "birth dates", "numbers")}
     counts_by_layout: dict[str, Counter[str]] = {}
     file_counts, right_counts = Counter(), Counter()
     for file in read_truth(arguments.truth):
@@ -190,32 +198,22 @@ def main() -> None:
         bundle = DocumentBundle.model_validate_json(bundle_file.read_text("utf-8"))
         bundle = reread_identities(bundle) if arguments.reread else bundle
         for printed, page in zip(file.pages, bundle.pages, strict=True):
-            name = judge_name(printed.name, page, is_recognised=bool(page.confidences))
-            birth_date = judge_birth_date(printed.birth_date, page)
-            numbers = list(judge_numbers(printed.numbers, page))
-            counts["names"][name] += 1
-            counts["birth dates"][birth_date] += 1
-            counts["numbers"].update(numbers)
-            layout = counts_by_layout.setdefault(printed.layout, Counter())
-            layout.update([f"name {name}", f"birth date {birth_date}", *numbers])
-            for judgement in (f"name {name}", f"birth date {birth_date}", *numbers):
-                if arguments.show in judgement:
-                    read = {identifier.kind: identifier.value for identifier in page.identifiers}
-                    print(
-                        f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}"
-                    )
+            judgements = judge_page(printed, page)
+            counts_by_layout.setdefault(printed.layout, Counter()).update(judgements)
+            for judgement in filter(lambda judgement: arguments.show in judgement, judgements):
+                read = {identifier.kind: identifier.value for identifier in page.identifiers}
+                print(f"  {file.doc_id} page {page.page_num} ({printed.layout}), {judgement}: {printed}; read {read}")
         codes = list_patient_codes(arguments.output, file.doc_id, bundle if arguments.reread else None)
+        is_right = is_named_rightly(file.expected, codes)
         file_counts[file.kind] += 1
-        right_counts[file.kind] += is_named_rightly(file.expected, codes)
-        if arguments.show == "file" and not is_named_rightly(file.expected, codes):
+        right_counts[file.kind] += is_right
+        if arguments.show == "file" and not is_right:
             print(f"  {file.doc_id}, {file.kind}: {file.expected}; {sorted(codes)}")
-    for title, title_counts in counts.items():
-        print_counts(title, title_counts)
+    print_counts("pages", sum(counts_by_layout.values(), Counter()))
     for kind, count in sorted(file_counts.items()):
         print(f"{kind}: {right_counts[kind]} of {count} files")
-    if arguments.show == "layout":
-        for layout, layout_counts in sorted(counts_by_layout.items()):
-            print_counts(f"  {layout}", layout_counts)
+    for layout, layout_counts in sorted(counts_by_layout.items()) if arguments.show == "layout" else ():
+        print_counts(f"  {layout}", layout_counts)
 
 
 if __name__ == "__main__":

@@ -272,7 +272,8 @@ class _IdentifierSearch:
 
     def _find_label_hits(self) -> list[_LabelHit]:
         patterns = _compile_label_patterns(is_ocr_text=self._is_recognised)
-        text, hits, position = self._text, [], 0
+        text, position = self._text, 0
+        hits: list[_LabelHit] = []
         small_text = lowercase_keeping_length(text)
         for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(
             small_text
