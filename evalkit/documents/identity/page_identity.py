@@ -57,10 +57,18 @@ _NUMBER_VALUE = re.compile(
 #: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
 _GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
 _MIN_GROUPED_DIGITS = 7
+_MIN_NUMBER_DIGITS = 3
 _AREA_CODE = re.compile(r"\(\d{3}\)")
 _RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.:-] ?[\dOoIl|SB]{1,2} ?[/.:-] ?[\dOoIl|SB]{2,4}")
 _DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE)
 _SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
+_TICKED_SEX = re.compile(
+    r"(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔]) ?(female|male|f|m)\b|\b(female|male|f|m) ?(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔])",
+    re.IGNORECASE,
+)
+_OTHER_SEX_BEHIND = re.compile(
+    r"[ /|,☐□_]*(?:\[ ?\]|\( ?\))?[ /|,☐□_]*(?:fe)?male\b|[ /|,☐□_\[\]()]*[mf]\b(?![.'’])", re.IGNORECASE
+)
 _AGE_VALUE = re.compile(
     r"(\d{1,3})[ -]*(?:(y(?:ea)?rs?|yo|y/o|y\.?|a)|(m(?:o(?:nth)?s?)?|w(?:ee)?ks?|w|d(?:ays?)?))?(?![\w/])",
     re.IGNORECASE,
@@ -223,6 +231,18 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
     )
 
 
+@cache
+def _compile_relative_words() -> re.Pattern[str]:
+    words = load_identity_words()["relatives"]["words"].split()
+    return re.compile(rf"\b(?:{'|'.join(words)})\b(?! (?:boy|girl)\b)", re.IGNORECASE)
+
+
+@cache
+def _compile_signing_words() -> re.Pattern[str]:
+    words = load_identity_words()["relatives"]["signing"].split()
+    return re.compile(rf"\b(?:{'|'.join(words)})s?\b", re.IGNORECASE)
+
+
 def _tolerate_misreadings(pattern: str) -> str:
     """The label as recognition may have read it: one letter for another, a full stop in between."""
     if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
@@ -314,6 +334,8 @@ class _IdentifierSearch:
                     if text[start:end] != "Name " or not _LAST_WORD_OF_LINE.match(text, end):
                         continue
                     label = _BARE_NAME_LABEL
+            if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
+                continue
             if label.kind == "other" and not (is_marked or (is_at_start and behind != ",")):  # "Page, Helen"
                 continue
             hits.append(_LabelHit(label, start, end, is_marked, is_tentative, is_at_start))
@@ -378,6 +400,7 @@ class _IdentifierSearch:
                 (section is not None and not section.is_patients)
                 or hit.start < relative_line_end
                 or self._is_owned_by_role(index)
+                or self._is_about_relative(hit)
             )
             if is_anothers and not hit.label.is_patients:
                 continue
@@ -390,6 +413,31 @@ class _IdentifierSearch:
                 )
             elif kind != "other":
                 self._add_value_of_label(hit, self._get_start_of_next_label(index))
+
+    def _is_about_relative(self, hit: _LabelHit) -> bool:
+        """Whether the words before the label in its cell, or "Relationship: mother" behind it, name a relative."""
+        cell_start = self._text.rfind("\n", 0, hit.start) + 1
+        for gap in re.finditer(r"[\t|;]", self._text[cell_start : hit.start]):
+            cell_start += gap.end() if gap.end() > 0 else 0
+            break
+        patients_label = max(
+            (other.end for other in self._hits if cell_start <= other.start < hit.start and other.label.is_patients),
+            default=cell_start,
+        )
+        before = self._text[max(cell_start, patients_label) : hit.start]
+        last_gap = max(
+            (
+                index
+                for index, sign in enumerate(before)
+                if sign == " " and self._is_wide_gap(hit.start - len(before) + index)
+            ),
+            default=0,
+        )
+        line_end = self._find_line_end(hit.end)
+        return patients_label == cell_start and (
+            _compile_relative_words().search(before[last_gap:]) is not None
+            or _RELATIONSHIP_BEHIND.search(self._text, hit.end, line_end) is not None
+        )
 
     def _add_values_of_joined_labels(self, hits: Sequence[_LabelHit], next_start: int) -> None:
         """Read "Name/DOB/MRN: MARSH, HELEN / 03/22/1971 / 40917"."""
@@ -546,6 +594,10 @@ class _IdentifierSearch:
         ):
             reader(self, hit, *above)  # a form's caption
 
+    @cached_property
+    def _words_by_top(self) -> list[WordPosition]:
+        return sorted(self._words, key=itemgetter(3))
+
     def _count_read_values(self) -> int:
         return len(self._candidates) + len(self._name_parts)
 
@@ -565,9 +617,16 @@ class _IdentifierSearch:
             if look_above
             else (bottom - height // 3, bottom + _BELOW_HEIGHTS * height)
         )
+        by_top = self._words_by_top
         first = min(
-            (word for word in words if near[0] <= word[3] <= near[1] and abs(word[2] - left) <= _COLUMN_TOLERANCE),
-            key=lambda word: abs(word[3] - bottom),
+            (
+                word
+                for word in by_top[
+                    bisect_left(by_top, near[0], key=itemgetter(3)) : bisect_right(by_top, near[1], key=itemgetter(3))
+                ]
+                if abs(word[2] - left) <= _COLUMN_TOLERANCE
+            ),
+            key=lambda word: (abs(word[3] - bottom), word[0]),
             default=None,
         )
         if first is None or any(other.start <= first[0] < other.end for other in self._hits):
@@ -584,8 +643,8 @@ class _IdentifierSearch:
     def add_name(self, hit: _LabelHit, start: int, end: int) -> None:
         if place := self._match_name_at_start(start, end):
             value_start, value_end = place
-            if (
-                not hit.label.is_patients and " " not in self._text[value_start:value_end]
+            if not hit.label.is_patients and not {" ", ","}.intersection(
+                self._text[value_start:value_end]
             ):  # "Name Doe", "Forename Jane"
                 self._add_name_when_complete("family_name", place)
                 return
@@ -714,8 +773,16 @@ class _IdentifierSearch:
             self._add_candidate("report_date", hit.start, *dates, rank=5)
 
     def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
-        if match := _SEX_VALUE.match(self._text, self._skip_separators(start, end), end):
-            self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
+        cell = self._text[start:end]
+        if ticked := _TICKED_SEX.findall(cell):
+            match = _TICKED_SEX.search(self._text, start, end) if len(ticked) == 1 else None
+            group = 1 if match and match[1] else 2
+        else:
+            match, group = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end), 1
+            if match and _OTHER_SEX_BEHIND.match(self._text, match.end(), end):  # a blank choice: "M / F"
+                return
+        if match:
+            self._add_candidate("sex", hit.start, match.start(group), match.end(group), rank=0)
 
     def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
         if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
@@ -744,12 +811,17 @@ class _IdentifierSearch:
     def add_number(self, hit: _LabelHit, start: int, end: int) -> None:
         kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
         start = self._skip_separators(start, end)
-        if place := self._match_number(start, end):
+        is_phone = hit.label.issuer is None and _PHONE_NUMBER.match(self._text, start, end)
+        if not is_phone and (place := self._match_number(start, end)):
             self._add_candidate(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
 
     def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
         match = _NUMBER_VALUE.match(self._text, start, end)
-        if match is None or sum(map(str.isdigit, match[1])) < 2 or _AREA_CODE.match(self._text, start - 1):
+        if (
+            match is None
+            or sum(map(str.isdigit, match[1])) < _MIN_NUMBER_DIGITS
+            or _AREA_CODE.match(self._text, start - 1)
+        ):
             return None
         value_start, value_end = match.span(1)
         if grouped := _GROUPED_NUMBER.match(self._text, value_start, end):
@@ -833,7 +905,7 @@ class _IdentifierSearch:
         place = self._match_name_at_start(start, end)
         rest = self._text[place[1] : end].strip(_SEPARATING_CHARACTERS) if place else "?"
         if rest and not _FACT_BEHIND_NAME.match(rest):
-            at_end = _NAME_AT_END.search(self._text, start, end)
+            at_end = _NAME_AT_END.search(self._text, max(start, end - _MAX_NAME_LENGTH), end)
             if at_end is None or (
                 require_comma_or_given_name
                 and at_end.start() - start > _MAX_PREFIX_LENGTH
@@ -851,7 +923,7 @@ class _IdentifierSearch:
         ):
             return False
         value = self._text[slice(*place)]
-        if (
+        if self._is_relatives_name(*place) or (
             len(re.findall(r"[^\W\d_]{2,}" if require_comma_or_given_name else r"[^\W\d_]+", value)) < 2
             or "(" in value
             or (require_comma_or_given_name and "," not in value and not self._has_known_given_name(*place))
@@ -859,6 +931,18 @@ class _IdentifierSearch:
             return False
         self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
         return True
+
+    def _is_relatives_name(self, start: int, end: int) -> bool:
+        """Whether the words right before a name, its first word, or a short line above say that it is a relative's."""
+        line_start = self._text.rfind("\n", 0, start) + 1
+        line_above = self._text[self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1 : max(line_start - 1, 0)]
+        words = _compile_relative_words()
+        return bool(
+            words.search(self._text[max(line_start, start - _MAX_WORDS_BEFORE_NAME) : start])
+            or words.match(self._text, start, end)
+            or (len(line_above) < _MAX_WORDS_BEFORE_NAME and words.search(line_above))
+            or _RELATIVE_BEHIND_NAME.match(self._text, end)
+        )
 
     def _match_name_at_end(self, start: int, end: int) -> tuple[int, int] | None:
         """The name at the end of these words: "Medical Report Jane Doe"."""
@@ -872,7 +956,7 @@ class _IdentifierSearch:
         """A line at the head or foot that begins with "Marsh, Helen", or with "HELEN MARSH / 03/22/1971"."""
         for start, end in self._list_edge_lines():
             span = self._match_name_of_running_head(start, end)
-            if span and not _CLINICIAN_BEHIND_NAME.match(self._text, span[1]):
+            if span and not self._is_signature(*span):
                 self._add_candidate("patient", span[0], *span, rank=2, source="running_head")
                 return True
         return False
@@ -883,7 +967,9 @@ class _IdentifierSearch:
         match = _RUNNING_HEAD_NAME.match(self._text, start, end)
         span = self._match_name_at_start(*match.span(1)) if match else None
         if span and "," in self._text[slice(*span)]:
-            return span
+            # Places and drugs are listed with commas too.
+            is_proven = self._has_known_given_name(*span) or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1], end)
+            return span if is_proven else None
         span = self._match_name_at_start(start, end)
         is_followed = span and " " in self._text[slice(*span)] and _FACT_AFTER_NAME.match(self._text, span[1], end)
         return span if is_followed and not _CLINICIAN_NAME.match(self._text, start) else None
@@ -893,10 +979,16 @@ class _IdentifierSearch:
         for start, end in self._list_edge_lines():
             match = _TITLED_NAME.search(self._text, start, end)
             place = self._match_name_at_start(*match.span()) if match else None
-            if place and not _RELATIVE_BEHIND_NAME.match(self._text, place[1]):
+            if place and not self._is_relatives_name(*place) and not self._is_signature(*place):
                 self._add_candidate("patient", place[0], *place, rank=2, source="running_head")
                 return True
         return False
+
+    def _is_signature(self, start: int, end: int) -> bool:
+        """Whether it is a clinician's name: a degree behind it, or words of a signature around it."""
+        line_end = self._find_line_end(end)
+        around = f"{self._text[max(0, start - 60) : start]} {self._text[end : self._find_line_end(line_end + 1)]}"
+        return bool(_CLINICIAN_BEHIND_NAME.match(self._text, end) or _compile_signing_words().search(around[:200]))
 
     def _list_edge_lines(self) -> list[tuple[int, int]]:
         lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
@@ -916,7 +1008,7 @@ class _IdentifierSearch:
                 )
                 and not _CLINICIAN_NAME.match(self._text, place[0])
                 and not _CLINICIAN_BEHIND_NAME.match(self._text, place[1])
-                and not _RELATIVE_BEHIND_NAME.match(self._text, place[1])
+                and not self._is_relatives_name(*place)
             ):
                 self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
                 self._add_narrative_facts(*place, self._text[slice(*place)])
@@ -929,7 +1021,12 @@ class _IdentifierSearch:
             window_start = max(0, anchor.start() - 140)
             for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
                 story = _STORY_PATTERN.match(self._text, match.end())
-                if not story or story.end() < anchor.start() or _CLINICIAN_NAME.match(match.group()):
+                if (
+                    not story
+                    or story.end() < anchor.start()
+                    or _CLINICIAN_NAME.match(match.group())
+                    or self._is_relatives_name(*match.span())
+                ):
                     continue
                 if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
                     self._add_candidate("patient", place[0], *place, rank=3, source="running_text")
@@ -1105,6 +1202,10 @@ _HEAD_FACT_LINES = 5
 #: Facts beside which a name without label may stand, the surest first.
 _FACT_RANKS: dict[str, int] = {"date_of_birth": 0, "mrn": 1, "account": 2, "visit": 3, "sex": 4, "age": 5}
 _MAX_FACTS = 4
+_MAX_WORDS_BEFORE_NAME = 40
+"""Characters before a name in which a relative's word is looked for."""
+_MAX_NAME_LENGTH = 80
+"""Characters of a name and of what may stand before it."""
 _COLUMN_SIGNS = frozenset(">|:")
 """Signs behind which a new column begins."""
 _MAX_BLOCK_LINE = 110
@@ -1112,12 +1213,18 @@ _MAX_BLOCK_LINE = 110
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 _MIN_BARE_DIGITS = 5
+_FACT_BEHIND_COMMA_NAME = re.compile(
+    r"[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(–—-]*(?:\d|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
+    re.IGNORECASE,
+)
+_RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
+_SEX_OR_AGE_LABEL = re.compile(r"\b(?:sex|age|gender)\b", re.IGNORECASE)
 _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
 #: "Tel ", or a state before its postal code.
 _CONTACT_BEFORE_NUMBER = re.compile(
     r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b[A-Z]{2} ))$", re.IGNORECASE
 )
-_PHONE_NUMBER = re.compile(r"\+?\d{0,2}[ -.]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b")
+_PHONE_NUMBER = re.compile(r"0\d{2,4} \d{3} \d{3,4}\b|\+?\d{0,2}[ -.]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b")
 _BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-.]?\d(?=[\w -]{3})")
 _BARE_NUMBER_REST = re.compile(
     r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE

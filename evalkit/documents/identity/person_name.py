@@ -26,6 +26,8 @@ _LETTERS_WITHOUT_PARTS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
 )
 """Letters that have no accent to be taken off."""
+_MAX_JOINED_WORDS = 4
+"""Words of a name that are joined in every order."""
 _MIN_FUZZY_LENGTH, _LONG_LENGTH = 4, 8
 """Letters of a name part that recognition may have got one, or two, of wrong."""
 #: What recognition takes for each other, as one form; single letters first.
@@ -178,7 +180,7 @@ def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = Fa
         for right_reading in _list_name_orders(right)
     }
     relation = next(relation for relation in NameAgreement if relation in relations)
-    if relation is NameAgreement.DIFFER and _join_sorted_letters(left) == _join_sorted_letters(right):
+    if relation is NameAgreement.DIFFER and not _join_in_every_order(left).isdisjoint(_join_in_every_order(right)):
         return NameAgreement.AGREE  # recognition lost a space
     if (
         relation in (NameAgreement.AGREE, NameAgreement.COMPATIBLE)
@@ -200,8 +202,10 @@ def are_family_names_shared(left: PersonName, right: PersonName) -> bool:
     )
 
 
-def _join_sorted_letters(name: PersonName) -> str:
-    return "".join(sorted("".join((*name.given_names, *name.family))))
+def _join_in_every_order(name: PersonName) -> set[str]:
+    words = (*name.given_names, *name.family)[:_MAX_JOINED_WORDS]
+    orders = [(*name.family, *name.given_names)] if name.is_order_known else permutations(words)
+    return {"".join(order) for order in orders} if len(words) > 1 else set(words)
 
 
 def _list_name_orders(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
