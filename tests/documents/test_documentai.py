@@ -49,7 +49,12 @@ from evalkit.errors import DocumentError, UsageError
 from .drawing import LEFT, RIGHT, bundle, draw_together, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
 
-GIVEN = {"recorded_path": "x/report.pdf", "doc_id": "report", "sha256": "0" * 64, "processing_timestamp": "2026-01-02T03:04:05Z"}
+GIVEN = {
+    "recorded_path": "x/report.pdf",
+    "doc_id": "report",
+    "sha256": "0" * 64,
+    "processing_timestamp": "2026-01-02T03:04:05Z",
+}
 ONE = pdf(lines(LEFT))
 TOP = (0.1, 0.1, 0.9, 0.3)
 
