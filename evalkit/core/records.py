@@ -27,7 +27,7 @@ def describe_first_error(error: ValidationError, *location: str) -> str:
 
 
 def describe_first_row_error(error: ValidationError, validated_input: Any) -> str:
-    """Describe the first error as ``table → 3 (row-id) → key: problem``; ``validated_input`` is what was validated."""
+    """Describe the first error as ``table → 3 (row-id) → key: problem`` in ``validated_input``."""
     first_error = error.errors(include_url=False, include_input=False)[0]
     steps, node = [], validated_input
     for step in first_error["loc"]:

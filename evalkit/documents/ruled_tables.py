@@ -118,7 +118,7 @@ def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
 
 
 def _group_rules_by_position(sorted_rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
-    """Rules of one level, with the level's place; ``sorted_rules`` are sorted."""
+    """Rules of one level, with the level's place."""
     level_rules: list[RulingLine] = []
     for rule in sorted_rules:
         if level_rules and rule.position - level_rules[-1].position > _TOLERANCE:

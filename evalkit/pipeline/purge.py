@@ -207,7 +207,7 @@ def purge(
 ) -> list[PurgedDocument]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
-    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are documents that were ``find_expired_documents`` by ``expired_before``: when it is its turn, one
+    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are those that ``find_expired_documents`` gave for ``expired_before``: when it is its turn, one
     that somebody has reopened since stays. NotFound for a document of which there is nothing; UsageError where a run is
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.

@@ -34,7 +34,7 @@ class RunTimings:
                 self.seconds_by_document[doc_id] += seconds
 
     def format_timing_line(self, run_seconds: float) -> str:
-        """Name the largest parts of the run's ``run_seconds`` seconds and its slowest document, if any was done.
+        """Name the largest parts of the ``run_seconds`` of a run and its slowest document, if any was done.
 
         >>> timings = RunTimings()
         >>> timings.add("a", {"waiting": 9.0, "reading": 6.0, "asking": 2.5})

@@ -459,7 +459,7 @@ def has_types_matching_ground_truth(
 
 
 def remove_unconfirmed_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:
-    """Remove the silver record of a document's fields that is not ``has_types_matching_ground_truth`` any more; the caller holds the lock."""
+    """Remove the silver record of a document's fields once its types differ from the ground truth; the caller holds the lock."""
     name = ground_truth_file_name(doc_id + EXTRACTION_SUFFIX)
     stored = _read_silver_record(output_folder, name)
     if stored is None:

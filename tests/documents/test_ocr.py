@@ -526,5 +526,5 @@ def test_rapidocr_reads_a_tilted_page(sheet):
     assert recall(sheet.words, reading) >= 0.9
     upside_down = recognise_page_image(Sheet(TEXT[:3]).image.rotate(180), rapid)
     assert upside_down
-    assert upside_down.quarter_turns == 2
+    assert upside_down.upright.quarter_turns == 2
     assert rapid.recognise_words(Image.new("L", (300, 200), 255), dpi=200, time_limit_seconds=60) == []
