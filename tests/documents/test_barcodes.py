@@ -94,11 +94,11 @@ def test_misread_digits_are_corrected_by_the_code(monkeypatch: pytest.MonkeyPatc
     assert ENGINE
     recognise = type(ENGINE).recognise_words
 
-    def misread(self, image, *, dpi, seconds):
-        words = recognise(self, image, dpi=dpi, time_limit_seconds=seconds)
+    def misread(self, image, *, dpi, time_limit_seconds):
+        words = recognise(self, image, dpi=dpi, time_limit_seconds=time_limit_seconds)
         return [word._replace(text=word.text.replace("40917123", "4O9I7I23"), confidence=60) for word in words]
 
-    monkeypatch.setattr(type(ENGINE), "recognise", misread)
+    monkeypatch.setattr(type(ENGINE), "recognise_words", misread)
     (page,) = (page for page in PAGES if page.name == "labelled number, Code128")
     number = next(identifier for identifier in send(draw(page)).identifiers if identifier.kind == "mrn")
     assert (number.value, number.normal, number.source, number.confidence) == ("40917123", "40917123", "barcode", 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -320,7 +320,6 @@ class _IdentifierSearch:
             end = separator.end() if separator else match.end()
             between = text[match.end() : end]
             is_marked = any(sign in between for sign in (*":#=", "..", "__")) or match.group().endswith("#")
-            is_tentative = False
             is_at_start = self._is_at_cell_start(start)
             behind = text[match.end() : match.end() + 1]
             is_alone = behind in ("", "\n", "\t")
@@ -328,12 +327,13 @@ class _IdentifierSearch:
                 continue
             is_in_own_cell = is_at_start and (is_alone or "\t" in between or self._is_wide_gap(match.end()))
             is_before_name = is_at_start and label.kind == "patient" and self._is_before_bare_name(end)
+            is_tentative = False
             if label.is_weak and not (is_marked or is_in_own_cell or is_before_name or is_joined):
                 is_tentative = _JOINT_AHEAD.match(text, end) is not None
-                if not is_tentative:
-                    if text[start:end] != "Name " or not _LAST_WORD_OF_LINE.match(text, end):
-                        continue
-                    label = _BARE_NAME_LABEL
+                is_bare_name = text[start:end] == "Name " and _LAST_WORD_OF_LINE.match(text, end) is not None
+                if not (is_tentative or is_bare_name):
+                    continue
+                label = label if is_tentative else _BARE_NAME_LABEL
             if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
                 continue
             if label.kind == "other" and not (is_marked or (is_at_start and behind != ",")):  # "Page, Helen"
@@ -369,8 +369,8 @@ class _IdentifierSearch:
 
     def _find_wide_gap(self, start: int, end: int) -> int | None:
         """The first space of this part of the text at which words stand far apart."""
-        spaces = (index for index in range(start, end) if self._text[index] == " ")
-        return next((space for space in spaces if self._is_wide_gap(space)), None) if self._words else None
+        spaces = _find_spaces(self._text, start, end) if self._words else ()
+        return next(filter(self._is_wide_gap, spaces), None)
 
     def _is_wide_gap(self, position: int) -> bool:
         """Whether the words around this place of the text stand far apart on their line."""
@@ -400,7 +400,7 @@ class _IdentifierSearch:
                 (section is not None and not section.is_patients)
                 or hit.start < relative_line_end
                 or self._is_owned_by_role(index)
-                or self._is_about_relative(hit)
+                or self._is_about_relative(index)
             )
             if is_anothers and not hit.label.is_patients:
                 continue
@@ -414,29 +414,23 @@ class _IdentifierSearch:
             elif kind != "other":
                 self._add_value_of_label(hit, self._get_start_of_next_label(index))
 
-    def _is_about_relative(self, hit: _LabelHit) -> bool:
+    def _is_about_relative(self, index: int) -> bool:
         """Whether the words before the label in its cell, or "Relationship: mother" behind it, name a relative."""
-        cell_start = self._text.rfind("\n", 0, hit.start) + 1
-        for gap in re.finditer(r"[\t|;]", self._text[cell_start : hit.start]):
-            cell_start += gap.end() if gap.end() > 0 else 0
-            break
-        patients_label = max(
-            (other.end for other in self._hits if cell_start <= other.start < hit.start and other.label.is_patients),
-            default=cell_start,
+        hit = self._hits[index]
+        start = max(
+            self._text.rfind("\n", 0, hit.start) + 1,
+            hit.start - _MAX_BLOCK_LINE,
+            *(self._text.rfind(sign, 0, hit.start) + 1 for sign in "\t|;"),
         )
-        before = self._text[max(cell_start, patients_label) : hit.start]
-        last_gap = max(
-            (
-                index
-                for index, sign in enumerate(before)
-                if sign == " " and self._is_wide_gap(hit.start - len(before) + index)
-            ),
-            default=0,
-        )
-        line_end = self._find_line_end(hit.end)
-        return patients_label == cell_start and (
-            _compile_relative_words().search(before[last_gap:]) is not None
-            or _RELATIONSHIP_BEHIND.search(self._text, hit.end, line_end) is not None
+        if gap := max(filter(self._is_wide_gap, _find_spaces(self._text, start, hit.start)), default=0):
+            start = gap
+        earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
+        if any(earlier_hit.label.is_patients for earlier_hit in earlier_hits):
+            return False
+        line_end = min(self._find_line_end(hit.end), hit.end + _MAX_BLOCK_LINE)
+        return bool(
+            _compile_relative_words().search(self._text, start, hit.start)
+            or _RELATIONSHIP_BEHIND.search(self._text, hit.end, line_end)
         )
 
     def _add_values_of_joined_labels(self, hits: Sequence[_LabelHit], next_start: int) -> None:
@@ -467,7 +461,8 @@ class _IdentifierSearch:
                 continue
             line_start = self._text.rfind("\n", 0, hit.start) + 1
             line_end = self._find_line_end(hit.start)
-            neighbours = [other for other in self._hits if line_start <= other.start < line_end and other is not hit]
+            on_line = slice(bisect_left(self._hit_starts, line_start), bisect_left(self._hit_starts, line_end))
+            neighbours = [other for other in self._hits[on_line] if other is not hit]
             left = max(
                 (self._get_middle_of_gap(hit.start) for other in neighbours if other.start < hit.start), default=0
             )
@@ -512,24 +507,21 @@ class _IdentifierSearch:
         return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
 
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
-        """Whether it is "PATIENT INFORMATION", or "PATIENT" with nothing behind."""
+        """Whether it is "PATIENT INFORMATION", or "PATIENT" at the end of a line that begins with another's heading."""
         if self._text[hit.start : hit.start + 7].casefold() != "patient":
             return False
-        line_end = self._find_line_end(hit.start)
-        return hit.label.kind == "other" or (
+        if hit.label.kind == "other":
+            return True
+        line_start = self._text.rfind("\n", 0, hit.start) + 1
+        first_on_line = bisect_left(self._hit_starts, line_start)
+        return (
             hit.label.kind == "patient"
             and hit.label.is_weak
             and not hit.is_marked
-            and any(
-                other.label.kind in _ROLE_KINDS and other.start == self._get_line_heading_start(hit)
-                for other in self._hits
-            )
-            and not self._text[hit.end : line_end].strip()
+            and self._hits[first_on_line].label.kind in _ROLE_KINDS
+            and not self._text[line_start : self._hit_starts[first_on_line]].strip()
+            and not self._text[hit.end : self._find_line_end(hit.start)].strip()
         )
-
-    def _get_line_heading_start(self, hit: _LabelHit) -> int:
-        line_start = self._text.rfind("\n", 0, hit.start) + 1
-        return line_start + len(self._text[line_start : hit.start]) - len(self._text[line_start : hit.start].lstrip())
 
     # -------------------------------------------------------------------------------------------------- single values
 
@@ -595,6 +587,19 @@ class _IdentifierSearch:
             reader(self, hit, *above)  # a form's caption
 
     @cached_property
+    def _hit_starts(self) -> list[int]:
+        return [hit.start for hit in self._hits]
+
+    def _is_in_label(self, position: int) -> bool:
+        index = bisect_right(self._hit_starts, position) - 1
+        return index >= 0 and position < self._hits[index].end
+
+    def _find_next_label(self, start: int, end: int) -> int:
+        """Where the first label of this part of the text begins; its end if there is none."""
+        index = bisect_left(self._hit_starts, start)
+        return min(self._hit_starts[index], end) if index < len(self._hit_starts) else end
+
+    @cached_property
     def _words_by_top(self) -> list[WordPosition]:
         return sorted(self._words, key=itemgetter(3))
 
@@ -629,13 +634,13 @@ class _IdentifierSearch:
             key=lambda word: (abs(word[3] - bottom), word[0]),
             default=None,
         )
-        if first is None or any(other.start <= first[0] < other.end for other in self._hits):
+        if first is None or self._is_in_label(first[0]):
             return None
         end = first[1]
         for word in words[bisect_right(words, first[0], key=itemgetter(0)) :]:
             if "\n" in self._text[end : word[0]] or "\t" in self._text[end : word[0]] or self._is_wide_gap(end - 1):
                 break
-            if any(other.start == word[0] for other in self._hits):
+            if self._is_in_label(word[0]):
                 break
             end = word[1]
         return first[0], end
@@ -674,7 +679,8 @@ class _IdentifierSearch:
         for _ in range(3):
             end = self._find_line_end(end) + 1
             start = max(self._text.rfind("\n", 0, max(start - 1, 0)), 0)
-        return any(hit.label.kind in _PERSONAL_KINDS and start <= hit.start < end for hit in self._hits)
+        near = slice(bisect_left(self._hit_starts, start), bisect_left(self._hit_starts, end))
+        return any(hit.label.kind in _PERSONAL_KINDS for hit in self._hits[near])
 
     def _match_name_at_start(self, start: int, end: int) -> tuple[int, int] | None:
         """Where in this part of the text a name stands, if it begins with one."""
@@ -879,7 +885,7 @@ class _IdentifierSearch:
                 *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
             ):
                 # What comes behind a label is that label's.
-                next_label = next((hit.start for hit in self._hits if start <= hit.start < end), end)
+                next_label = self._find_next_label(start, end)
                 if next_label > start and self._add_bare_name(
                     start, next_label, require_comma_or_given_name=needs_proof
                 ):
@@ -1284,6 +1290,12 @@ _VALUE_READERS: dict[str, Callable[[_IdentifierSearch, _LabelHit, int, int], Non
     "age_sex": _IdentifierSearch.add_age_and_sex,
     **dict.fromkeys(NUMBER_KINDS, _IdentifierSearch.add_number),
 }
+
+
+def _find_spaces(text: str, start: int, end: int) -> Iterator[int]:
+    while (start := text.find(" ", start, end)) >= 0:
+        yield start
+        start += 1
 
 
 def lowercase_keeping_length(text: str) -> str:
