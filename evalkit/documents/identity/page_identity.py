@@ -962,7 +962,8 @@ class _IdentifierSearch:
         """A line at the head or foot that begins with "Marsh, Helen", or with "HELEN MARSH / 03/22/1971"."""
         for start, end in self._list_edge_lines():
             span = self._match_name_of_running_head(start, end)
-            if span and not self._is_signature(*span):
+            is_followed = span is not None and _FACT_BEHIND_COMMA_NAME.match(self._text, span[1]) is not None
+            if span and not self._is_signature(*span, needs_degree=is_followed):
                 self._add_candidate("patient", span[0], *span, rank=2, source="running_head")
                 return True
         return False
@@ -974,7 +975,7 @@ class _IdentifierSearch:
         span = self._match_name_at_start(*match.span(1)) if match else None
         if span and "," in self._text[slice(*span)]:
             # Places and drugs are listed with commas too.
-            is_proven = self._has_known_given_name(*span) or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1], end)
+            is_proven = self._has_known_given_name(*span) or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1])
             return span if is_proven else None
         span = self._match_name_at_start(start, end)
         is_followed = span and " " in self._text[slice(*span)] and _FACT_AFTER_NAME.match(self._text, span[1], end)
@@ -990,8 +991,10 @@ class _IdentifierSearch:
                 return True
         return False
 
-    def _is_signature(self, start: int, end: int) -> bool:
+    def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
         """Whether it is a clinician's name: a degree behind it, or words of a signature around it."""
+        if needs_degree:
+            return _CLINICIAN_BEHIND_NAME.match(self._text, end) is not None
         line_end = self._find_line_end(end)
         around = f"{self._text[max(0, start - 60) : start]} {self._text[end : self._find_line_end(line_end + 1)]}"
         return bool(_CLINICIAN_BEHIND_NAME.match(self._text, end) or _compile_signing_words().search(around[:200]))
@@ -1220,7 +1223,8 @@ _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 _MIN_BARE_DIGITS = 5
 _FACT_BEHIND_COMMA_NAME = re.compile(
-    r"[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(–—-]*(?:\d|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
+    r"(?: ?\([^)\n]{1,6}\))?[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(\n–—-]*(?!\d{5}(?:-\d{4})?\s)"
+    r"(?:\d|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
     re.IGNORECASE,
 )
 _RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
