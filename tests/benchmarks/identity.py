@@ -125,13 +125,16 @@ def judge_numbers(printed: frozenset[tuple[str, str]], page: Page) -> Iterator[s
     found = {
         (identifier.kind, strip_number(identifier.value))
         for identifier in page.identifiers
-        if identifier.kind in NUMBER_KINDS and identifier.issuer not in NATIONAL_ISSUERS
+        if identifier.kind in NUMBER_KINDS
+    }
+    national = {
+        strip_number(identifier.value) for identifier in page.identifiers if identifier.issuer in NATIONAL_ISSUERS
     }
     for kind, number in printed:
         is_of_other_kind = any(number == found_number for _, found_number in found)
         yield f"{kind} {'found' if (kind, number) in found else 'of another kind' if is_of_other_kind else 'missed'}"
     for kind, number in found:
-        if not any(number == printed_number for _, printed_number in printed):
+        if number not in national and not any(number == printed_number for _, printed_number in printed):
             yield f"{kind} invented"
 
 

@@ -32,7 +32,7 @@ from evalkit.documents.identity.written_dates import (
 
 _HEAD_LENGTH = 400
 """Characters of a page's head, where a bare "Name:" is the patient's."""
-_EDGE_LINES = 3
+_EDGE_LINES = 4
 """Lines of a page's head and foot in which a running line names the patient without a label."""
 _MAX_SECTION_LINES = 8
 """Lines below a heading such as "Guarantor" that are still about that person."""
@@ -82,17 +82,20 @@ _SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.
 _SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
 _SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
 _SEPARATOR = re.compile(
-    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|yy|print|please|first|m/f|legal)[^)\n]{0,30}\)[ ]*)?(?:[ ]?[._]{3,})?[:#.=]?[ \t]*[:#=-]?[ ]*",
+    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|yy|month|day|year|print|please|first|m/f|legal)[^)\n]{0,45}\)[ ]*)?(?:[ ]?[._]{3,})?[:#.=]?[ \t]*[:#=-]?[ ]*",
     re.IGNORECASE,
 )
 _STORY_PATTERN = re.compile(
-    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth)",
+    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
     re.IGNORECASE,
 )
 _BORN_PATTERN = re.compile(
-    rf"\b(?:born(?: on)?|d\.?o\.?b\.?|date of birth)[ :(]*(?:is |was |on )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE
+    rf"\b(?:born(?: on)?|d\.?o\.?b\.?|date of birth|birth ?date)[ :(]*(?:is |was |on )?({WRITTEN_DATE_PATTERN})",
+    re.IGNORECASE,
 )
-_STORY_ANCHOR = re.compile(r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\b[Dd]\.?[Oo]\.?[Bb]\b|date of birth|\d ?[FM]\b")
+_STORY_ANCHOR = re.compile(
+    r"[- ]olds?\b|\byo\b|\by/o\b|\bborn\b|\b[Dd]\.?[Oo]\.?[Bb]\b|date of birth|birth ?date|\d ?[FM]\b"
+)
 _CLINICIAN_BEHIND_NAME = re.compile(
     r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
 )
@@ -353,7 +356,8 @@ class _IdentifierSearch:
     def _is_before_bare_name(self, position: int) -> bool:
         """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
         cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
-        return self._is_whole_name(position, cell_end)
+        span = self._match_name_at_start(position, cell_end)
+        return self._is_whole_name(position, cell_end) or (span is not None and "," in self._text[slice(*span)])
 
     def _is_whole_name(self, start: int, end: int) -> bool:
         place = self._match_name_at_start(start, end)
@@ -457,7 +461,10 @@ class _IdentifierSearch:
         """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
         sections: list[_Section] = []
         for index, hit in enumerate(self._hits):
-            if not (hit.label.kind in _ROLE_KINDS or self._is_patient_heading(hit)) or not self._is_heading(index):
+            is_beside = hit.label.kind == "relative" and hit.is_marked and self._is_wide_gap(hit.start - 1)
+            if not is_beside and (
+                not (hit.label.kind in _ROLE_KINDS or self._is_patient_heading(hit)) or not self._is_heading(index)
+            ):
                 continue
             line_start = self._text.rfind("\n", 0, hit.start) + 1
             line_end = self._find_line_end(hit.start)
@@ -660,13 +667,16 @@ class _IdentifierSearch:
                 or (hit.start < _HEAD_LENGTH and self._has_known_given_name(*place))
             ):
                 return
+            is_proven = self._has_known_given_name(*place) or (
+                hit.is_at_cell_start and "," in self._text[slice(*place)] and self._has_other_fact_near(hit.start)
+            )
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
             self._add_candidate(
                 "patient",
                 hit.start,
                 value_start,
                 value_end,
-                rank=0 if hit.label.is_patients else 1 if self._has_known_given_name(*place) else _LAST_RANK,
+                rank=0 if hit.label.is_patients else 1 if is_proven else _LAST_RANK,
             )
 
     def _has_known_given_name(self, start: int, end: int) -> bool:
@@ -729,7 +739,7 @@ class _IdentifierSearch:
         if match is None:
             return
         value_end = self._find_name_end(match.start(), match.end(), is_family=hit.label.kind == "family_name")
-        if value_end <= start:
+        if value_end <= start or any(map(str.isdigit, _MISREAD_LETTER_PATTERN.sub("", self._text[start:value_end]))):
             return
         self._add_name_when_complete(hit.label.kind, (start, value_end))
 
@@ -882,6 +892,7 @@ class _IdentifierSearch:
                 (previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)),
                 (fact.end, line_end, True),
                 (line_end + 1, self._find_line_end(line_end + 1), True),
+                (self._find_end_of_label_before(line_start, fact.start), fact.start, True),
                 *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
             ):
                 # What comes behind a label is that label's.
@@ -891,6 +902,13 @@ class _IdentifierSearch:
                 ):
                     return True
         return False
+
+    def _find_end_of_label_before(self, start: int, end: int) -> int:
+        """Behind the last label of this part of the text; its end if that label is another person's."""
+        index = bisect_left(self._hit_starts, end) - 1
+        if index < 0 or self._hit_starts[index] < start:
+            return start
+        return end if self._hits[index].label.kind in _ROLE_KINDS else self._hits[index].end
 
     def _is_line_of_name(self, start: int, fact: _Candidate) -> bool:
         """Whether a line is a name and nothing else, above one that begins with a birth date's label."""
@@ -978,7 +996,10 @@ class _IdentifierSearch:
             is_proven = self._has_known_given_name(*span) or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1])
             return span if is_proven else None
         span = self._match_name_at_start(start, end)
-        is_followed = span and " " in self._text[slice(*span)] and _FACT_AFTER_NAME.match(self._text, span[1], end)
+        is_followed = span and (
+            (" " in self._text[slice(*span)] and _FACT_AFTER_NAME.match(self._text, span[1], end))
+            or (_TITLED_NAME.match(self._text, start, end) and _DATE_VALUE.match(self._text, span[1] + 1, end))
+        )
         return span if is_followed and not _CLINICIAN_NAME.match(self._text, start) else None
 
     def _add_titled_name(self) -> bool:
@@ -993,15 +1014,25 @@ class _IdentifierSearch:
 
     def _is_signature(self, start: int, end: int, *, needs_degree: bool = False) -> bool:
         """Whether it is a clinician's name: a degree behind it, or words of a signature around it."""
+        last_word = fold_to_plain_capitals(self._text[start:end].split()[-1]).replace(".", "")
+        if last_word in get_word_list_for_names("degrees") or _CLINICIAN_BEHIND_NAME.match(self._text, end):
+            return True
         if needs_degree:
-            return _CLINICIAN_BEHIND_NAME.match(self._text, end) is not None
+            return False
         line_end = self._find_line_end(end)
         around = f"{self._text[max(0, start - 60) : start]} {self._text[end : self._find_line_end(line_end + 1)]}"
-        return bool(_CLINICIAN_BEHIND_NAME.match(self._text, end) or _compile_signing_words().search(around[:200]))
+        return _compile_signing_words().search(around[:200]) is not None
 
     def _list_edge_lines(self) -> list[tuple[int, int]]:
+        """The first and last lines, and the cells of these that stand far apart."""
         lines = [line.span() for line in re.finditer(r"[^\n]+", self._text)]
-        return [*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]]
+        edge_lines = [*lines[:_EDGE_LINES], *lines[max(_EDGE_LINES, len(lines) - _EDGE_LINES) :]]
+        cells = [
+            (gap + 1, end)
+            for start, end in edge_lines
+            if (gap := self._find_wide_gap(start, min(end, start + _MAX_BLOCK_LINE)))
+        ]
+        return edge_lines + cells
 
     def _add_introduced_name(self) -> bool:
         """Find "I reviewed your patient Helen Marsh", "Thank you for referring Mrs. Helen Marsh"."""
@@ -1096,7 +1127,10 @@ class _IdentifierSearch:
                 if (other := parse_written_date(text)) and other.iso != written.iso
             ]
             ages = {candidate.normal for candidate in self._candidates if candidate.kind == "age"} | {
-                age for age, _ in _AGE_SEX_BEHIND_DATE.findall(self._text[match.end() : end])
+                age
+                for age, _ in _AGE_SEX_BEHIND_DATE.findall(
+                    f"{self._text[max(start, match.start() - _MAX_AGE_BEFORE) : match.start()]} {self._text[match.end() : end]}"
+                )
             }
             # Without another date an age on the page must do.
             is_fitting = _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None or (
@@ -1222,9 +1256,11 @@ _MAX_BLOCK_LINE = 110
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 _MIN_BARE_DIGITS = 5
+_MAX_AGE_BEFORE = 14
+"""Characters before a date in which an age may stand."""
 _FACT_BEHIND_COMMA_NAME = re.compile(
     r"(?: ?\([^)\n]{1,6}\))?[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(\n–—-]*(?!\d{5}(?:-\d{4})?\s)"
-    r"(?:\d|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
+    r"(?:\d{1,4}[/.-]\d|\d{1,2} [A-Z]{3}|\d{5}|\d{1,3} ?y|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
     re.IGNORECASE,
 )
 _RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
@@ -1269,7 +1305,7 @@ _SECTION_REST = re.compile(
 )
 _LETTERS = r"[A-ZÀ-Þ](?:[^\W\d_]|['’-])+"
 _RUNNING_HEAD_NAME = re.compile(
-    rf"[^\S\n]*(?:(?:Page )?\d{{1,3}} ?(?:/|of) ?\d{{1,3}} )?({_LETTERS}(?: {_LETTERS}\.?)?, (?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
+    rf"[^\S\n]*(?:(?:Page )?\d{{1,3}} ?(?:/|of) ?\d{{1,3}} )?({_LETTERS}(?: {_LETTERS}\.?)?, ?(?:[A-Z]\.|{_LETTERS})(?: (?:[A-Z]\.?|{_LETTERS})(?![\w-]))?)(?=\s|$|[|(;,-])"
 )
 #: The end of a line's part that comes before "DOB".
 _NAME_AT_END = re.compile(
@@ -1324,9 +1360,10 @@ def is_person_name(text: str) -> bool:
     (True, False, False)
     """
     _, _, behind_comma = text.upper().partition(",")
-    if behind_comma and behind_comma.strip(" .") in get_word_list_for_names("states") | get_word_list_for_names(
-        "degrees"
-    ):
+    if behind_comma.strip(" .") in get_word_list_for_names("states"):
+        return False
+    degrees = behind_comma.replace(".", "").split()
+    if degrees and get_word_list_for_names("degrees").issuperset(degrees):
         return False
     words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", text)).split()
     if (
