@@ -32,7 +32,7 @@ from evalkit.documents.identity.written_dates import (
 
 _HEAD_LENGTH = 400
 """Characters of a page's head, where a bare "Name:" is the patient's."""
-_EDGE_LINES = 4
+_EDGE_LINES = 5
 """Lines of a page's head and foot in which a running line names the patient without a label."""
 _MAX_SECTION_LINES = 8
 """Lines below a heading such as "Guarantor" that are still about that person."""
@@ -461,7 +461,12 @@ class _IdentifierSearch:
         """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
         sections: list[_Section] = []
         for index, hit in enumerate(self._hits):
-            is_beside = hit.label.kind == "relative" and hit.is_marked and self._is_wide_gap(hit.start - 1)
+            is_beside = (
+                hit.label.kind == "relative"
+                and hit.is_marked
+                and not self._is_at_line_start(hit.start)
+                and self._is_wide_gap(hit.start - 1)
+            )
             if not is_beside and (
                 not (hit.label.kind in _ROLE_KINDS or self._is_patient_heading(hit)) or not self._is_heading(index)
             ):
@@ -993,7 +998,11 @@ class _IdentifierSearch:
         span = self._match_name_at_start(*match.span(1)) if match else None
         if span and "," in self._text[slice(*span)]:
             # Places and drugs are listed with commas too.
-            is_proven = self._has_known_given_name(*span) or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1])
+            is_proven = (
+                self._has_known_given_name(*span)
+                or _FACT_BEHIND_COMMA_NAME.match(self._text, span[1])
+                or _MACHINE_WRITTEN_NAME.fullmatch(self._text, *span)
+            )
             return span if is_proven else None
         span = self._match_name_at_start(start, end)
         is_followed = span and (
@@ -1232,7 +1241,8 @@ class _IdentifierSearch:
         return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000
 
 
-#: As machines write names.
+#: As machines write names: "MARSH,HELEN A", "MARSH^HELEN^A".
+_MACHINE_WRITTEN_NAME = re.compile(r"[A-Z][A-Z'’-]+(?: [A-Z'’-]+)?,[A-Z][A-Z'’-]+(?: [A-Z]\.?)?")
 _CARET_NAME = re.compile(
     r"\b[A-Z][A-Za-z'’-]+(?: [A-Z][A-Za-z'’-]+)?\^[A-Z][A-Za-z'’-]*(?:[ ^][A-Z]\.?(?!\w)|\^[A-Za-z]+)*"
 )
@@ -1276,7 +1286,7 @@ _BARE_NUMBER_REST = re.compile(
     r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
 )
 _TITLED_NAME = re.compile(
-    r"\b(?:Mr|Mrs|Ms|Miss|Mx|Master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
+    r"\b(?i:mr|mrs|ms|miss|mx|master)\b\.? [A-Z][\w'’-]*\.?(?: (?:[A-Z][\w'’-]+|[A-Z]\b\.?|de|la|van|der|von|bin|al|el|del|da))+"
 )
 _CLINICIAN_NAME = re.compile(r"(?:Dr|Prof|Doctor|Professor|Nurse)\b")
 _RELATIVE_BEHIND_NAME = re.compile(
