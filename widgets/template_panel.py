@@ -154,7 +154,7 @@ def describe_row_counts(applied_template: AppliedTemplate, page: int) -> str:
     return f"{count_on_page} on this page, {len(transactions)} in all"
 
 
-def render_template_choices(case: TemplateReviewCase, draft: Draft) -> dict[str, Any]:
+def build_template_trait(case: TemplateReviewCase, draft: Draft) -> dict[str, Any]:
     """What of the template can be chosen, and what is."""
     template = case.get_template(draft)
     agent_template = case.agent_template

@@ -61,10 +61,10 @@ from widgets.queue_panel import QueuePanel
 from widgets.segment_editor import SegmentEditor
 from widgets.template_panel import (
     TemplatePanel,
+    build_template_trait,
     describe_row_counts,
     render_sum_checks,
     render_template_case,
-    render_template_choices,
     render_template_frames,
     render_transactions,
     render_unread_lines,
@@ -717,7 +717,7 @@ class Workbench:
             panel.sums = render_sum_checks(applied_template) | {"reason": draft.unmet_sums}
             panel.rows, panel.left = render_transactions(applied_template, page), render_unread_lines(applied_template)
             panel.counted = describe_row_counts(applied_template, page)
-            panel.template = render_template_choices(case, draft)
+            panel.template = build_template_trait(case, draft)
             panel.wanted = list(case.find_unseen_requirements(draft).issue_ids)
 
     @property
@@ -738,7 +738,7 @@ class Workbench:
             self.draft.model_copy(update={**adopted_fields, "is_redrawn": True, "is_type_chosen": True})
         )
 
-    def toggle_repair_confirmation(self, _: Message) -> None:
+    def toggle_repairable_issues_confirmed(self, _: Message) -> None:
         """What validating will repair is right: the issues that it mends are confirmed; pressed again, they are not."""
         verdict: Literal["confirmed"] | None = None if self._is_repair_confirmed() else "confirmed"
         draft = self.draft
@@ -1064,7 +1064,7 @@ _HANDLER_BY_ACTION: dict[str, Handler] = {
     ),
     "unmet_sums": Workbench.save_unmet_sums_reason,
     "take": Workbench.adopt_opinion,
-    "repair": Workbench.toggle_repair_confirmation,
+    "repair": Workbench.toggle_repairable_issues_confirmed,
     "undo": Workbench.undo_last_change_or_submission,
     "retry": Workbench.retry_failed_action,
     "mixture": Workbench.set_mixture,

@@ -51,7 +51,7 @@ class AcceptanceThresholdEvidence:
     confidence_level: float
     """… with this probability."""
     certificate: ThresholdCertificate
-    """Where ``unaudited_wrong_ids`` is not empty, or ``never_drawn_count`` not 0, one without a threshold."""
+    """Where ``unaudited_wrong_ids`` is not empty, or ``undrawable_count`` not 0, one without a threshold."""
     audit_count: int
     """Blind audits of one design that it rests on."""
     cannot_tell_count: int
@@ -65,7 +65,7 @@ class AcceptanceThresholdEvidence:
     unaudited_wrong_ids: tuple[str, ...]
     """Accepted documents with a wrong type that were looked at for another reason than an audit: they are known to be
     among what would be accepted, and no audit speaks for them, so nothing is offered."""
-    never_drawn_count: int = 0
+    undrawable_count: int = 0
     """Accepted documents that had no chance of being drawn, or of which nobody knows it: no audit speaks for them."""
 
 
@@ -124,7 +124,7 @@ def find_certified_acceptance_threshold(
         for document in accepted_documents
         if document.has_expert_action and not _is_drawn_by_chance(document) and score_agent_type(document) == 0
     )
-    never_drawn_count = sum(not document.inclusion_probability for document in accepted_documents)
+    undrawable_count = sum(not document.inclusion_probability for document in accepted_documents)
     certificate = certify_threshold(
         [_get_valid_confidence(document) or 0.0 for document in kept_audits],
         correct,
@@ -135,14 +135,14 @@ def find_certified_acceptance_threshold(
     return AcceptanceThresholdEvidence(
         max_error_rate,
         confidence_level,
-        certificate._replace(threshold=None, coverage=0.0) if unaudited_wrong_ids or never_drawn_count else certificate,
+        certificate._replace(threshold=None, coverage=0.0) if unaudited_wrong_ids or undrawable_count else certificate,
         len(kept_audits),
         sum(score_agent_type(document) is None for document in kept_audits),
         len(audits) - len(kept_audits),
         sum(any(review.is_simulated for review in document.reviews) for document in kept_audits),
         tuple(document.doc_id for document, is_correct in zip(kept_audits, correct, strict=True) if not is_correct),
         unaudited_wrong_ids,
-        never_drawn_count,
+        undrawable_count,
     )
 
 

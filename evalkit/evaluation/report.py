@@ -493,9 +493,9 @@ def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.Accept
             f"Nothing can be offered: {len(threshold_evidence.unaudited_wrong_ids)} accepted documents that were looked at for another "
             f"reason than an audit have a wrong type ({format_cell(threshold_evidence.unaudited_wrong_ids)})."
         )
-    elif threshold_evidence.never_drawn_count:
+    elif threshold_evidence.undrawable_count:
         sentence = (
-            f"Nothing can be offered: {threshold_evidence.never_drawn_count} accepted documents had no chance of being drawn, so that no "
+            f"Nothing can be offered: {threshold_evidence.undrawable_count} accepted documents had no chance of being drawn, so that no "
             "audit speaks for them (`evalkit sample` draws from all that nobody has seen)."
         )
     elif certificate.threshold is None:

@@ -10,7 +10,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError
 from evalkit.pipeline.batch_execution import run_uninterrupted_storage_operation
 from evalkit.pipeline.document_discovery import SourceDocument
-from evalkit.pipeline.executor.protocol import Executor, ReadResult
+from evalkit.pipeline.executor.protocol import BundleWithTimings, Executor
 from evalkit.review.loaders import load_if_intact, read_bundle
 from evalkit.store import OutputFolder, bundle_file_name
 
@@ -36,7 +36,7 @@ def load_bundle_if_current(
 
 async def read_document_and_save_bundle(
     output_folder: OutputFolder, source: SourceDocument, executor: Executor, processing_timestamp: str
-) -> ReadResult:
+) -> BundleWithTimings:
     """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
     read_outcome = await executor.read(source.path, doc_id=source.doc_id, processing_timestamp=processing_timestamp)
     if read_outcome.bundle.sha256 != source.sha256:

@@ -131,14 +131,18 @@ def _iterate_identifiers(row: Mapping[str, Any]) -> Iterable[Identifier]:
 
 
 def build_patient_expectation(
-    settings: Settings, document_path: Path, roster_identity: tuple[Identifier, ...] = ()
+    settings: Settings, absolute_document_path: Path, roster_identity: tuple[Identifier, ...] = ()
 ) -> PatientExpectation:
     """What is known about the patients of the file at this absolute path: its folder's setting, and its row."""
     folder_settings = (
         (Path(os.path.abspath(folder)), patients) for folder, patients in settings.patients_by_folder.items()
     )
     _, patients = max(
-        ((len(folder.parts), patients) for folder, patients in folder_settings if document_path.is_relative_to(folder)),
+        (
+            (len(folder.parts), patients)
+            for folder, patients in folder_settings
+            if absolute_document_path.is_relative_to(folder)
+        ),
         default=(0, settings.patients),
     )
     return PatientExpectation(patients, roster_identity)

@@ -393,7 +393,7 @@ def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> No
         study(*rows, document("never", review_probability=drawn_with, inclusion_probability=drawn_with)),
         max_error_rate=0.05,
     )
-    assert (made.certificate.threshold, made.never_drawn_count) == (None, 1)
+    assert (made.certificate.threshold, made.undrawable_count) == (None, 1)
     assert "1 accepted documents had no chance of being drawn" in _describe_threshold_evidence(made)
 
 

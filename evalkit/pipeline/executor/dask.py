@@ -40,7 +40,7 @@ from evalkit.core.remote_services import is_local_host
 from evalkit.documents.ingest import resolve_reader_version
 from evalkit.documents.source_file import read_source_file
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
-from evalkit.pipeline.executor.protocol import ArgumentT, Executor, OutcomeT, ReaderConfig, ReadResult
+from evalkit.pipeline.executor.protocol import ArgumentT, BundleWithTimings, Executor, OutcomeT, ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool, await_read_result, read_with_limits, run_async_step
 from evalkit.pipeline.fingerprint import collect_versions
 from evalkit.store import hash_canonical_json
@@ -216,7 +216,7 @@ class DaskCluster(Executor):
         return self._thread_count * _IN_FLIGHT_PER_THREAD
 
     @override
-    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
+    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
         file_size = await asyncio.to_thread(_get_file_size, path)
         if self._reader_config.documentai or file_size > _MAX_SENT_BYTES:
             return await self._local_pool.read(path, doc_id=doc_id, processing_timestamp=processing_timestamp)

@@ -37,7 +37,7 @@ class ReaderConfig(NamedTuple):
         return resolve_reader_version(self.ocr_engine, self.documentai)
 
 
-class ReadResult(NamedTuple):
+class BundleWithTimings(NamedTuple):
     """A document that was read, and what that took."""
 
     bundle: DocumentBundle
@@ -52,7 +52,7 @@ class Executor(Protocol):
     def max_in_flight(self) -> int:
         """How many documents should be under way to keep it busy; this may change."""
 
-    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
+    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
         """Read a PDF. DocumentError if it cannot be read, also if it ends the process that reads it."""
 
     async def run_step(

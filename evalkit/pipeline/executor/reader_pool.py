@@ -22,7 +22,7 @@ from typing_extensions import override
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
 from evalkit.errors import DocumentError
-from evalkit.pipeline.executor.protocol import ArgumentT, Executor, OutcomeT, ReaderConfig, ReadResult
+from evalkit.pipeline.executor.protocol import ArgumentT, BundleWithTimings, Executor, OutcomeT, ReaderConfig
 from evalkit.pipeline.executor.resource_limits import limit_process_resources
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ReaderPool(Executor):
         return self._worker_count * _IN_FLIGHT_PER_WORKER
 
     @override
-    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> ReadResult:
+    async def read(self, path: Path, *, doc_id: str, processing_timestamp: str) -> BundleWithTimings:
         return await await_read_result(
             self.run_in_worker(read_with_limits, self._reader_config, path, doc_id, processing_timestamp),
             path.name,
@@ -123,7 +123,7 @@ class WorkerReadResult(NamedTuple):
 
 async def await_read_result(
     pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
-) -> ReadResult:
+) -> BundleWithTimings:
     """What reading came to; ``file_name`` is the file's, for the error where it ended its process."""
     monotonic_start = time.monotonic()
     try:
@@ -141,7 +141,9 @@ async def await_read_result(
         "reading": worker_result.total_seconds - worker_result.ocr_seconds,
         "recognising": worker_result.ocr_seconds,
     }
-    return ReadResult(worker_result.bundle, {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()})
+    return BundleWithTimings(
+        worker_result.bundle, {step: round(elapsed, 3) for step, elapsed in seconds_by_step.items()}
+    )
 
 
 def run_async_step(
