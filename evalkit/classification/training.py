@@ -45,7 +45,7 @@ from evalkit.classification.type_scoring import (
     extract_terms,
 )
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
-from evalkit.documents.identity.page_identity import load_given_names
+from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
 
 FloatArray = npt.NDArray[np.float64]

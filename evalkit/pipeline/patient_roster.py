@@ -13,7 +13,7 @@ from typing import Any
 
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.documents.bundle import Identifier, IdentifierKind
-from evalkit.documents.identity.page_identity import normalise_identifier
+from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.errors import UsageError
 from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.supplied_labels import SuppliedLabels, TableKind, read_table_rows

@@ -10,7 +10,8 @@ from builders import RADIOLOGY, answer, compose_single_type, document, page, par
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind
-from evalkit.documents.identity.page_identity import find_patient_identifiers, normalise_identifier
+from evalkit.documents.identity.identifier_values import normalise_identifier
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.issue import Issue
 
 LETTERHEAD = "Pine Hill Hospital\nRADIOLOGY REPORT"

@@ -47,7 +47,7 @@ from evalkit.classification.type_scoring import (
     softmax,
 )
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.identity.page_identity import load_given_names
+from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import Identifier, IdentifierKind
-from evalkit.documents.identity.page_identity import normalise_identifier
+from evalkit.documents.identity.identifier_values import normalise_identifier
 from evalkit.documents.identity.same_person import SamePersonVerdict, compare_persons
 
 _KIND_BY_WORD: dict[str, IdentifierKind] = {

@@ -18,7 +18,8 @@ from typing import Any
 from PIL import Image
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, Page
-from evalkit.documents.identity.page_identity import find_patient_identifiers, normalise_identifier
+from evalkit.documents.identity.identifier_values import normalise_identifier
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.identity.same_person import NUMBER_KINDS, SamePersonVerdict, are_numbers_equal, compare_persons
 from evalkit.documents.mupdf import load_pymupdf
 from evalkit.documents.visibility import VECTOR_BLOCK, Rect

@@ -1,0 +1,102 @@
+"""Read printed names, dates, numbers and sexes: whether a text is a name, and the form to compare by."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+from evalkit.documents.bundle import IdentifierKind
+from evalkit.documents.identity.person_name import (
+    fold_to_plain_capitals,
+    get_word_list_for_names,
+    parse_person_name,
+)
+from evalkit.documents.identity.written_dates import (
+    parse_written_date,
+    replace_letters_misread_for_digits,
+)
+
+_FEMALE, _MALE = (
+    frozenset({"MRS", "MS", "MISS", "FEMALE", "WOMAN", "GIRL", "F"}),
+    frozenset({"MR", "MASTER", "MALE", "MAN", "BOY", "M"}),
+)
+
+
+@cache
+def load_given_names() -> frozenset[str]:
+    """Common given names in small letters: ``given_names.toml``."""
+    names_toml = (files("evalkit.documents.identity") / "given_names.toml").read_text("utf-8")
+    return frozenset(tomllib.loads(names_toml)["names"].split())
+
+
+#: The name of a data field, not "McBride" or "DeLuca".
+_CAMEL_CASE_PATTERN = re.compile(r"(?<!\bM)(?<!\bMa)[a-z]{3}[A-Z][a-z]|[a-z][A-Z][a-z]+[A-Z][a-z]")
+
+#: A digit in the midst of a word: recognition's, of a letter.
+MISREAD_LETTER_PATTERN = re.compile(r"(?<=[A-Za-z]{2})[0158]|(?<=[A-Za-z]{2}[0158])[0158]|[0158](?=[a-z]{3})")
+
+
+def lowercase_keeping_length(text: str) -> str:
+    """The text in small letters, each in its place."""
+    lowered = text.lower()
+    return (
+        lowered
+        if len(lowered) == len(text)
+        else "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+    )
+
+
+def is_person_name(text: str) -> bool:
+    """Whether a printed value can be somebody's name.
+
+    >>> is_person_name("Marsh, Helen A."), is_person_name("Brookfield, WI"), is_person_name("Evergreen Mutual Insurance")
+    (True, False, False)
+    """
+    _, _, behind_comma = text.upper().partition(",")
+    if behind_comma.strip(" .") in get_word_list_for_names("states"):
+        return False
+    degrees = behind_comma.replace(".", "").split()
+    if degrees and get_word_list_for_names("degrees").issuperset(degrees):
+        return False
+    words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", text)).split()
+    if (
+        get_word_list_for_names("organisations").intersection(words)
+        or any(map(str.isdigit, MISREAD_LETTER_PATTERN.sub("", text)))
+        or _CAMEL_CASE_PATTERN.search(text)
+    ):
+        return False
+    if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan", somebody's hospital
+        return False
+    before_comma = fold_to_plain_capitals(text.partition(",")[0]).replace(".", "").split()
+    if len(before_comma) > 1 and "," in text and before_comma[-1] in get_word_list_for_names("streets"):
+        return False
+    name = parse_person_name(text)
+    return (
+        name is not None
+        and any(len(word) > 1 for word in (*name.family, *name.given_names))
+        and len("".join((*name.family, *name.given_names))) > 2
+    )
+
+
+def normalise_identifier(kind: IdentifierKind, printed_value: str, *, is_ocr_text: bool = False) -> str | None:
+    """The form to compare by; None where it is none of the kind after all.
+
+    >>> normalise_identifier("patient", "Helen A. Marsh"), normalise_identifier("mrn", "TM-40917"), normalise_identifier("sex", "female")
+    ('MARSH HELEN', 'TM40917', 'F')
+    """
+    if kind == "patient":
+        name = parse_person_name(printed_value)
+        return name.normal if name else None
+    if kind in ("date_of_birth", "report_date"):
+        written = parse_written_date(printed_value) or (
+            parse_written_date(replace_letters_misread_for_digits(printed_value)) if is_ocr_text else None
+        )
+        return written.iso if written else None
+    if kind == "sex":
+        word = printed_value.upper()
+        return "F" if word in _FEMALE else "M" if word in _MALE else "X" if word == "X" else None
+    if kind == "age":
+        return str(int(printed_value)) if int(printed_value) < 130 else None
+    return re.sub(r"[\W_]", "", printed_value).upper() or None

@@ -1,0 +1,884 @@
+"""Find labels on a page (``words.toml``) and read the value of each, minding whose it is."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import zip_longest
+from operator import itemgetter
+
+from evalkit.documents.bundle import IdentifierKind, IdentifierSource, WordPosition
+from evalkit.documents.identity.identifier_values import (
+    MISREAD_LETTER_PATTERN,
+    is_person_name,
+    load_given_names,
+    lowercase_keeping_length,
+    normalise_identifier,
+)
+from evalkit.documents.identity.person_name import (
+    fold_to_plain_capitals,
+    get_word_list_for_names,
+    load_identity_words,
+    parse_person_name,
+)
+from evalkit.documents.identity.same_person import NUMBER_KINDS
+from evalkit.documents.identity.written_dates import (
+    WRITTEN_DATE_PATTERN,
+)
+
+_HEAD_LENGTH = 400
+"""Characters of a page's head, where a bare "Name:" is the patient's."""
+
+EDGE_LINES = 5
+"""Lines of a page's head and foot in which a running line names the patient without a label."""
+
+_MAX_SECTION_LINES = 8
+"""Lines below a heading such as "Guarantor" that are still about that person."""
+
+_WIDE_GAP = 150
+"""Ten-thousandths of the page's width: words further apart than this are not of one value."""
+
+_COLUMN_TOLERANCE, _BELOW_HEIGHTS = 120, 3.2
+"""How far below its label a value may start: ten-thousandths to the side, and heights of the label."""
+
+_PAGE_WIDTH = 10_001
+
+LAST_RANK = 4
+"""Of a name that anything else is better than."""
+
+_NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|der|den|von|bin|bint|ibn|al|el|al-[A-Z]\w+|el-[A-Z]\w+|[dl]['’][A-Z]\w+|y|née|nee)(?=[ ]))"
+
+_NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
+
+_NUMBER_VALUE = re.compile(
+    r"#?[ ]?((?=[\w.-]{0,16}\d)[A-Za-z]{0,5}[- .]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
+)
+
+#: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
+_GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
+
+_MIN_GROUPED_DIGITS = 7
+
+_MIN_NUMBER_DIGITS = 3
+
+_AREA_CODE = re.compile(r"\(\d{3}\)")
+
+_RECOGNISED_DATE_VALUE = re.compile(r"[\dOoIl|SB]{1,4} ?[/.:-] ?[\dOoIl|SB]{1,2} ?[/.:-] ?[\dOoIl|SB]{2,4}")
+
+DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTEN_DATE_PATTERN})", re.IGNORECASE)
+
+_SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
+
+_TICKED_SEX = re.compile(
+    r"(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔]) ?(female|male|f|m)\b|\b(female|male|f|m) ?(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔])",
+    re.IGNORECASE,
+)
+
+_OTHER_SEX_BEHIND = re.compile(
+    r"[ /|,☐□_]*(?:\[ ?\]|\( ?\))?[ /|,☐□_]*(?:fe)?male\b|[ /|,☐□_\[\]()]*[mf]\b(?![.'’])", re.IGNORECASE
+)
+
+_AGE_VALUE = re.compile(
+    r"(\d{1,3})[ -]*(?:(y(?:ea)?rs?|yo|y/o|y\.?|a)|(m(?:o(?:nth)?s?)?|w(?:ee)?ks?|w|d(?:ays?)?))?(?![\w/])",
+    re.IGNORECASE,
+)
+
+AGE_SEX_BEHIND_DATE = re.compile(
+    r"[ ,;(/|-]*(?:age[d:]* ?)?(\d{1,3})[ -]*(?:y(?:ea)?rs?|yo|y/o|y\.?o?\.?)\b[) ,;/|-]*(female|male|f\b|m\b)?",
+    re.IGNORECASE,
+)
+
+_SEX_BEHIND_DATE = re.compile(r"[ ,;(/|-]{1,4}(female|male|[fm])(?![\w.'])", re.IGNORECASE)
+
+#: What recognition makes of specks and rules before a cell.
+_SPECKS = " -—–•*·|:;.,'‘’`»«{}_~"
+
+SEPARATING_CHARACTERS = " :;.,*|\t_/([—–-"
+
+_SEPARATOR = re.compile(
+    r"(?:['’]s\b)?[ ]*(?:\((?:last|mm|dd|yy|month|day|year|print|please|first|m/f|legal)[^)\n]{0,45}\)[ ]*)?(?:[ ]?[._]{3,})?[:#.=]?[ \t]*[:#=-]?[ ]*",
+    re.IGNORECASE,
+)
+
+_SAFE_BELOW_KINDS = frozenset({"date_of_birth", "report_date", *NUMBER_KINDS})
+"""Their values cannot be mistaken for another line's words."""
+
+_SAFE_ABOVE_KINDS = _SAFE_BELOW_KINDS | {"family_name", "given_name"}
+
+_PERSONAL_KINDS = frozenset({"date_of_birth", "mrn", "account", "sex", "age", "age_sex", "given_name", "family_name"})
+
+ROLE_KINDS = frozenset({"relative", "provider"})
+
+
+@dataclass(frozen=True)
+class _LabelKind:
+    """One kind of label, as ``words.toml`` has it."""
+
+    kind: str
+    is_patients: bool
+    is_weak: bool
+    is_line_start: bool
+    issuer: str | None = None
+    """Who gives the numbers that it names, if the label says so: "NHS number"."""
+
+
+#: "Name Doe" at the end of a line, with "Forename Jane" below.
+_BARE_NAME_LABEL = _LabelKind("family_name", is_patients=False, is_weak=True, is_line_start=False)
+
+
+@dataclass(frozen=True)
+class _LabelHit:
+    """A label on a page."""
+
+    label: _LabelKind
+    start: int
+    end: int
+    """Behind the label and its separator."""
+    is_marked: bool
+    """A colon or the like stands behind it."""
+    is_tentative: bool
+    """It is a label only if it is joined to the next one: "Name/DOB:"."""
+    is_at_cell_start: bool
+
+
+@dataclass(frozen=True)
+class _Section:
+    """Lines below a heading that are about one person."""
+
+    is_patients: bool
+    start: int
+    end: int
+    left: int
+    right: int
+    """Its columns, in ten-thousandths of the page's width."""
+
+
+@dataclass(frozen=True)
+class IdentifierCandidate:
+    """A value that may be the patient's, and how surely: the lowest rank of a kind wins."""
+
+    kind: IdentifierKind
+    value: str
+    normal: str
+    start: int
+    value_start: int
+    end: int
+    source: IdentifierSource
+    rank: int
+    issuer: str | None = None
+
+
+@dataclass(frozen=True)
+class _LabelPatterns:
+    """All labels, ready to be looked for in a page's text in small letters."""
+
+    prefixes: frozenset[str]
+    """What a label may begin with, at most three letters each."""
+    by_letter: dict[str, re.Pattern[str]]
+    """The labels that may begin with a letter, in the table's order."""
+    by_group: dict[str, _LabelKind]
+    """What each group of these patterns means."""
+
+
+@cache
+def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
+    alternatives: list[tuple[str, _LabelKind]] = []
+    for strength in ("strong", "weak", "line_start"):
+        for row in load_identity_words()["labels"]:
+            label = _LabelKind(
+                row["kind"],
+                row.get("owner") == "patient",
+                strength == "weak",
+                strength == "line_start",
+                row.get("issuer"),
+            )
+            alternatives += [(pattern, label) for pattern in row.get(strength, ())]
+    by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
+    prefixes: set[str] = set()
+    grouped_by_letter: dict[str, list[str]] = {}
+    for index, (pattern, _) in enumerate(alternatives):
+        # Any of its words may come first, for others may be optional; too many do no harm.
+        letters = re.sub(r"\\[bw]|\[[^\]]*\]", " ", pattern.replace("\\.?", ""))
+        words = [word[:3] for word in re.findall(r"[a-z]+", letters)] + re.findall(r"[a-z]{1,2}(?=\[|\(|\\)", pattern)
+        prefixes.update(word[:1] if is_ocr_text else word for word in words)
+        for letter in {word[0] for word in words}:
+            readable_pattern = _tolerate_misreadings(pattern) if is_ocr_text else pattern
+            grouped_by_letter.setdefault(letter, []).append(f"(?P<label{index}>{readable_pattern})")
+    return _LabelPatterns(
+        frozenset(prefixes),
+        {
+            letter: re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))")
+            for letter, groups in grouped_by_letter.items()
+        },
+        by_group,
+    )
+
+
+@cache
+def compile_relative_words() -> re.Pattern[str]:
+    """Compile the words of relatives into one pattern."""
+    words = load_identity_words()["relatives"]["words"].split()
+    return re.compile(rf"\b(?:{'|'.join(words)})\b(?! (?:boy|girl)\b)", re.IGNORECASE)
+
+
+def _tolerate_misreadings(pattern: str) -> str:
+    """The label as recognition may have read it: one letter for another, a full stop in between."""
+    if pattern.isascii() and not re.search(r"\(\?[=!]", pattern):
+        pattern = re.sub(
+            r"(?<![\\\[(?A-Za-z])[a-z]{3,}(?![^(\[]*[\])]\?)",
+            lambda match: _CONFUSED_WORDS.get(match[0], match[0]),
+            pattern,
+        )
+    return re.sub(r"\[[^\]]*\]|( )", lambda match: "[ .]" if match[1] else match[0], pattern)
+
+
+_CONFUSED_WORDS = {
+    "patient": "pat[il1!|](?:ent|cnt|erit)", "name": "(?:name|narne|nane|nam[ec])", "birth": "b[il1!|]rt[hb]", "date": "[do]a[tl][ec]",
+    "mrn": "(?:mrn|mrm|mfin)", "medical": "med[il1!|]ca[il1!|]", "record": "rec[o0]r[do]",
+}  # fmt: skip
+
+MAX_BLOCK_LINE = 110
+"""Characters of a line of a sticker or running head."""
+
+_RELATIONSHIP_BEHIND = re.compile(r"\brelation(?:ship)?\b[^:\n]{0,20}:? ?(?!self|patient|same)[a-z]", re.IGNORECASE)
+
+_SEX_OR_AGE_LABEL = re.compile(r"\b(?:sex|age|gender)\b", re.IGNORECASE)
+
+PHONE_NUMBER = re.compile(r"0\d{2,4} \d{3} \d{3,4}\b|\+?\d{0,2}[ -.]?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}\b")
+
+#: Between labels that share their values.
+_JOINT = re.compile(r" ?[/&|] ?")
+
+_JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
+
+_LABEL_BEGINNING = re.compile(r"(?<![\w'’.-])[a-z]{1,3}")
+
+#: A speck before a label is read as a full stop.
+_RECOGNISED_LABEL_BEGINNING = re.compile(r"(?<![\w/'’-])[a-z]{1,3}")
+
+_LAST_WORD_OF_LINE = re.compile(r"[A-Z][\w'’-]+(?=(?: ?[^\n\t])?(?:\n|\t|$))")
+
+_SECTION_REST = re.compile(
+    r"(?:/ ?\w+ )?(?:information|info|details|data|section|demographics)?(?: \(required\))?[ :]*(?:\n|$)?",
+    re.IGNORECASE,
+)
+
+
+def _find_spaces(text: str, start: int, end: int) -> Iterator[int]:
+    while (start := text.find(" ", start, end)) >= 0:
+        yield start
+        start += 1
+
+
+def _is_label_like(word: str) -> bool:
+    """A word behind a name that recognition made of a label: "Dos" of "DOB", "MRNt"."""
+    return bool(re.fullmatch(r"D[O0Q][B8SH6]?|M[RF]N\w?|S[EC]X|AG[EC]|D\.[O0]\.[B8]", word))
+
+
+class LabelSearch:
+    """One page, of which the labelled values are read."""
+
+    def __init__(self, text: str, words: Sequence[WordPosition], confidences: Sequence[int]) -> None:
+        self._text, self._words, self._confidences = text, words, confidences
+        self._is_recognised = bool(confidences)
+        self._hits: list[_LabelHit] = []
+        self._candidates: list[IdentifierCandidate] = []
+        self._name_parts: dict[str, tuple[int, int]] = {}
+
+    def _find_label_hits(self) -> list[_LabelHit]:
+        patterns = _compile_label_patterns(is_ocr_text=self._is_recognised)
+        text, position = self._text, 0
+        hits: list[_LabelHit] = []
+        small_text = lowercase_keeping_length(text)
+        for beginning in (_RECOGNISED_LABEL_BEGINNING if self._is_recognised else _LABEL_BEGINNING).finditer(
+            small_text
+        ):
+            prefix, start = beginning.group(), beginning.start()
+            is_joined = bool(hits) and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+            if (
+                start < position
+                or (text[start - 1 : start] == "/" and not is_joined)
+                or not (
+                    prefix in patterns.prefixes or prefix[:2] in patterns.prefixes or prefix[:1] in patterns.prefixes
+                )
+            ):
+                continue
+            by_letter = patterns.by_letter.get(prefix[0])
+            match = by_letter.match(small_text, start) if by_letter else None
+            gap = self._find_wide_gap(start, match.end()) if match else None
+            if by_letter and gap is not None:  # "Patient" and "Date of birth" head two columns
+                match = by_letter.match(small_text, start, gap)
+            if match is None:
+                continue
+            label = patterns.by_group[match.lastgroup or ""]
+            separator = _SEPARATOR.match(text, match.end())
+            end = separator.end() if separator else match.end()
+            between = text[match.end() : end]
+            is_marked = any(sign in between for sign in (*":#=", "..", "__")) or match.group().endswith("#")
+            is_at_start = self._is_at_cell_start(start)
+            behind = text[match.end() : match.end() + 1]
+            is_alone = behind in ("", "\n", "\t")
+            if label.is_line_start and not (is_marked and self._is_at_line_start(start)):
+                continue
+            is_in_own_cell = is_at_start and (is_alone or "\t" in between or self._is_wide_gap(match.end()))
+            is_before_name = is_at_start and label.kind == "patient" and self._is_before_bare_name(end)
+            is_tentative = False
+            if label.is_weak and not (is_marked or is_in_own_cell or is_before_name or is_joined):
+                is_tentative = _JOINT_AHEAD.match(text, end) is not None
+                is_bare_name = text[start:end] == "Name " and _LAST_WORD_OF_LINE.match(text, end) is not None
+                if not (is_tentative or is_bare_name):
+                    continue
+                label = label if is_tentative else _BARE_NAME_LABEL
+            if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
+                continue
+            if label.kind == "other" and not (is_marked or (is_at_start and behind != ",")):  # "Page, Helen"
+                continue
+            hits.append(_LabelHit(label, start, end, is_marked, is_tentative, is_at_start))
+            position = match.end()
+        return [
+            hit
+            for hit, following in zip_longest(hits, hits[1:])
+            if not hit.is_tentative or (following and self._are_joined(hit, following))
+        ]
+
+    def _are_joined(self, hit: _LabelHit, following: _LabelHit) -> bool:
+        """Whether two labels share their values: "Name/DOB:"."""
+        return _JOINT.fullmatch(self._text, hit.end, following.start) is not None
+
+    def _is_before_bare_name(self, position: int) -> bool:
+        """Whether the rest of the cell is a name and nothing else: "Patient Helen Marsh"."""
+        cell_end = min(end for end in (self._text.find("\t", position), self._find_line_end(position)) if end >= 0)
+        span = self._match_name_at_start(position, cell_end)
+        return self._is_whole_name(position, cell_end) or (span is not None and "," in self._text[slice(*span)])
+
+    def _is_whole_name(self, start: int, end: int) -> bool:
+        place = self._match_name_at_start(start, end)
+        return place is not None and place[1] == end and len(self._text[slice(*place)].split()) > 1
+
+    def _is_at_line_start(self, position: int) -> bool:
+        line_start = self._text.rfind("\n", 0, position) + 1
+        return not self._text[line_start:position].strip(" \t-•*·")
+
+    def _is_at_cell_start(self, position: int) -> bool:
+        before = self._text[max(0, position - 4) : position].rstrip(_SPECKS if self._is_recognised else " -•*·|")
+        return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
+
+    def _find_wide_gap(self, start: int, end: int) -> int | None:
+        """The first space of this part of the text at which words stand far apart."""
+        spaces = _find_spaces(self._text, start, end) if self._words else ()
+        return next(filter(self._is_wide_gap, spaces), None)
+
+    def _is_wide_gap(self, position: int) -> bool:
+        """Whether the words around this place of the text stand far apart on their line."""
+        words = self._words
+        index = bisect_right(words, position, key=itemgetter(0))
+        if not 0 < index < len(words):
+            return False
+        previous, following = words[index - 1], words[index]
+        return following[2] - previous[4] > _WIDE_GAP or following[2] < previous[2]
+
+    def _add_labelled_values(self) -> None:
+        """Read the value of every label, in the page's order, minding whose it is."""
+        sections = self._find_sections()
+        relative_line_end, chain_end = -1, 0
+        for index, hit in enumerate(self._hits):
+            kind = hit.label.kind
+            if index < chain_end or self._is_patient_heading(hit):
+                continue
+            if kind in ROLE_KINDS:
+                if kind == "relative" and not self._is_heading(index):
+                    relative_line_end = self._find_line_end(hit.start)
+                continue
+            section = self._find_section_around(sections, hit)
+            is_anothers = (
+                (section is not None and not section.is_patients)
+                or hit.start < relative_line_end
+                or self._is_owned_by_role(index)
+                or self._is_about_relative(index)
+            )
+            if is_anothers and not hit.label.is_patients:
+                continue
+            chain_end = index + 1
+            while chain_end < len(self._hits) and self._are_joined(self._hits[chain_end - 1], self._hits[chain_end]):
+                chain_end += 1
+            if chain_end - index > 1:
+                self._add_values_of_joined_labels(
+                    self._hits[index:chain_end], self._get_start_of_next_label(chain_end - 1)
+                )
+            elif kind != "other":
+                self._add_value_of_label(hit, self._get_start_of_next_label(index))
+
+    def _is_about_relative(self, index: int) -> bool:
+        """Whether the words before the label in its cell, or "Relationship: mother" behind it, name a relative."""
+        hit = self._hits[index]
+        start = max(
+            self._text.rfind("\n", 0, hit.start) + 1,
+            hit.start - MAX_BLOCK_LINE,
+            *(self._text.rfind(sign, 0, hit.start) + 1 for sign in "\t|;"),
+        )
+        if gap := max(filter(self._is_wide_gap, _find_spaces(self._text, start, hit.start)), default=0):
+            start = gap
+        earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
+        if any(earlier_hit.label.is_patients for earlier_hit in earlier_hits):
+            return False
+        line_end = min(self._find_line_end(hit.end), hit.end + MAX_BLOCK_LINE)
+        return bool(
+            compile_relative_words().search(self._text, start, hit.start)
+            or _RELATIONSHIP_BEHIND.search(self._text, hit.end, line_end)
+        )
+
+    def _add_values_of_joined_labels(self, hits: Sequence[_LabelHit], next_start: int) -> None:
+        """Read "Name/DOB/MRN: MARSH, HELEN / 03/22/1971 / 40917"."""
+        position = hits[-1].end
+        value_end = min(next_start, self._find_line_end(position))
+        if not self._text[position:value_end].strip(SEPARATING_CHARACTERS):
+            below = self._find_value_below(hits[0])
+            if below is None:
+                return
+            position, value_end = below
+        for hit in hits:
+            position = self._skip_separators(position, value_end)
+            candidate_count = len(self._candidates)
+            if hit.label.kind in _VALUE_READERS:
+                _VALUE_READERS[hit.label.kind](self, hit, position, value_end)
+            added_ends = [candidate.end for candidate in self._candidates[candidate_count:]]
+            joint = self._text.find("/", position, value_end)
+            position = max(added_ends) if added_ends else joint + 1 if joint >= 0 else position
+
+    def _find_sections(self) -> list[_Section]:
+        """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
+        sections: list[_Section] = []
+        for index, hit in enumerate(self._hits):
+            is_beside = (
+                hit.label.kind == "relative"
+                and hit.is_marked
+                and not self._is_at_line_start(hit.start)
+                and self._is_wide_gap(hit.start - 1)
+            )
+            if not is_beside and (
+                not (hit.label.kind in ROLE_KINDS or self._is_patient_heading(hit)) or not self._is_heading(index)
+            ):
+                continue
+            line_start = self._text.rfind("\n", 0, hit.start) + 1
+            line_end = self._find_line_end(hit.start)
+            on_line = slice(bisect_left(self._hit_starts, line_start), bisect_left(self._hit_starts, line_end))
+            neighbours = [other for other in self._hits[on_line] if other is not hit]
+            left = max(
+                (self._get_middle_of_gap(hit.start) for other in neighbours if other.start < hit.start), default=0
+            )
+            right = min(
+                (self._get_middle_of_gap(other.start) for other in neighbours if other.start > hit.start),
+                default=_PAGE_WIDTH,
+            )
+            end = line_end
+            for _ in range(_MAX_SECTION_LINES):
+                end = self._find_line_end(end) + 1
+            is_patients = hit.label.kind not in ROLE_KINDS
+            sections.append(_Section(is_patients, hit.start, min(end, self._foot_start), left, right))
+        return sections
+
+    def _find_section_around(self, sections: Sequence[_Section], hit: _LabelHit) -> _Section | None:
+        """The last section that a label stands in: a heading of the patient's ends another's."""
+        left = self._get_left(hit.start)
+        return next(
+            (
+                section
+                for section in reversed(sections)
+                if section.start <= hit.start < section.end and section.left <= left < section.right
+            ),
+            None,
+        )
+
+    def _get_left(self, position: int) -> int:
+        """Where the word at this place of the text begins, in ten-thousandths of the page's width; 0 if unknown."""
+        first, _ = self._get_word_index_range(position, position + 1)
+        return self._words[first][2] if first < len(self._words) else 0
+
+    def _get_middle_of_gap(self, position: int) -> int:
+        """Where columns part: between the word at this place of the text and the one before it."""
+        first, _ = self._get_word_index_range(position, position + 1)
+        return (self._words[first - 1][4] + self._words[first][2]) // 2 if 0 < first < len(self._words) else 0
+
+    def _is_heading(self, index: int) -> bool:
+        """Whether a label is "GUARANTOR INFORMATION" above labels of its own, alone or beside other headings."""
+        hit = self._hits[index]
+        end = min(self._get_start_of_next_label(index), self._find_line_end(hit.start))
+        rest = self._text[hit.end : end].strip(" :\t-/*")
+        return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
+
+    def _is_patient_heading(self, hit: _LabelHit) -> bool:
+        """Whether it is "PATIENT INFORMATION", or "PATIENT" at the end of a line that begins with another's heading."""
+        if self._text[hit.start : hit.start + 7].casefold() != "patient":
+            return False
+        if hit.label.kind == "other":
+            return True
+        line_start = self._text.rfind("\n", 0, hit.start) + 1
+        first_on_line = bisect_left(self._hit_starts, line_start)
+        return (
+            hit.label.kind == "patient"
+            and hit.label.is_weak
+            and not hit.is_marked
+            and self._hits[first_on_line].label.kind in ROLE_KINDS
+            and not self._text[line_start : self._hit_starts[first_on_line]].strip()
+            and not self._text[hit.end : self._find_line_end(hit.start)].strip()
+        )
+
+    def _get_start_of_next_label(self, hit_index: int) -> int:
+        return self._hits[hit_index + 1].start if hit_index + 1 < len(self._hits) else len(self._text)
+
+    def _find_line_end(self, position: int) -> int:
+        end = self._text.find("\n", position)
+        return len(self._text) if end < 0 else end
+
+    @cached_property
+    def _foot_start(self) -> int:
+        """Where the page's last lines begin: they are the patient's again, whoever the page was about."""
+        position = len(self._text)
+        for _ in range(EDGE_LINES):
+            position = max(self._text.rfind("\n", 0, position), 0)
+        return position
+
+    def _is_owned_by_role(self, index: int) -> bool:
+        """Whether the word before says whose it is: "Guarantor name:", "Mother's date of birth"."""
+        if index == 0:
+            return False
+        previous, hit = self._hits[index - 1], self._hits[index]
+        between = self._text[previous.end - 1 : hit.start]
+        return (
+            previous.label.kind in ROLE_KINDS
+            and not (previous.is_marked or hit.is_at_cell_start)
+            and len(between) <= 2
+            and "\n" not in between
+        )
+
+    def _add_value_of_label(self, hit: _LabelHit, next_start: int) -> None:
+        line_end = self._find_line_end(hit.end)
+        cell_end = self._text.find("\t", hit.end, line_end)
+        value_end = min(next_start, line_end, cell_end if cell_end >= 0 else line_end)
+        reader = _VALUE_READERS[hit.label.kind]
+        count_before = self._count_read_values()
+        if self._text[hit.end : value_end].strip(" _.:-"):
+            # A narrow column of labels with values beneath, and the page's text to the right of it.
+            is_far = (
+                not hit.is_marked and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
+            )
+            if is_far and (below := self._find_value_below(hit)):
+                reader(self, hit, *below)
+            if self._count_read_values() == count_before:
+                reader(self, hit, hit.end, value_end)
+            return
+        if below := self._find_value_below(hit):
+            reader(self, hit, *below)
+        if self._count_read_values() > count_before:
+            return
+        if value_end == cell_end >= 0 and next_start > cell_end:  # the next cell
+            next_cell_end = self._text.find("\t", cell_end + 1, line_end)
+            reader(self, hit, cell_end + 1, next_cell_end if next_cell_end >= 0 else line_end)
+        elif value_end == line_end < next_start and (not self._words or hit.label.kind in _SAFE_BELOW_KINDS):
+            reader(self, hit, line_end + 1, min(next_start, self._find_line_end(line_end + 1)))
+        if (
+            self._count_read_values() == count_before
+            and not hit.is_marked
+            and (above := self._find_value_below(hit, look_above=True))
+            and (hit.label.kind in _SAFE_ABOVE_KINDS or self._is_whole_name(*above))
+        ):
+            reader(self, hit, *above)  # a form's caption
+
+    @cached_property
+    def _hit_starts(self) -> list[int]:
+        return [hit.start for hit in self._hits]
+
+    def _is_in_label(self, position: int) -> bool:
+        index = bisect_right(self._hit_starts, position) - 1
+        return index >= 0 and position < self._hits[index].end
+
+    def _find_next_label(self, start: int, end: int) -> int:
+        """Where the first label of this part of the text begins; its end if there is none."""
+        index = bisect_left(self._hit_starts, start)
+        return min(self._hit_starts[index], end) if index < len(self._hit_starts) else end
+
+    @cached_property
+    def _words_by_top(self) -> list[WordPosition]:
+        return sorted(self._words, key=itemgetter(3))
+
+    def _count_read_values(self) -> int:
+        return len(self._candidates) + len(self._name_parts)
+
+    def _find_value_below(self, hit: _LabelHit, *, look_above: bool = False) -> tuple[int, int] | None:
+        """The words that stand right below the label, or above it, in its column."""
+        words = self._words
+        label_words = words[
+            bisect_right(words, hit.start, key=itemgetter(1)) : bisect_left(words, hit.end, key=itemgetter(0))
+        ]
+        if not label_words:
+            return None
+        left, bottom = label_words[0][2], max(word[5] for word in label_words)
+        top = min(word[3] for word in label_words)
+        height = bottom - top
+        near = (
+            (top - _BELOW_HEIGHTS * height, top - height // 3)
+            if look_above
+            else (bottom - height // 3, bottom + _BELOW_HEIGHTS * height)
+        )
+        by_top = self._words_by_top
+        first = min(
+            (
+                word
+                for word in by_top[
+                    bisect_left(by_top, near[0], key=itemgetter(3)) : bisect_right(by_top, near[1], key=itemgetter(3))
+                ]
+                if abs(word[2] - left) <= _COLUMN_TOLERANCE
+            ),
+            key=lambda word: (abs(word[3] - bottom), word[0]),
+            default=None,
+        )
+        if first is None or self._is_in_label(first[0]):
+            return None
+        end = first[1]
+        for word in words[bisect_right(words, first[0], key=itemgetter(0)) :]:
+            if "\n" in self._text[end : word[0]] or "\t" in self._text[end : word[0]] or self._is_wide_gap(end - 1):
+                break
+            if self._is_in_label(word[0]):
+                break
+            end = word[1]
+        return first[0], end
+
+    def add_name(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add the name behind the label, or a family name alone ("Name Doe", "Forename Jane")."""
+        if place := self._match_name_at_start(start, end):
+            value_start, value_end = place
+            if not hit.label.is_patients and not {" ", ","}.intersection(
+                self._text[value_start:value_end]
+            ):  # "Name Doe", "Forename Jane"
+                self._add_name_when_complete("family_name", place)
+                return
+            # "RE:" has subjects, and "Name:" bearers, of every kind.
+            if not (
+                hit.label.is_patients
+                or self._has_other_fact_near(hit.start)
+                or (hit.start < _HEAD_LENGTH and self._has_known_given_name(*place))
+            ):
+                return
+            is_proven = self._has_known_given_name(*place) or (
+                hit.is_at_cell_start and "," in self._text[slice(*place)] and self._has_other_fact_near(hit.start)
+            )
+            # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
+            self._add_candidate(
+                "patient",
+                hit.start,
+                value_start,
+                value_end,
+                rank=0 if hit.label.is_patients else 1 if is_proven else LAST_RANK,
+            )
+
+    def _has_known_given_name(self, start: int, end: int) -> bool:
+        words = re.findall(r"[^\W\d_]{2,}", self._text[start:end].casefold())
+        return len(words) > 1 and not load_given_names().isdisjoint(words)
+
+    def _has_other_fact_near(self, position: int) -> bool:
+        """Whether another label of a person's stands in this line or the next two, before or behind it."""
+        start = end = position
+        for _ in range(3):
+            end = self._find_line_end(end) + 1
+            start = max(self._text.rfind("\n", 0, max(start - 1, 0)), 0)
+        near = slice(bisect_left(self._hit_starts, start), bisect_left(self._hit_starts, end))
+        return any(hit.label.kind in _PERSONAL_KINDS for hit in self._hits[near])
+
+    def _match_name_at_start(self, start: int, end: int) -> tuple[int, int] | None:
+        """Where in this part of the text a name stands, if it begins with one."""
+        while start < end and self._text[start] in " :\t_-•*|":
+            start += 1
+        match = _NAME_VALUE.match(self._text, start, end)
+        if match is None:
+            return None
+        value_end = self._find_name_end(match.start(), match.end())
+        behind = fold_to_plain_capitals(self._text[value_end : min(end, value_end + 25)]).split()[:2]
+        if not is_person_name(self._text[start:value_end]) or not get_word_list_for_names("corporate").isdisjoint(
+            behind
+        ):
+            return None
+        return start, value_end
+
+    def _find_name_end(self, start: int, end: int, *, is_family: bool = False) -> int:
+        """Where the name ends: before a word that is no part of one, or a wide gap."""
+        no_names, family_names = get_word_list_for_names("no_names"), get_word_list_for_names("family_names_too")
+        value_end = start
+        for count, match in enumerate(re.finditer(r"[^\s,]+,?", self._text[start:end])):
+            word = fold_to_plain_capitals(match.group().strip('.,()"“”')).rstrip(".")
+            if word in no_names:
+                is_name = (
+                    word in family_names
+                    and (count > 0 or match.group().endswith(",") or is_family)
+                    and not self._is_followed_by_number(start + match.end())
+                )
+                if not is_name:
+                    break
+            before = start + match.start() - 1
+            if count and self._text[before] == " " and self._is_wide_gap(before):
+                break
+            if count >= 2 and _is_label_like(word):
+                break
+            value_end = start + match.end()
+        return start + len(self._text[start:value_end].rstrip(" ,"))
+
+    def _is_followed_by_number(self, position: int) -> bool:
+        return bool(re.match(r"[ ]?[:#]?[ ]?\d", self._text[position : position + 4]))
+
+    def add_family_or_given_name(self, hit: _LabelHit, start: int, end: int) -> None:
+        """The family or the given name, where they have labels of their own."""
+        start = self._skip_separators(start, end)
+        match = _NAME_VALUE.match(self._text, start, end)
+        if match is None:
+            return
+        value_end = self._find_name_end(match.start(), match.end(), is_family=hit.label.kind == "family_name")
+        if value_end <= start or any(map(str.isdigit, MISREAD_LETTER_PATTERN.sub("", self._text[start:value_end]))):
+            return
+        self._add_name_when_complete(hit.label.kind, (start, value_end))
+
+    def _add_name_when_complete(self, kind: str, span: tuple[int, int]) -> None:
+        self._name_parts[kind] = span
+        family_place, given_place = self._name_parts.get("family_name"), self._name_parts.get("given_name")
+        if family_place and given_place:
+            value = f"{self._text[slice(*family_place)]}, {self._text[slice(*given_place)]}"
+            if (name := parse_person_name(value)) and name.family:
+                start = min(family_place[0], given_place[0])
+                self._candidates.append(
+                    IdentifierCandidate(
+                        "patient", value, name.normal, start, start, max(family_place[1], given_place[1]), "label", 0
+                    )
+                )
+
+    def add_date_of_birth(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add the birth date, and age and sex if they stand behind it."""
+        dates = self._match_date(start, end)
+        if dates is None:
+            return
+        value_start, value_end = dates
+        self._add_candidate("date_of_birth", hit.start, value_start, value_end, rank=0)
+        if behind := AGE_SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
+            self._add_candidate("age", behind.start(1), behind.start(1), behind.end(1), rank=1)
+            if behind[2]:
+                self._add_candidate("sex", behind.start(2), behind.start(2), behind.end(2), rank=1)
+        elif behind := _SEX_BEHIND_DATE.match(self._text, value_end, self._find_line_end(value_end)):
+            self._add_candidate("sex", behind.start(1), behind.start(1), behind.end(1), rank=1)
+
+    def _match_date(self, start: int, end: int) -> tuple[int, int] | None:
+        start = self._skip_separators(start, end)
+        limit = min(self._find_line_end(start), max(end, start + 30))
+        match = DATE_VALUE.match(self._text, start, limit)
+        if match:
+            return match.span(1)
+        if self._is_recognised and (recognised := _RECOGNISED_DATE_VALUE.match(self._text, start, limit)):
+            return recognised.span()
+        return None
+
+    def add_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add the date of the report."""
+        if dates := self._match_date(start, end):
+            self._add_candidate("report_date", hit.start, *dates, rank=0)
+
+    def add_fallback_report_date(self, hit: _LabelHit, start: int, end: int) -> None:
+        """A date of anything: only where no other says more."""
+        if dates := self._match_date(start, end):
+            self._add_candidate("report_date", hit.start, *dates, rank=5)
+
+    def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add the sex, ticked or written; nothing for a blank choice."""
+        cell = self._text[start:end]
+        if ticked := _TICKED_SEX.findall(cell):
+            match = _TICKED_SEX.search(self._text, start, end) if len(ticked) == 1 else None
+            group = 1 if match and match[1] else 2
+        else:
+            match, group = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end), 1
+            if match and _OTHER_SEX_BEHIND.match(self._text, match.end(), end):  # a blank choice: "M / F"
+                return
+        if match:
+            self._add_candidate("sex", hit.start, match.start(group), match.end(group), rank=0)
+
+    def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add the age in years, and the sex behind it."""
+        if match := _AGE_VALUE.match(self._text, self._skip_separators(start, end), end):
+            if not match[3]:
+                self._add_candidate("age", hit.start, match.start(1), match.end(1), rank=0)
+            tail = self._text[match.end() : match.end() + 10]
+            if sex := re.match(r"[ /,]{1,3}(female|male|[fmFM])\b", tail):
+                self._add_candidate(
+                    "sex", match.end() + sex.start(1), match.end() + sex.start(1), match.end() + sex.end(1), rank=1
+                )
+
+    def add_age_and_sex(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add both, in either order."""
+        value = self._text[start:end]
+        if match := re.search(r"(?<!\w)(female|male|f|m)(?![a-z])", value, re.IGNORECASE) or re.search(
+            r"\d(?:y|yo)?([fm])\b", value, re.IGNORECASE
+        ):
+            self._add_candidate("sex", hit.start, start + match.start(1), start + match.end(1), rank=0)
+        if match := re.search(r"\d{1,3}", value):
+            self._add_candidate("age", hit.start, start + match.start(), start + match.end(), rank=0)
+
+    def _skip_separators(self, start: int, end: int) -> int:
+        while start < end and self._text[start] in SEPARATING_CHARACTERS:
+            start += 1
+        return start
+
+    def add_number(self, hit: _LabelHit, start: int, end: int) -> None:
+        """Add the number of the label's kind; no telephone number."""
+        kind: IdentifierKind = hit.label.kind  # type: ignore[assignment]  # one of NUMBER_KINDS
+        start = self._skip_separators(start, end)
+        is_phone = hit.label.issuer is None and PHONE_NUMBER.match(self._text, start, end)
+        if not is_phone and (place := self._match_number(start, end)):
+            self._add_candidate(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
+
+    def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
+        match = _NUMBER_VALUE.match(self._text, start, end)
+        if (
+            match is None
+            or sum(map(str.isdigit, match[1])) < _MIN_NUMBER_DIGITS
+            or _AREA_CODE.match(self._text, start - 1)
+        ):
+            return None
+        value_start, value_end = match.span(1)
+        if grouped := _GROUPED_NUMBER.match(self._text, value_start, end):
+            grouped_end = self._find_wide_gap(*grouped.span()) or grouped.end()
+            if sum(map(str.isdigit, self._text[value_start:grouped_end])) >= _MIN_GROUPED_DIGITS:
+                value_end = max(value_end, grouped_end)
+        return value_start, value_end
+
+    def _add_candidate(
+        self,
+        kind: IdentifierKind,
+        label_start: int,
+        value_start: int,
+        end: int,
+        *,
+        rank: int,
+        source: IdentifierSource = "label",
+        issuer: str | None = None,
+    ) -> None:
+        value = " ".join(self._text[value_start:end].split())
+        normal = normalise_identifier(kind, value, is_ocr_text=self._is_recognised)
+        if normal:
+            self._candidates.append(
+                IdentifierCandidate(kind, value, normal, label_start, value_start, end, source, rank, issuer)
+            )
+
+    def _get_word_index_range(self, start: int, end: int) -> tuple[int, int]:
+        words = self._words
+        return bisect_right(words, start, key=itemgetter(1)), bisect_left(words, end, key=itemgetter(0))
+
+
+_VALUE_READERS: dict[str, Callable[[LabelSearch, _LabelHit, int, int], None]] = {
+    "patient": LabelSearch.add_name,
+    "family_name": LabelSearch.add_family_or_given_name,
+    "given_name": LabelSearch.add_family_or_given_name,
+    "date_of_birth": LabelSearch.add_date_of_birth,
+    "report_date": LabelSearch.add_report_date,
+    "plain_date": LabelSearch.add_fallback_report_date,
+    "sex": LabelSearch.add_sex,
+    "age": LabelSearch.add_age,
+    "age_sex": LabelSearch.add_age_and_sex,
+    **dict.fromkeys(NUMBER_KINDS, LabelSearch.add_number),
+}
