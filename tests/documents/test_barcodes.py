@@ -11,8 +11,9 @@ import pytest
 from benchmarks.identity_packets import fax
 from PIL import Image
 
-from evalkit.documents.bundle import Page
-from evalkit.documents.identity.barcodes import read_barcodes
+from evalkit.documents.bundle import Page, PageStatus
+from evalkit.documents.identity.barcodes import add_barcode_identifiers, read_barcodes
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.documents.ocr import find_ocr_engine
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.scanned_pages import PageOcrSettings
@@ -182,3 +183,15 @@ def test_text_and_tables_alone_are_not_looked_at(monkeypatch: pytest.MonkeyPatch
             document[0].draw_rect((cell.x0, cell.y0, cell.x0 + 0.5, cell.y1), fill=(0, 0, 0), width=0)
     monkeypatch.setattr("evalkit.documents.identity.barcodes.read_barcodes", lambda *_: pytest.fail("it was drawn"))
     assert identity(read(document)) == HELEN
+
+
+def test_a_nations_number_stays_beside_the_institutions() -> None:
+    text = "Summit Ridge Hospital\nPatient Name: Marsh, Helen\nMRN: 40917123\nNHS No: 943 476 5919"
+    page = Page.model_construct(
+        page_num=1, status=PageStatus.TEXT, text=text, identifiers=find_patient_identifiers(text, ())
+    )
+    numbers = [(number.value, number.issuer) for number in page.identifiers if number.kind == "mrn"]
+    assert numbers == [("40917123", "Summit Ridge Hospital"), ("943 476 5919", "NHS")]
+    assert add_barcode_identifiers(page, ()) == page
+    coded = add_barcode_identifiers(page, [("MRN:40917123", (0.1, 0.1, 0.2, 0.2))])
+    assert {(number.value, number.issuer) for number in coded.identifiers if number.kind == "mrn"} == set(numbers)

@@ -131,7 +131,13 @@ def read_barcodes(
 def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
     """Add to the page what its codes say of its patient, and make exact what recognition read of it."""
     is_recognised = bool(page.confidences)
-    identity = {identifier.kind: identifier for identifier in page.identifiers}
+    identity: dict[IdentifierKind, Identifier] = {}
+    # A nation's number, beside the institution's.
+    further_numbers = [
+        identifier
+        for identifier in page.identifiers
+        if identity.setdefault(identifier.kind, identifier) is not identifier
+    ]
     statements = [facts for barcode in barcodes if (facts := _read_statement(barcode, page, identity))]
     confirming = [facts for facts in statements if any(fact.kind in identity for fact in facts)]
     for facts in confirming:
@@ -146,12 +152,14 @@ def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
     ]
     if not any(_are_contradictory(*pair, is_recognised=False) for pair in combinations(additional, 2)):
         identity |= {fact.kind: fact for facts in additional for fact in facts}
-    if tuple(identity.values()) == page.identifiers:
+    if not statements:
         return page
     issuer = next((identifier.issuer for identifier in page.identifiers if identifier.issuer), None)
     identifiers = (
-        identifier.model_copy(update={"issuer": issuer}) if identifier.kind in NUMBER_KINDS else identifier
-        for identifier in identity.values()
+        identifier.model_copy(update={"issuer": identifier.issuer or issuer})
+        if identifier.kind in NUMBER_KINDS
+        else identifier
+        for identifier in (*identity.values(), *further_numbers)
     )
     by_place = sorted(identifiers, key=lambda identifier: (identifier.box[1], identifier.box[0]))
     return page.model_copy(update={"identifiers": tuple(by_place)})

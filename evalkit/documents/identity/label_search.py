@@ -435,7 +435,7 @@ class LabelSearch:
         position = hits[-1].end
         value_end = min(next_start, self._find_line_end(position))
         if not self._text[position:value_end].strip(SEPARATING_CHARACTERS):
-            below = self._find_value_below(hits[0])
+            below = self._find_words_below(hits[0].start, hits[0].end)
             if below is None:
                 return
             position, value_end = below
@@ -565,12 +565,12 @@ class LabelSearch:
             is_far = (
                 not hit.is_marked and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
             )
-            if is_far and (below := self._find_value_below(hit)):
+            if is_far and (below := self._find_words_below(hit.start, hit.end)):
                 reader(self, hit, *below)
             if self._count_read_values() == count_before:
                 reader(self, hit, hit.end, value_end)
             return
-        if below := self._find_value_below(hit):
+        if below := self._find_words_below(hit.start, hit.end):
             reader(self, hit, *below)
         if self._count_read_values() > count_before:
             return
@@ -582,7 +582,7 @@ class LabelSearch:
         if (
             self._count_read_values() == count_before
             and not hit.is_marked
-            and (above := self._find_value_below(hit, look_above=True))
+            and (above := self._find_words_below(hit.start, hit.end, look_above=True))
             and (hit.label.kind in _SAFE_ABOVE_KINDS or self._is_whole_name(*above))
         ):
             reader(self, hit, *above)  # a form's caption
@@ -607,12 +607,10 @@ class LabelSearch:
     def _count_read_values(self) -> int:
         return len(self._candidates) + len(self._name_parts)
 
-    def _find_value_below(self, hit: _LabelHit, *, look_above: bool = False) -> tuple[int, int] | None:
-        """The words that stand right below the label, or above it, in its column."""
+    def _find_words_below(self, start: int, end: int, *, look_above: bool = False) -> tuple[int, int] | None:
+        """The words that stand right below a label, or above it, in its column."""
         words = self._words
-        label_words = words[
-            bisect_right(words, hit.start, key=itemgetter(1)) : bisect_left(words, hit.end, key=itemgetter(0))
-        ]
+        label_words = words[bisect_right(words, start, key=itemgetter(1)) : bisect_left(words, end, key=itemgetter(0))]
         if not label_words:
             return None
         left, bottom = label_words[0][2], max(word[5] for word in label_words)

@@ -221,7 +221,9 @@ class _IdentifierSearch(LabelSearch):
             line_end = self._find_line_end(fact.end)
             cell_start = max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|"))
             previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
+            above = self._find_words_below(fact.start, fact.end, look_above=True)
             for start, end, needs_proof in (
+                *([(*above, not self._text[slice(*above)].isupper())] if above else []),
                 (cell_start, fact.start, False),
                 (line_start, fact.start, False),
                 (previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)),
