@@ -104,7 +104,7 @@ def estimate_hit_share_in_domain(
         known_count + certain_counts.undetermined_hits,
     )
     return Estimate(
-        _estimate_hit_share(certain_counts, uncertain_count, domain_share, hit_share),
+        _estimate_hit_share(certain_counts, uncertain_count, domain_share, hit_share, size_bounds),
         min(
             _divide_or_default(certain_counts.hits + candidate * hit_share.low, min_known_count + candidate, 0.0)
             for candidate in size_bounds
@@ -123,11 +123,16 @@ def estimate_hit_share_in_domain(
 
 
 def _estimate_hit_share(
-    certain_counts: CertainlyReviewedCounts, uncertain_count: int, domain_share: Estimate, hit_share: Estimate
+    certain_counts: CertainlyReviewedCounts,
+    uncertain_count: int,
+    domain_share: Estimate,
+    hit_share: Estimate,
+    size_bounds: tuple[float, float],
 ) -> float | None:
     if uncertain_count and domain_share.value is None:
         return None
-    other_count = uncertain_count * (domain_share.value or 0.0)
+    # The weighted size may lie outside of what was seen of the others one by one.
+    other_count = min(max(uncertain_count * (domain_share.value or 0.0), size_bounds[0]), size_bounds[1])
     domain_size = certain_counts.hits + certain_counts.misses + other_count
     return (certain_counts.hits + other_count * (hit_share.value or 0.0)) / domain_size if domain_size else None
 

@@ -182,10 +182,10 @@ def test_half_filled_form_takes_three_attempts_and_keeps_fields() -> None:
 
 def test_a_wrong_year_ends_at_once() -> None:
     one = w2()
-    (made,) = fill(bundle(one), tax_year=int(one.year) + 1)
+    (made,) = fill(bundle(one), expected_tax_year=int(one.year) + 1)
     assert (made.stopped_reason, made.iterations, made.decision) == (WRONG_YEAR, 1, "ESCALATE_TO_SME")
     assert made.fields["wages_tips"].is_found
-    (right,) = fill(bundle(one), tax_year=int(one.year))
+    (right,) = fill(bundle(one), expected_tax_year=int(one.year))
     assert right.decision == "AUTO_ACCEPT"
 
 

@@ -80,7 +80,7 @@ class OpaquePayload:
         return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
 
     def __repr__(self) -> str:
-        return "Sealed()"
+        return "OpaquePayload()"
 
     def __sizeof__(self) -> int:
         return len(self._pickled)
@@ -275,7 +275,7 @@ class DaskCluster(Executor):
             await asyncio.wait({pending_answer, self._cluster_loss}, return_when=asyncio.FIRST_COMPLETED)
             if not pending_answer.done():
                 raise self._cluster_loss.result()
-            outcome = pending_answer.result().unpack()
+            outcome = pending_answer.result().unpickle()
         except KilledWorker:
             log_event(
                 log,
