@@ -104,7 +104,8 @@ _COLUMN_SIGNS = frozenset(">|:")
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 
-_MIN_BARE_DIGITS = 5
+_MIN_BARE_DIGITS, _MAX_BARE_DIGITS = 5, 9
+"""Of a record number that no label names: samples, accounts and cards have more."""
 
 _MAX_AGE_BEFORE = 14
 """Characters before a date in which an age may stand."""
@@ -119,7 +120,7 @@ _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(
 
 #: "Tel ", or a state before its postal code.
 _CONTACT_BEFORE_NUMBER = re.compile(
-    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b[A-Z]{2} ))$", re.IGNORECASE
+    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b(?!ID)[A-Z]{2} ))$", re.IGNORECASE
 )
 
 _BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-.]?\d(?=[\w -]{3})")
@@ -494,7 +495,7 @@ class _IdentifierSearch(LabelSearch):
                 span
                 and not name.start <= span[0] < name.end
                 and not DATE_VALUE.match(self._text, beginning.start(), end)
-                and sum(map(str.isdigit, self._text[slice(*span)])) >= _MIN_BARE_DIGITS
+                and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_BARE_DIGITS
                 and not any(hit.end == beginning.start() for hit in self._hits)
                 and not _CONTACT_BEFORE_NUMBER.search(self._text, max(start, beginning.start() - 12), beginning.start())
                 and not PHONE_NUMBER.match(self._text, beginning.start(), end)
