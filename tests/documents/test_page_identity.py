@@ -97,3 +97,87 @@ def test_misread_labels_and_digits_of_scans_are_read() -> None:
     }
     assert (identifiers["date_of_birth"].normal, identifiers["date_of_birth"].confidence) == ("1971-05-22", 0.61)
     assert identifiers["patient"].value == "Marsh, Helen"
+
+
+BODY = "\n" + "\n".join(["The lungs are clear and the heart is of normal size."] * 13)
+HELEN = {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Name/DOB/MRN: MARSH, HELEN A / 03/22/1971 / 4091712", {**HELEN, "mrn": "4091712"}),
+        ("MARSH,HELEN A\nMRN:4091712\nDOB:03/22/1971 54 yrs Female", {**HELEN, "mrn": "4091712", "age": "54", "sex": "F"}),
+        ("HELEN MARSH / 22-Mar-1971 / F / TM409171\nSeen 05/04/2024", {**HELEN, "mrn": "TM409171"}),
+        ("MARSH^HELEN^A\n4091712\n19710322 F 20240504", {**HELEN, "mrn": "4091712"}),
+        ("Helen Marsh\nBorn 22 March 1971 (53 years), female", {**HELEN, "age": "53", "sex": "F"}),
+        ("PATIENT ............ MARSH,HELEN A\nBORN ............... 22 MAR 1971", HELEN),
+        ("Surname: Marsh\nGiven name(s): Helen\nDate of birth: 22/03/1971 Sex: [ ] M [x] F [ ] I", {**HELEN, "sex": "F"}),
+        ("Surname: Marsh\nForename: Helen\nDate of birth: 22/03/1971 Sex: M [x] F [ ]", {**HELEN, "sex": "M"}),
+        ("It was a pleasure to meet Mrs. Imogen Wong today.", {"patient": "WONG IMOGEN"}),
+        ("Page 1 of 3 of the record of Helen Marsh (born 22 March 1971, number 4055132)", {**HELEN, "mrn": "4055132"}),
+    ],
+)  # fmt: skip
+def test_identity_that_no_single_label_names(text: str, expected: dict[str, str]) -> None:
+    assert of(text + BODY) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Patient: Marsh, Helen\nHer son Tom Grant, DOB: 02/02/2010, Sex: M (MRN: 50017222)", {"patient": "MARSH HELEN"}),
+        ("Maternal Name: Anna Weber  Maternal DOB: 05/05/1994  Maternal MRN: 334455", {}),
+        ("Health care agent: Lisa Roe DOB 04/04/1980", {}),
+        ("Patient: Marsh, Helen\nGender: Male / Female / Other", {"patient": "MARSH HELEN"}),
+        ("Springfield, Illinois\nTel 217-555-0100", {}),
+        ("New Haven, Connecticut 06510", {}),
+        ("Priory Way, Aldhelm BA9 4ZQ Tel 01632 960 411", {}),
+        ("Metformin, Glipizide\nLisinopril", {}),
+        ("Hepatitis B 01/02/2020\nB: 12/12/2020 booster", {}),
+        ("Clinic number: 0113 555 0123\nHospital no. 12 of 30 beds", {}),
+        ("First: Shingrix\nLast: Fluzone", {}),
+        ("Patient: Stable Condition", {}),
+    ],
+)  # fmt: skip
+def test_nobody_else_is_taken_for_the_patient(text: str, expected: dict[str, str]) -> None:
+    assert of(text + BODY) == expected
+
+
+def test_who_signs_a_letter_is_not_its_patient() -> None:
+    assert of(BODY + "\nYours sincerely\nMr Paul Kerr\nConsultant Surgeon") == {}
+
+
+def test_columns_of_headings_part_the_persons() -> None:
+    rows = [
+        ("GUARANTOR", "PATIENT"),
+        ("Name: Grant, Karl", "Name: Marsh, Helen"),
+        ("DOB: 02/14/1950", "DOB: 03/22/1971"),
+    ]
+    text, words = "", []
+    for line, cells in enumerate(rows):
+        for left, cell in zip((1000, 6000), cells, strict=True):
+            for word in cell.split():
+                words.append(
+                    (len(text), len(text) + len(word), left, 500 + line * 200, left + 100 * len(word), 600 + line * 200)
+                )
+                text += f"{word} "
+                left += 100 * len(word) + 60  # noqa: PLW2901 - the next word of the cell
+        text = f"{text[:-1]}\n"
+    assert {found.kind: found.normal for found in find_patient_identifiers(text, words)} == HELEN
+
+
+def test_a_nations_number_stands_beside_the_institutions() -> None:
+    text = "Lakeside Hospital\nPatient Name: Helen Marsh\nHospital No: 409171 NHS No: 943 476 5919"
+    numbers = [(found.normal, found.issuer) for found in find_patient_identifiers(text, ()) if found.kind == "mrn"]
+    assert numbers == [("409171", "Lakeside Hospital"), ("9434765919", "NHS")]
+
+
+@pytest.mark.parametrize(
+    "text", ["DOB: ", "MRN\n", "Guarantor\tPatient\n", "Mr. Ann Grant ", "DOB: 01/02/1990 AbAbAbAb"]
+)
+def test_pages_of_nothing_but_labels_take_no_time(text: str) -> None:
+    page = text * (20_000 // len(text))
+    words = [(start, start + 1, 1000, start % 9000, 1100, start % 9000 + 90) for start in range(0, len(page) - 1, 4)]
+    began = time.process_time()
+    find_patient_identifiers(page, words)
+    assert time.process_time() - began < 5

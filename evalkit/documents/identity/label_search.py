@@ -72,11 +72,10 @@ DATE_VALUE = re.compile(rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?({WRITTE
 
 _SEX_VALUE = re.compile(r"(female|male|woman|man|girl|boy|f|m|x)\b", re.IGNORECASE)
 
-_TICKED_SEX = re.compile(
-    r"(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔]) ?(female|male|f|m)\b|\b(female|male|f|m) ?(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔])",
-    re.IGNORECASE,
-)
-
+_TICK = r"(?:\[ ?[xX] ?\]|\([xX]\)|[☑☒✓✔])"
+_SEX_BEHIND_TICK = re.compile(rf"{_TICK} ?(female|male|f|m)\b", re.IGNORECASE)
+_SEX_BEFORE_TICK = re.compile(rf"\b(female|male|f|m) ?{_TICK}", re.IGNORECASE)
+_BOX_AT_START = re.compile(r"[ :]*[\[(☐□☑☒✓✔]")
 _OTHER_SEX_BEHIND = re.compile(
     r"[ /|,☐□_]*(?:\[ ?\]|\( ?\))?[ /|,☐□_]*(?:fe)?male\b|[ /|,☐□_\[\]()]*[mf]\b(?![.'’])", re.IGNORECASE
 )
@@ -110,6 +109,7 @@ _SAFE_ABOVE_KINDS = _SAFE_BELOW_KINDS | {"family_name", "given_name"}
 
 _PERSONAL_KINDS = frozenset({"date_of_birth", "mrn", "account", "sex", "age", "age_sex", "given_name", "family_name"})
 
+_FACT_KINDS = _PERSONAL_KINDS - {"given_name", "family_name"}
 ROLE_KINDS = frozenset({"relative", "provider"})
 
 
@@ -535,11 +535,13 @@ class LabelSearch:
 
     @cached_property
     def _foot_start(self) -> int:
-        """Where the page's last lines begin: they are the patient's again, whoever the page was about."""
-        position = len(self._text)
+        """Where the page's last lines begin: they are the patient's again, unless the page is a head and nothing more."""
+        position, head_end = len(self._text), 0
         for _ in range(EDGE_LINES):
             position = max(self._text.rfind("\n", 0, position), 0)
-        return position
+        for _ in range(_MAX_SECTION_LINES):
+            head_end = self._find_line_end(head_end) + 1
+        return max(position, min(head_end, len(self._text)))
 
     def _is_owned_by_role(self, index: int) -> bool:
         """Whether the word before says whose it is: "Guarantor name:", "Mother's date of birth"."""
@@ -676,14 +678,14 @@ class LabelSearch:
         words = re.findall(r"[^\W\d_]{2,}", self._text[start:end].casefold())
         return len(words) > 1 and not load_given_names().isdisjoint(words)
 
-    def _has_other_fact_near(self, position: int) -> bool:
+    def _has_other_fact_near(self, position: int, kinds: frozenset[str] = _PERSONAL_KINDS) -> bool:
         """Whether another label of a person's stands in this line or the next two, before or behind it."""
         start = end = position
         for _ in range(3):
             end = self._find_line_end(end) + 1
             start = max(self._text.rfind("\n", 0, max(start - 1, 0)), 0)
         near = slice(bisect_left(self._hit_starts, start), bisect_left(self._hit_starts, end))
-        return any(hit.label.kind in _PERSONAL_KINDS for hit in self._hits[near])
+        return any(hit.label.kind in kinds for hit in self._hits[near])
 
     def _match_name_at_start(self, start: int, end: int) -> tuple[int, int] | None:
         """Where in this part of the text a name stands, if it begins with one."""
@@ -729,7 +731,9 @@ class LabelSearch:
         """The family or the given name, where they have labels of their own."""
         start = self._skip_separators(start, end)
         match = _NAME_VALUE.match(self._text, start, end)
-        if match is None:
+        # "First:" and "Last:" are of doses and visits too.
+        is_doubtful = hit.label.is_weak and not self._has_other_fact_near(hit.start, _FACT_KINDS)
+        if match is None or is_doubtful:
             return
         value_end = self._find_name_end(match.start(), match.end(), is_family=hit.label.kind == "family_name")
         if value_end <= start or any(map(str.isdigit, MISREAD_LETTER_PATTERN.sub("", self._text[start:value_end]))):
@@ -785,16 +789,15 @@ class LabelSearch:
 
     def add_sex(self, hit: _LabelHit, start: int, end: int) -> None:
         """Add the sex, ticked or written; nothing for a blank choice."""
-        cell = self._text[start:end]
-        if ticked := _TICKED_SEX.findall(cell):
-            match = _TICKED_SEX.search(self._text, start, end) if len(ticked) == 1 else None
-            group = 1 if match and match[1] else 2
-        else:
-            match, group = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end), 1
+        ticked_sex = _SEX_BEHIND_TICK if _BOX_AT_START.match(self._text, start, end) else _SEX_BEFORE_TICK
+        ticked = list(ticked_sex.finditer(self._text, start, end))
+        match = ticked[0] if len(ticked) == 1 else None
+        if not ticked:
+            match = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end)
             if match and _OTHER_SEX_BEHIND.match(self._text, match.end(), end):  # a blank choice: "M / F"
                 return
         if match:
-            self._add_candidate("sex", hit.start, match.start(group), match.end(group), rank=0)
+            self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
 
     def add_age(self, hit: _LabelHit, start: int, end: int) -> None:
         """Add the age in years, and the sex behind it."""
