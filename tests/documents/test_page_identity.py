@@ -128,6 +128,7 @@ def test_identity_that_no_single_label_names(text: str, expected: dict[str, str]
         ("Patient: Marsh, Helen\nHer son Tom Grant, DOB: 02/02/2010, Sex: M (MRN: 50017222)", {"patient": "MARSH HELEN"}),
         ("Maternal Name: Anna Weber  Maternal DOB: 05/05/1994  Maternal MRN: 334455", {}),
         ("Health care agent: Lisa Roe DOB 04/04/1980", {}),
+        ("SPOUSE/PARTNER NAME\nKarl Marsh\nMRN 4091712", {"mrn": "4091712"}),
         ("Patient: Marsh, Helen\nGender: Male / Female / Other", {"patient": "MARSH HELEN"}),
         ("Springfield, Illinois\nTel 217-555-0100", {}),
         ("New Haven, Connecticut 06510", {}),
