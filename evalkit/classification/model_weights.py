@@ -46,7 +46,23 @@ class _JoinWeights(StrictRecord):
     types: _Probability
 
 
-class EmbeddedModelWeights(StrictRecord):
+class TermWeights(StrictRecord):
+    """Words and pairs of words, each with one number a type, in the order of ``DocumentType``."""
+
+    weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
+
+    @cached_property
+    def second_words(self) -> dict[str, frozenset[str]]:
+        """First word → the second words of the terms that are pairs."""
+        seconds_by_first: dict[str, set[str]] = defaultdict(set)
+        for term in self.weights_by_term:
+            first, space, second = term.partition(" ")
+            if space:
+                seconds_by_first[first].add(second)
+        return {first: frozenset(seconds) for first, seconds in seconds_by_first.items()}
+
+
+class EmbeddedModelWeights(TermWeights):
     """``weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
 
     schema_version: Literal[1]
@@ -59,11 +75,12 @@ class EmbeddedModelWeights(StrictRecord):
     bias: TypeWeights
     lexicon_weights: _LexiconWeights = Field(alias="lexicon")
     """One number for each of ``LEXICON_FEATURE_NAMES``."""
-    weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
     temperature: Annotated[float, Field(strict=True, ge=0.01, le=MAX_TEMPERATURE)]
     """The sums are divided by it: above 1 makes the model less sure than it learned to be."""
     min_probability: _Probability = Field(alias="least")
     """Below this probability the answer is "cannot tell"."""
+    max_contradicted_probability: _Probability = Field(alias="contradicts")
+    """A type that another program claims is contradicted if it is less probable than this."""
     joins: _JoinWeights
 
     @field_validator("types")
@@ -82,16 +99,6 @@ class EmbeddedModelWeights(StrictRecord):
     def page_type_strength(self) -> float:
         """How much a page's types count in where documents begin, 0 to 1."""
         return self.joins.types
-
-    @cached_property
-    def second_words(self) -> dict[str, frozenset[str]]:
-        """First word → the second words of the terms that are pairs."""
-        seconds_by_first: dict[str, set[str]] = defaultdict(set)
-        for term in self.weights_by_term:
-            first, space, second = term.partition(" ")
-            if space:
-                seconds_by_first[first].add(second)
-        return {first: frozenset(seconds) for first, seconds in seconds_by_first.items()}
 
 
 @cache

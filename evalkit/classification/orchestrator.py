@@ -24,6 +24,7 @@ from evalkit.classification.findings import (
     is_agent_failure_issue,
 )
 from evalkit.classification.merged_verifier import MergedVerifier
+from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.page_windows import find_issues_within_windows, join_window_answers, split_into_windows
 from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, PatientExpectation
 from evalkit.classification.primary_classifier import ClassifierQuestion
@@ -130,7 +131,13 @@ class RetryOrchestrator:
         prior_issues += issue_numbering.assign_ids(answer_issues)
         if answer is None:
             return self._build_outcome(None, prior_issues, (), question_cache)
-        verifiers = (*list_shipped_verifiers(self._v3, patient_expectation), *self._own_verifiers)
+        # The embedded model would agree with itself; every other answer is read a second time by it.
+        is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
+        second_reader = None if is_embedded_answer else load_embedded_weights()
+        verifiers = (
+            *list_shipped_verifiers(self._v3, patient_expectation, second_reader),
+            *self._own_verifiers,
+        )
         return await self._verify_and_repair_in_rounds(
             bundle, answer, prior_issues, issue_numbering, question_cache, verifiers
         )

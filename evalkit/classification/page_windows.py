@@ -21,6 +21,7 @@ from evalkit.classification.schema import (
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import (
     DOUBTS_KEY,
+    EXPERT_QUESTION_CODES,
     SUMMARY_KEY,
     V2ConsistencyChecker,
     get_stated_beginning_probabilities,
@@ -77,7 +78,8 @@ def _check_window_answer(bundle: DocumentBundle, pages: PageRange, answer: Class
         *V1SchemaValidator().validate(shifted_answer, window_bundle),
         *V2ConsistencyChecker().validate(shifted_answer, window_bundle),
     ):
-        if issue.severity is not IssueSeverity.MINOR:
+        # What a document is, and whose, shows in the whole document only.
+        if issue.severity is not IssueSeverity.MINOR and issue.code not in EXPERT_QUESTION_CODES:
             yield issue.model_copy(
                 update={
                     "message": f"In the answer about pages {pages[0]} to {pages[1]}, counted from its first page: {issue.message}",

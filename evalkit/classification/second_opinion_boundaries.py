@@ -8,28 +8,34 @@ of what day, which letterhead it has, how the pages count themselves, and the fo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from rapidfuzz import fuzz
 
-from evalkit.classification.findings import Finding
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
-from evalkit.documents.bundle import DocumentBundle, Identifier, IdentifierKind, Page
+from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import (
     compare_page_patients,
     get_page_patient_identity,
     has_patient_identifier,
 )
 from evalkit.documents.identity.same_person import SamePersonVerdict, have_disjoint_record_numbers
-from evalkit.issue import IssueSeverity
+from evalkit.documents.identity.written_dates import WRITTEN_DATE_PATTERN, parse_written_date
+from evalkit.issue import Issue, IssueSeverity
+
+BOUNDARY_DOUBT_CODE: Final = "V2-BOUNDARY-DOUBT"
 
 BEGINNING_THRESHOLD = 3.0
 """From here on a page begins a document, whatever the answer says."""
 CONTINUATION_THRESHOLD = -3.0
 """From here down it goes on with the page before."""
+UNSUPPORTED_THRESHOLD = 0.0
+"""From here down nothing shows that a document begins on the page, if the one before it is of the same type."""
 
 _LOOKBACK_PAGES = 30
 """So many pages back, and to the document's first one, it is asked what was said before."""
@@ -51,6 +57,17 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
+_DATE_PATTERN = _compile_pattern(rf"(?<![\w/.-]){WRITTEN_DATE_PATTERN}")
+_BIRTH_PATTERN = _compile_pattern(r"\b(?:d\.?o\.?b|birth|born)\b")
+_HEADING_PATTERN = _compile_pattern(r"^[ \t]*([^\W\d_][^\n:.,;]{2,40}?)(?:[ \t]*:|[ \t]*$)")
+"""A label with a colon, or a short line of words alone."""
+_CONCLUSION_PATTERN = _compile_pattern(
+    r"\b(?:impression|conclusions?|opinion|plan|diagnos[ie]s|recommendations?|interpretation)\b"
+)
+_CONCLUSION_HEADING_PATTERN = _compile_pattern(
+    r"(?:^|[.] )[ \t]*(?:[a-z]+ ){0,2}(impression|conclusion|opinion|plan|diagnosis|interpretation)\b[^\n:.]{0,20}(?::|$)"
+)
+_MIN_REPEATED_HEADINGS, _MAX_HEADING_WORDS, _TITLE_LINES = 2, 8, 4
 _PAGE_COUNT_PATTERN = _compile_pattern(r"\bpage[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b")
 _TITLE_PATTERN = _compile_pattern(
     r"(?:[\w'&/,()-]+ ){0,5}(?:report|note|summary|letter|consultation|consent|requisition|authori[sz]ation|questionnaire"
@@ -94,15 +111,20 @@ def collect_boundary_signs(
     return [
         *_compare_page_counts(previous_pages[-1], page, total_pages),
         *_compare_patients(previous_pages, page),
-        *_compare_report_dates(previous_pages, page),
+        *_compare_accession_numbers(previous_pages, page),
+        *_compare_dates(previous_pages, page),
+        *_compare_sections(previous_pages, page),
         *_compare_page_heads(previous_pages, page),
         *_compare_page_ends(previous_pages[-1], page),
         *_compare_text_forms(previous_pages, page, contained_types),
     ]
 
 
-def find_doubtful_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """V2's question about boundaries: beginnings inside a segment, and segments that begin in mid-document."""
+def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
+    """Raise V2-BOUNDARY-DOUBT: beginnings inside a segment, and segments that nothing shows to begin where they do.
+
+    What the classifier says of its own doubts, ``v2_consistency`` raises.
+    """
     for segment in answer.segments:
         pages = _drop_blank_pages(bundle.iter_pages(segment.start_page, segment.end_page))
         contained_types = _get_contained_types(segment)
@@ -110,7 +132,7 @@ def find_doubtful_boundaries(answer: ClassificationOutput, bundle: DocumentBundl
             previous_pages = [pages[0], *pages[max(1, index - _LOOKBACK_PAGES) : index]]
             signs = collect_boundary_signs(previous_pages, pages[index], bundle.total_pages, contained_types)
             if _sum_weights(signs) >= BEGINNING_THRESHOLD:
-                yield _build_boundary_finding(segment, pages[index], signs, is_beginning=True)
+                yield _build_boundary_issue(segment, pages[index], signs, is_beginning=True)
         earlier_pages = _drop_blank_pages(
             bundle.iter_pages(segment.start_page - _LOOKBACK_PAGES, segment.start_page - 1)
         )
@@ -118,8 +140,16 @@ def find_doubtful_boundaries(answer: ClassificationOutput, bundle: DocumentBundl
             signs = collect_boundary_signs(
                 _select_last_segment_pages(answer, earlier_pages), pages[0], bundle.total_pages
             )
-            if _sum_weights(signs) <= CONTINUATION_THRESHOLD:
-                yield _build_boundary_finding(segment, pages[0], signs, is_beginning=False)
+            is_same_type = _get_type_of_page(answer, earlier_pages[-1].page_num) is segment.dominant_type
+            if _sum_weights(signs) <= (UNSUPPORTED_THRESHOLD if is_same_type else CONTINUATION_THRESHOLD):
+                yield _build_boundary_issue(segment, pages[0], signs, is_beginning=False)
+
+
+def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> DocumentType | None:
+    return next(
+        (segment.dominant_type for segment in answer.segments if segment.start_page <= page_number <= segment.end_page),
+        None,
+    )
 
 
 def _get_contained_types(segment: Segment) -> set[DocumentType]:
@@ -155,28 +185,28 @@ def _sum_weights(signs: Iterable[BoundarySign]) -> float:
     return sum(sign.weight for sign in signs)
 
 
-def _build_boundary_finding(
-    segment: Segment, page: Page, signs: Sequence[BoundarySign], *, is_beginning: bool
-) -> Finding:
+def _build_boundary_issue(segment: Segment, page: Page, signs: Sequence[BoundarySign], *, is_beginning: bool) -> Issue:
     relevant_signs = sorted(
         (sign for sign in signs if (sign.weight > 0) is is_beginning), key=lambda sign: -abs(sign.weight)
     )
-    description = ", ".join(sign.description for sign in relevant_signs[:3])
+    description = ", ".join(sign.description for sign in relevant_signs[:3]) or "shows no sign that a document begins"
     page_number, segment_index = page.page_num, segment.segment_index
     quotes = [
         *(sign.quote for sign in relevant_signs),
         *(line[:_MAX_TITLE_LENGTH] for line in _split_lines(page.text)[:_HEAD_LINES]),
     ]
-    return Finding(
-        reasoning=f"Page {page_number} {description}.",
-        severity=IssueSeverity.MAJOR,
-        message=f"Page {page_number} seems to begin another document inside segment {segment_index}: it {description}"
+    return Issue.create(
+        "V2",
+        BOUNDARY_DOUBT_CODE,
+        IssueSeverity.MAJOR,
+        f"Page {page_number} seems to begin another document inside segment {segment_index}: it {description}"
         if is_beginning
         else f"Segment {segment_index} seems to begin in the middle of a document: page {page_number} {description}",
+        location="segments",
+        suggested_fix=f"Look whether page {page_number} goes on with the page before",
         segment_index=segment_index,
         page=page_number,
         quote=next((quote for quote in quotes if quote and not has_patient_identifier(quote, page)), None),
-        suggested_fix="Look where the document begins",
     )
 
 
@@ -280,18 +310,117 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         yield BoundarySign(1.0, "may be about another patient")
 
 
-def _compare_report_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
-    identifiers = {identifier.kind: identifier for identifier in page.identifiers}
-    previous_identifiers: dict[IdentifierKind, Identifier] = {
-        identifier.kind: identifier for previous_page in previous_pages for identifier in previous_page.identifiers
+def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
+    """Whether the page has the number of another specimen or examination."""
+    numbers = {number.normal: number for number in page.identifiers if number.kind == "accession"}
+    previous_numbers = {
+        number.normal
+        for previous_page in previous_pages
+        for number in previous_page.identifiers
+        if number.kind == "accession"
     }
-    if "report_date" not in identifiers or "report_date" not in previous_identifiers:
+    if not numbers or not previous_numbers:
         return
-    report_date, previous_date = identifiers["report_date"], previous_identifiers["report_date"]
-    if report_date.normal == previous_date.normal:
+    if previous_numbers.isdisjoint(numbers):
+        yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())).value)
+    else:
+        yield BoundarySign(-2.0, "has the same accession number as the pages before")
+
+
+def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
+    """Whether the page is of another day: by its labelled date, or by the dates at its head."""
+    dates = _find_report_dates(page) or _find_head_dates(page)
+    previous_dates = next(
+        filter(
+            None, (_find_report_dates(previous) or _find_head_dates(previous) for previous in reversed(previous_pages))
+        ),
+        None,
+    )
+    if not dates or not previous_dates:
+        return
+    if not previous_dates.keys().isdisjoint(dates):
         yield BoundarySign(-1.0, "has the same date as the page before")
-    elif previous_date.value not in page.text and not any(report_date.value in other.text for other in previous_pages):
-        yield BoundarySign(2.0, "has another date")
+        return
+    previous_text = "\n".join(previous_page.text for previous_page in previous_pages)
+    is_cross_reference = any(written in page.text for written in previous_dates.values()) or any(
+        written in previous_text for written in dates.values()
+    )
+    if not is_cross_reference:
+        # Below the letterhead or title of a document, not above a page of its results.
+        first_lines = _split_lines(page.text)[:_TITLE_LINES]
+        known_lines = {_normalise_line(line) for line in _split_lines(previous_pages[0].text)[:_TITLE_LINES]}
+        has_head = any(_is_title(line) or _normalise_line(line) in known_lines for line in first_lines)
+        yield BoundarySign(2.0 if has_head or _find_report_dates(page) else 1.0, "has another date")
+
+
+def _find_report_dates(page: Page) -> dict[str, str]:
+    """The page's labelled date: ISO 8601 → as it is written."""
+    return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
+
+
+@lru_cache(maxsize=512)
+def _find_head_dates(page: Page) -> dict[str, str]:
+    """The dates in the page's first lines that are no birth date: ISO 8601 → as it is written."""
+    birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
+    written_dates = [
+        match.group()
+        for line in _split_lines(page.text)[:_HEAD_LINES]
+        if not _BIRTH_PATTERN.search(line) or len(_DATE_PATTERN.findall(line)) > 1
+        for match in _DATE_PATTERN.finditer(line)
+    ]
+    parsed_dates = {date.iso: written for written in written_dates if (date := parse_written_date(written))}
+    return {iso: written for iso, written in parsed_dates.items() if iso not in birth_dates}
+
+
+def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
+    """Whether headings that the pages before have in their text come again, or a new line follows their conclusion."""
+    headings = _find_headings(page.text)
+    previous_headings = [_find_headings(previous_page.text) for previous_page in previous_pages]
+    repeated = headings & frozenset().union(*previous_headings)
+    # What stands on every page is a running head or a form's labels.
+    if len(previous_pages) > 1:
+        repeated -= frozenset.intersection(*previous_headings)
+    if len(repeated) >= _MIN_REPEATED_HEADINGS:
+        weight = 2.0 if len(repeated) > _MIN_REPEATED_HEADINGS else 1.0
+        yield BoundarySign(weight, f"has headings that the pages before have too ({', '.join(sorted(repeated)[:3])})")
+    conclusions = _find_conclusions(page.text)
+    if conclusions & frozenset().union(*(_find_conclusions(previous_page.text) for previous_page in previous_pages)):
+        yield BoundarySign(
+            1.0 if _is_note(previous_pages[0]) else 2.0,
+            f"comes to a conclusion again ({', '.join(sorted(conclusions))})",
+        )
+    last_heading = _find_last_heading(previous_pages[-1].text)
+    first_line = next(iter(_split_lines(page.text)), "")
+    if last_heading and _CONCLUSION_PATTERN.search(last_heading) and _is_heading_like(first_line):
+        yield BoundarySign(1.0, "comes after a conclusion", first_line)
+
+
+def _find_conclusions(text: str) -> frozenset[str]:
+    """The kinds of conclusion that a page has a heading for, at the beginning of a line or sentence."""
+    return frozenset(match[1].casefold() for match in _CONCLUSION_HEADING_PATTERN.finditer(text))
+
+
+@lru_cache(maxsize=512)
+def _find_headings(text: str) -> frozenset[str]:
+    """Headings below the page's head, each once on the page: a label of every row heads nothing."""
+    counts = Counter(match[1].strip().casefold() for match in _HEADING_PATTERN.finditer(text))
+    head = "\n".join(_split_lines(text)[: _HEAD_LINES // 2]).casefold()
+    return frozenset(heading for heading, count in counts.items() if count == 1 and heading not in head)
+
+
+def _find_last_heading(text: str) -> str | None:
+    headings = [match[1] for match in _HEADING_PATTERN.finditer(text)]
+    return headings[-1] if headings else None
+
+
+def _is_heading_like(line: str) -> bool:
+    """Few words, no sentence, each longer one with a capital letter."""
+    long_words = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
+    return (
+        0 < len(line.split()) <= _MAX_HEADING_WORDS
+        and line[-1] not in ".,;"
+        and all(word[0].isupper() for word in long_words)
+    )
 
 
 def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
@@ -327,7 +456,7 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
 
 
 def _has_report_date(page: Page) -> bool:
-    return any(identifier.kind == "report_date" for identifier in page.identifiers)
+    return bool(_find_report_dates(page))
 
 
 def _normalise_line(line: str) -> str:
@@ -355,6 +484,10 @@ def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign
         yield BoundarySign(-3.0, "begins in the middle of a sentence", first_text.strip()[:_MAX_TITLE_LENGTH])
 
 
+def _is_note(page: Page) -> bool:
+    return measure_type_signs_on_pages([page]).strongest_type is DocumentType.CLINICAL_NOTE
+
+
 def _compare_text_forms(
     previous_pages: Sequence[Page], page: Page, contained_types: Container[DocumentType]
 ) -> Iterator[BoundarySign]:
@@ -364,10 +497,10 @@ def _compare_text_forms(
     if new_type is None or old_type is None or new_type is old_type or new_type in contained_types:
         return
     lead = min(page_forms[new_type] - page_forms[old_type], previous_forms[old_type] - previous_forms[new_type])
-    # Notes quote reports and results by the page; nobody copies a note into a report.
-    is_copied = old_type is DocumentType.CLINICAL_NOTE
+    # Notes have pages of results and medicines, and quote reports by the page; nobody copies a note into a report.
+    is_copied = old_type is DocumentType.CLINICAL_NOTE or _is_note(previous_pages[0])
     example = page_forms.find_strongest_sign_match(new_type, [page])
     if lead >= _STRONG_FORM_LEAD and page_forms[new_type] >= 3 * page_forms[old_type] and not is_copied:
         yield BoundarySign(3.0, f"has the form of {new_type.value}, other than the pages before", example.quote)
     elif lead >= _WEAK_FORM_LEAD and page_forms[new_type] >= 2 * page_forms[old_type]:
-        yield BoundarySign(2.0, f"rather has the form of {new_type.value}", example.quote)
+        yield BoundarySign(1.0 if is_copied else 2.0, f"rather has the form of {new_type.value}", example.quote)

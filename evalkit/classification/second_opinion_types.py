@@ -16,11 +16,9 @@ from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.schema import (
-    REPORT_TYPES,
     ClassificationOutput,
     DocumentType,
     Evidence,
-    Segment,
 )
 from evalkit.documents.bundle import Block, DocumentBundle, Page
 from evalkit.grounding.normalise import canonicalise
@@ -143,12 +141,6 @@ CONTRADICTION_LEAD = 2.5
 CONTRADICTION_RATIO = 1.8
 """... and so many times."""
 
-MIN_REPORT_STRENGTH = 1.6
-"""A report of which the text has less than this is not there."""
-
-MIN_WORDS_TO_JUDGE = 30
-"""Of so little text nothing is missed."""
-
 
 class SignMatch(NamedTuple):
     """The weightiest sign of a type on some pages, and the first words that show it."""
@@ -205,21 +197,26 @@ class TypeSignStrengths:
         raise ValueError("no sign of that type stands on these pages")
 
 
+def lower_ascii(text: str) -> str:
+    """Make ASCII letters small and leave all others, so that nothing moves."""
+    return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
+
+
 @lru_cache(maxsize=1024)  # several checks ask about the same pages
-def _count_signs(text: str) -> tuple[int, ...]:
-    # ASCII letters alone are made small, so that nothing moves.
-    lowercase_text = text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
+def count_type_signs(text: str) -> tuple[int, ...]:
+    """Count each of ``TYPE_SIGNS`` in a text, at most ``MAX_SIGN_COUNT`` times."""
+    lowercase_text = lower_ascii(text)
     return tuple(sign.count_matches(text, lowercase_text) for sign in TYPE_SIGNS)
 
 
 def measure_type_signs_in_text(text: str) -> TypeSignStrengths:
     """The forms of a piece of text."""
-    return TypeSignStrengths([_count_signs(text)])
+    return TypeSignStrengths([count_type_signs(text)])
 
 
 def measure_type_signs_on_pages(pages: Iterable[Page]) -> TypeSignStrengths:
     """The forms of these pages together."""
-    return TypeSignStrengths([_count_signs(page.text) for page in pages])
+    return TypeSignStrengths([count_type_signs(page.text) for page in pages])
 
 
 class NoteAroundReport(NamedTuple):
@@ -256,48 +253,6 @@ def find_note_around_report(text: str, report_type: DocumentType) -> NoteAroundR
     if not (has_note_before and note_matches_after):
         return None
     return NoteAroundReport(strength, min(note_matches_after, key=lambda match: match.start()).group().strip())
-
-
-def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    """V2's question: segments whose text has the form of another type than the one claimed as PRIMARY."""
-    for segment, kind in iter_segment_primary_types(answer):
-        pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        forms = measure_type_signs_on_pages(pages)
-        contradicting_type = forms.find_contradicting_type(kind)
-        if contradicting_type is None:
-            if kind in REPORT_TYPES and forms[kind] < MIN_REPORT_STRENGTH:
-                yield from _find_missing_type_signs(kind, segment, pages)
-            continue
-        sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
-        description = "routine lab values" if "analytes" in sign.name else sign.name
-        yield Finding(
-            reasoning=f"The text has {sign.name}, the form of {contradicting_type.value}; forms of {kind.value} are rare or missing.",
-            severity=MAJOR,
-            message=f"Segment {segment.segment_index} text contains {description} inconsistent with "
-            f"{kind.value} PRIMARY classification",
-            segment_index=segment.segment_index,
-            document_type=kind.value,
-            page=page.page_num,
-            quote=quote,
-            suggested_fix=f"Check whether the segment is {contradicting_type.value}",
-        )
-
-
-def _find_missing_type_signs(kind: DocumentType, segment: Segment, pages: Sequence[Page]) -> Iterator[Finding]:
-    """A report of which the text has no form, although it says a lot."""
-    if sum(len(page.text.split()) for page in pages) < MIN_WORDS_TO_JUDGE:
-        return
-    page = next(page for page in pages if page.text.strip())
-    yield Finding(
-        reasoning=f"Nothing in the text has the form of {kind.value}.",
-        severity=MAJOR,
-        message=f"Segment {segment.segment_index} text has none of the forms of {kind.value}, which it is called",
-        segment_index=segment.segment_index,
-        document_type=kind.value,
-        page=page.page_num,
-        quote=next(line for line in page.text.splitlines() if line.strip())[:80],
-        suggested_fix="Check what the segment is",
-    )
 
 
 _REFERENCE_PHRASES = re.compile(

@@ -58,6 +58,8 @@ MIN_TYPE_GROUPS = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
 CANDIDATE_THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
 MAX_ERROR_RATE = 0.01
+MAX_CONTRADICTED_RATE = 0.015
+"""Of right types, macro over the types, as many may be contradicted by the second reading."""
 PAGE_LENGTH = 3000
 """Characters after which a text without pages gets a new page."""
 
@@ -497,7 +499,7 @@ class FittedWeights(NamedTuple):
         """What speaks for each type of these variants, added up and heeded."""
         raw_sums = (
             training_set.lexicon_features[rows] @ self.lexicon_weights
-            + _build_term_matrix(training_set, rows, self.terms) @ self.term_weights
+            + build_term_matrix(training_set, rows, self.terms) @ self.term_weights
             + self.bias
         )
         evidence = np.expm1(training_set.lexicon_features[rows, :, LEXICON_FEATURE_NAMES.index("evidence")]).sum(axis=1)
@@ -512,11 +514,11 @@ def fit_weights(
     Groups weigh the same within their type, whatever they have of variants; types by the root of their groups.
     """
     vocabulary = select_vocabulary(training_set, rows, min_groups)
-    term_matrix = _build_term_matrix(training_set, rows, vocabulary)
+    term_matrix = build_term_matrix(training_set, rows, vocabulary)
     transposed = term_matrix.T.tocsr()
     lexicon_features, true_types = training_set.lexicon_features[rows], training_set.true_types[rows]
     feature_count, type_count = lexicon_features.shape[2], len(DOCUMENT_TYPES)
-    target, row_weights = np.eye(type_count)[true_types], _compute_row_weights(training_set, rows)
+    target, row_weights = np.eye(type_count)[true_types], compute_row_weights(training_set, rows)
 
     def compute_loss(loss_parameters: FloatArray) -> tuple[float, FloatArray]:
         lexicon_part, bias_part, term_part = (
@@ -560,7 +562,8 @@ def fit_weights(
     )
 
 
-def _build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
+def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
+    """Which terms of the vocabulary each of the rows has, weighted as ``type_scoring`` weighs them."""
     index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
     indices_by_row = [
         sorted(index_by_term[term] for term in training_set.term_sets[row] if term in index_by_term) for row in rows
@@ -573,7 +576,8 @@ def _build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vo
     )
 
 
-def _compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
+def compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
+    """How much each variant counts: groups the same within their type, types by the root of their groups."""
     groups = [training_set.variants[row].original.group for row in rows]
     group_sizes = Counter(groups)
     # One patient has records of several types: the group counts for each of them.
@@ -639,6 +643,7 @@ class ProbabilityCalibration(NamedTuple):
 
     temperature: float
     min_probability: float
+    max_contradicted_probability: float
 
 
 def calibrate_probabilities(
@@ -675,7 +680,23 @@ def calibrate_probabilities(
         for candidate in CANDIDATE_THRESHOLDS
         if (is_answer_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
     )
-    return ProbabilityCalibration(temperature, next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]))
+    right_probabilities = probability_rows[np.arange(len(true_types)), true_types][is_whole_text]
+    return ProbabilityCalibration(
+        temperature,
+        next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]),
+        _choose_contradiction_limit(right_probabilities, true_types[is_whole_text]),
+    )
+
+
+def _choose_contradiction_limit(right_probabilities: FloatArray, true_types: npt.NDArray[np.intp]) -> float:
+    """The highest limit below which at most ``MAX_CONTRADICTED_RATE`` of the right types are, macro over the types."""
+    candidates = [round(0.005 * step, 3) for step in range(60)]
+    return max(
+        limit
+        for limit in candidates
+        if np.mean([(right_probabilities[true_types == kind] < limit).mean() for kind in np.unique(true_types)])
+        <= MAX_CONTRADICTED_RATE
+    )
 
 
 def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
@@ -721,6 +742,7 @@ def build_weights_json(
         "types": [kind.value for kind in DOCUMENT_TYPES],
         "temperature": round(calibration.temperature, 3),
         "least": round(calibration.min_probability, 3),
+        "contradicts": round(calibration.max_contradicted_probability, 3),
         "bias": _round_numbers(fitted_weights.bias),
         "lexicon": _round_numbers(fitted_weights.lexicon_weights),
         "joins": {name: round(value, 3) for name, value in join_weights.items()},

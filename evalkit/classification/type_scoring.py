@@ -15,7 +15,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, apply_lexicon, find_body_spans, score_cues
-from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, EmbeddedModelWeights, load_embedded_weights
+from evalkit.classification.model_weights import (
+    LEXICON_FEATURE_NAMES,
+    EmbeddedModelWeights,
+    TermWeights,
+    load_embedded_weights,
+)
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
 
@@ -154,10 +159,10 @@ def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None
     """The page, read once for all that is asked of it."""
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
-    return ScoredPage(reading, tuple(_find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
+    return ScoredPage(reading, tuple(find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
 
 
-def _find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: EmbeddedModelWeights) -> dict[str, None]:
+def find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: TermWeights) -> dict[str, None]:
     """As :func:`extract_terms`, without places, which are rarely asked for."""
     weighted_terms: dict[str, None] = {}
     for start, end in find_body_spans(text, furniture):

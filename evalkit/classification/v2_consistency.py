@@ -11,15 +11,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from evalkit.classification.acts import ACT_IN_OTHER_CODE, NO_ACT_CODE, find_act_issues, find_contradicted_types
 from evalkit.classification.autofix import has_unit_sum, is_repairable
 from evalkit.classification.findings import (
-    Finding,
     Findings,
     PageRange,
     VerifierQuestion,
     build_issues_from_answers,
 )
-from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation, find_patient_issues
+from evalkit.classification.model_weights import EmbeddedModelWeights
+from evalkit.classification.patient_check import (
+    ANY_PATIENT,
+    PATIENT_CODES,
+    PatientExpectation,
+    find_patient_issues,
+)
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -29,8 +35,8 @@ from evalkit.classification.schema import (
     TypePresence,
     convert_to_decimals,
 )
-from evalkit.classification.second_opinion_boundaries import find_doubtful_boundaries
-from evalkit.classification.second_opinion_types import find_contradicted_types
+from evalkit.classification.second_opinion_boundaries import BOUNDARY_DOUBT_CODE, find_boundary_issues
+from evalkit.classification.second_reading import SECOND_READING_CODE, find_second_reading_issues
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
@@ -44,6 +50,18 @@ DOUBTS_KEY = "doubtful_joins"
 #: Where it says the rest in words.
 SUMMARY_KEY = "summary"
 
+UNSURE_CODE: Final = "V2-UNSURE"
+MIN_CONFIDENCE = 0.5
+"""Of a PRIMARY type, below which the classifier is unsure: set by ruling 21, until enough vouched answers calibrate it."""
+#: Questions to the expert, whose word is the answer: they refuse no validation (ruling 37).
+EXPERT_QUESTION_CODES = PATIENT_CODES | {
+    BOUNDARY_DOUBT_CODE,
+    UNSURE_CODE,
+    NO_ACT_CODE,
+    ACT_IN_OTHER_CODE,
+    SECOND_READING_CODE,
+}
+
 #: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
 MIXTURE_TOLERANCE = Decimal("0.05")
 #: Overall shares that are this near to the largest, or nearer, are a tie.
@@ -55,14 +73,30 @@ class V2ConsistencyChecker:
 
     agent: Final = "V2"
 
-    def __init__(self, patient_expectation: PatientExpectation = ANY_PATIENT) -> None:
-        """``patient_expectation``: what is known about the file's patients before it is read."""
+    def __init__(
+        self,
+        patient_expectation: PatientExpectation = ANY_PATIENT,
+        second_reader: EmbeddedModelWeights | None = None,
+    ) -> None:
+        """Set up what the file's patients are known to be, and the weights that read other programs' answers again.
+
+        ``second_reader``: None for answers of the embedded model, which would agree with itself.
+        """
         self._patient_expectation = patient_expectation
+        self._second_reader = second_reader
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
-        faults = _find_consistency_issues(classification, bundle.total_pages)
-        return number_issues("V2", [*faults, *find_patient_issues(classification, bundle, self._patient_expectation)])
+        issues = [
+            *_find_consistency_issues(classification, bundle.total_pages),
+            *find_patient_issues(classification, bundle, self._patient_expectation),
+            *find_act_issues(classification, bundle),
+        ]
+        stated_doubts = get_stated_beginning_probabilities(classification)
+        issues += (issue for issue in find_boundary_issues(classification, bundle) if issue.page not in stated_doubts)
+        if self._second_reader:
+            issues += find_second_reading_issues(classification, bundle, self._second_reader)
+        return number_issues("V2", issues)
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
@@ -70,7 +104,7 @@ class V2ConsistencyChecker:
         """The model's part: does the text of each segment match its labels?"""
         return [
             VerifierQuestion(
-                "V2", "V2_Internal_Consistency_Checker", classification, bundle, _find_text_contradictions, pages
+                "V2", "V2_Internal_Consistency_Checker", classification, bundle, find_contradicted_types, pages
             )
         ]
 
@@ -79,15 +113,11 @@ class V2ConsistencyChecker:
         return build_issues_from_answers("V2", answers)
 
 
-def _find_text_contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    yield from find_contradicted_types(answer, bundle)
-    yield from find_doubtful_boundaries(answer, bundle)
-
-
 def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     for segment in answer.segments:
         yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
         yield from _check_segment_dominant_type(segment)
+        yield from _check_certainty(segment)
     yield from _check_share_sum(answer, answer.document_mixture, None)
     yield from _check_overlaps(answer.segments)
     yield from _check_gaps(answer.segments, total_pages)
@@ -147,6 +177,24 @@ def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
         return
     level_by_type = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
     yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment.segment_index)
+
+
+def _check_certainty(segment: Segment) -> Iterator[Issue]:
+    """A type that the classifier itself hardly believes."""
+    for presence in segment.segment_composition:
+        is_dominant = presence.document_type is segment.dominant_type
+        if is_dominant and presence.presence_level is PresenceLevel.PRIMARY and presence.confidence < MIN_CONFIDENCE:
+            yield Issue.create(
+                "V2",
+                UNSURE_CODE,
+                MAJOR,
+                f"Segment {segment.segment_index} is called {presence.document_type.value} with a confidence of only {presence.confidence:g}",
+                location=f"segment {segment.segment_index} → {presence.document_type.value}",
+                suggested_fix="Look at the pages and choose the type",
+                segment_index=segment.segment_index,
+                document_type=presence.document_type.value,
+                page=segment.start_page,
+            )
 
 
 def _build_cannot_tell_issue(message: str, location: str, segment: Segment | None = None) -> Issue:
@@ -335,7 +383,7 @@ def _check_doubted_boundaries(answer: ClassificationOutput, total_pages: int) ->
         has_probability = isinstance(probability, int | float) and 0 <= probability <= 1
         yield Issue.create(
             "V2",
-            "V2-BOUNDARY-DOUBT",
+            BOUNDARY_DOUBT_CODE,
             MAJOR,
             f"The classifier itself is unsure whether a document begins on page {page}"
             + (f" ({probability:.0%})" if has_probability else ""),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from evalkit.classification.findings import PageRange, build_agent_failure_issue
+from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
@@ -52,12 +53,14 @@ class Verifier(Protocol):
 
 
 def list_shipped_verifiers(
-    v3: V3TrapDetector | None = None, patient_expectation: PatientExpectation = ANY_PATIENT
+    v3: V3TrapDetector | None = None,
+    patient_expectation: PatientExpectation = ANY_PATIENT,
+    second_reader: EmbeddedModelWeights | None = None,
 ) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` has a site's own traps, V2 checks patients against the expectation."""
+    """Return V1 to V4 in their order; ``v3`` has a site's own traps, V2 takes the expectation and the second reader."""
     return (
         V1SchemaValidator(),
-        V2ConsistencyChecker(patient_expectation),
+        V2ConsistencyChecker(patient_expectation, second_reader),
         v3 or V3TrapDetector(),
         V4EvidenceQualityAssessor(),
     )

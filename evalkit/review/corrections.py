@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair, find_missing_types
-from evalkit.classification.patient_check import PATIENT_CODES
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -26,7 +25,12 @@ from evalkit.classification.schema import (
     normalise_shares,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import TIE_TOLERANCE, V2ConsistencyChecker, choose_tie_winner
+from evalkit.classification.v2_consistency import (
+    EXPERT_QUESTION_CODES,
+    TIE_TOLERANCE,
+    V2ConsistencyChecker,
+    choose_tie_winner,
+)
 from evalkit.core.records import describe_first_error
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused
@@ -48,8 +52,7 @@ _CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] =
     "V1-PAGE-COUNT": (_SEGMENTS_ONLY,),
     "V2-PAGE-OVERLAP": (_SEGMENTS_ONLY,),
     "V2-PAGE-GAP": (_SEGMENTS_ONLY,),
-    "V2-BOUNDARY-DOUBT": (),  # a question to the expert, whose agreement is the answer
-    **dict.fromkeys(PATIENT_CODES, ()),  # likewise: whose pages they are
+    **dict.fromkeys(EXPERT_QUESTION_CODES, ()),
     "V2-DOMINANT-SEGMENT": (_SEGMENTS_ONLY,),
     "V2-DOMINANT-OVERALL": (_TYPE_ONLY | _SEGMENTS_ONLY, _TYPE_ONLY | _MIXTURE_ONLY),
     "V2-MIXTURE": (_MIXTURE_ONLY,),

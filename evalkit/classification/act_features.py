@@ -1,0 +1,167 @@
+"""Measure how a text speaks: to whom, of whom, in which mood, with which gaps.
+
+Rows are data (``act_features.toml``): function words and shapes that show a text's register, none of them a title, a
+vendor or a word of the embedded model's lexicon. The forms of the types (``second_opinion_types``) are measured beside
+them; the two together are what ``acts`` judges by.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import NamedTuple
+
+from evalkit.classification.second_opinion_types import MAX_SIGN_COUNT, TYPE_SIGNS, count_type_signs, lower_ascii
+
+_WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
+_MIN_WORDS = 60
+"""Rates of shorter texts are of so many words, or one word would decide a line."""
+_MAX_LINE_LENGTH = 80
+"""Characters of a line that is shown."""
+
+
+class WordFeature(NamedTuple):
+    """A set of words, counted together."""
+
+    name: str
+    sign: str
+    """What the text does if it has them; finishes "The text …"."""
+    words: frozenset[str]
+    """Single words, and pairs parted by a space."""
+
+
+class FormFeature(NamedTuple):
+    """A shape of text."""
+
+    name: str
+    sign: str
+    pattern: re.Pattern[str]
+    is_case_sensitive: bool
+    """Whether it is searched in the text as it is, not in small letters."""
+
+
+class ActFeatures(NamedTuple):
+    """The rows of ``act_features.toml``."""
+
+    version: str
+    word_features: tuple[WordFeature, ...]
+    form_features: tuple[FormFeature, ...]
+    indices_by_word: dict[str, tuple[int, ...]]
+    """Word or pair → the word features that count it."""
+    first_words: frozenset[str]
+    """Words that begin a pair."""
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Feature → what the text does that shows it; finishes "the text …"."""
+        register = {feature.name: feature.sign for feature in (*self.word_features, *self.form_features)}
+        return register | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name for each number of a text: word features, form features, forms of the types."""
+        return (
+            *(feature.name for feature in self.word_features),
+            *(feature.name for feature in self.form_features),
+            *(sign.name for sign in TYPE_SIGNS),
+        )
+
+
+class FeatureCounts(NamedTuple):
+    """How often a text shows each feature."""
+
+    word_count: int
+    register_counts: tuple[int, ...]
+    sign_counts: tuple[int, ...]
+
+
+@cache
+def load_act_features() -> ActFeatures:
+    """Load the shipped rows, once."""
+    rows = tomllib.loads((files("evalkit.classification") / "act_features.toml").read_text("utf-8"))
+    word_features = tuple(
+        WordFeature(row["name"], row["sign"], frozenset(word.replace("|", " ") for word in row["words"].split()))
+        for row in rows["word"]
+    )
+    indices_by_word: dict[str, tuple[int, ...]] = {}
+    for index, feature in enumerate(word_features):
+        for word in feature.words:
+            indices_by_word[word] = (*indices_by_word.get(word, ()), index)
+    form_features = tuple(
+        FormFeature(
+            row["name"], row["sign"], re.compile(row["expression"], re.MULTILINE), row.get("is_case_sensitive", False)
+        )
+        for row in rows["form"]
+    )
+    first_words = frozenset(word.partition(" ")[0] for word in indices_by_word if " " in word)
+    return ActFeatures(rows["version"], word_features, form_features, indices_by_word, first_words)
+
+
+@lru_cache(maxsize=1024)  # several checks ask about the same pages
+def count_features(text: str) -> FeatureCounts:
+    """Count each feature in a text, such as a page."""
+    features = load_act_features()
+    lowercase_text = lower_ascii(text)
+    words = _WORD_PATTERN.findall(lowercase_text)
+    counts = [0] * len(features.word_features)
+    for word in words:
+        for index in features.indices_by_word.get(word, ()):
+            counts[index] += 1
+    for first, second in pairwise(words):
+        if first in features.first_words:
+            for index in features.indices_by_word.get(f"{first} {second}", ()):
+                counts[index] += 1
+    counts += [
+        len(feature.pattern.findall(text if feature.is_case_sensitive else lowercase_text))
+        for feature in features.form_features
+    ]
+    return FeatureCounts(len(words), tuple(counts), count_type_signs(text))
+
+
+def compute_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
+    """Return one number for each of ``ActFeatures.names``: logarithms of counts per hundred words, or of sign counts."""
+    word_count = sum(counts.word_count for counts in counts_by_page)
+    scale = 100 / max(word_count, _MIN_WORDS)
+    register = [
+        math.log1p(sum(column) * scale) for column in _transpose(counts.register_counts for counts in counts_by_page)
+    ]
+    signs = [
+        math.log1p(min(sum(column), MAX_SIGN_COUNT))
+        for column in _transpose(counts.sign_counts for counts in counts_by_page)
+    ]
+    return [*register, *signs]
+
+
+def _transpose(rows: Iterable[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    return zip(*rows, strict=True)
+
+
+def find_feature_match(name: str, text: str) -> str | None:
+    """Return the first line of a text that shows a feature; None if it shows none, or only line breaks and the like."""
+    features = load_act_features()
+    for feature in features.word_features:
+        if feature.name == name:
+            return next(
+                (line.strip()[:_MAX_LINE_LENGTH] for line in text.splitlines() if _has_word_of(feature, line)), None
+            )
+    forms = {feature.name: feature for feature in features.form_features}
+    if name in forms:
+        match = forms[name].pattern.search(text if forms[name].is_case_sensitive else lower_ascii(text))
+    else:
+        match = next(sign for sign in TYPE_SIGNS if sign.name == name).pattern.search(text)
+    if match is None or not match.group().strip():
+        return None
+    start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.start())
+    return text[start : end if end > 0 else None].strip()[:_MAX_LINE_LENGTH] or None
+
+
+def _has_word_of(feature: WordFeature, line: str) -> bool:
+    words = _WORD_PATTERN.findall(line.lower())
+    return any(word in feature.words for word in words) or any(
+        f"{first} {second}" in feature.words for first, second in pairwise(words)
+    )

@@ -1,0 +1,227 @@
+"""Does a document perform the act of its type, or does it only use the words of one?
+
+A report states a result of its own; a note tells of a person who was seen. An order asks for one, a leaflet teaches about
+it, a template leaves it blank, a message quotes it, an article or a novel speaks of somebody else. Contract rulings 20 (b),
+34 and 37. It is judged by how the text speaks (``act_features``), with weights that ``tests/benchmarks/act_learning.py``
+learns; nothing of the embedded model is used, so that the two can contradict each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from evalkit.classification.act_features import (
+    compute_feature_rates,
+    count_features,
+    find_feature_match,
+    load_act_features,
+)
+from evalkit.classification.findings import Finding, iter_segment_primary_types
+from evalkit.classification.model_weights import TermWeights, TypeWeights
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
+from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.issue import Issue, IssueSeverity
+
+NO_ACT_CODE: Final = "V2-NO-ACT"
+ACT_IN_OTHER_CODE: Final = "V2-ACT-IN-OTHER"
+WEIGHTS_FILE = "act_weights.json"
+
+MIN_WORDS_TO_JUDGE = 25
+"""Shorter texts say too little to miss an act in them."""
+
+_PERFORMED_PROBABILITY = 0.5
+"""From here on an act is rather performed than not."""
+
+ACT_DESCRIPTIONS = {
+    DocumentType.CLINICAL_NOTE: "an account, an examination or a plan of a person who was seen",
+    DocumentType.PATHOLOGY_REPORT: "a pathologist's own finding or diagnosis",
+    DocumentType.GENOMIC_REPORT: "a laboratory's own genetic result with its meaning",
+    DocumentType.RADIOLOGY_REPORT: "a radiologist's own finding or impression",
+}
+
+_Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class ActWeights(TermWeights):
+    """``act_weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
+
+    schema_version: Literal[1]
+    version: str = Field(min_length=1)
+    """Of the numbers: the beginning of their hash."""
+    learned_from: dict[str, int]
+    """How many texts of each type."""
+    features: dict[str, tuple[float, float, TypeWeights]]
+    """Feature → mean, standard deviation, weights."""
+    bias: TypeWeights
+    temperature: Annotated[float, Field(gt=0)]
+    min_claimed_probability: _Probability
+    """A claimed type whose act is less probable is not performed."""
+    max_act_probability: _Probability
+    """Text called Other that performs an act at least so probably is not Other."""
+
+
+@cache
+def load_act_weights() -> ActWeights:
+    """Load the shipped weights, once."""
+    return ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class ActReading:
+    """What pages do as one document, as judged by how they speak."""
+
+    pages: Sequence[Page]
+    weights: ActWeights
+
+    @cached_property
+    def _standard_scores(self) -> list[float]:
+        rates = compute_feature_rates([count_features(page.text) for page in self.pages])
+        return [
+            (rate - mean) / deviation
+            for rate, (mean, deviation, _) in zip(rates, self.weights.features.values(), strict=True)
+        ]
+
+    @cached_property
+    def probabilities(self) -> dict[DocumentType, float]:
+        """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
+        sums = list(self.weights.bias)
+        terms = dict.fromkeys(term for page in self.pages for term in find_weighted_terms(page.text, (), self.weights))
+        term_weight = compute_term_weight(len(terms))
+        for term in terms:
+            for index, weight in enumerate(self.weights.weights_by_term[term]):
+                sums[index] += term_weight * weight
+        for score, (_, _, row) in zip(self._standard_scores, self.weights.features.values(), strict=True):
+            for index, weight in enumerate(row):
+                sums[index] += score * weight
+        return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
+
+    def get_act_probability(self, kind: DocumentType) -> float:
+        """How probably the pages perform the act of a type: of a note, whose pages of results say nothing, the likeliest page."""
+        if kind is not DocumentType.CLINICAL_NOTE or len(self.pages) == 1:
+            return self.probabilities[kind]
+        page_readings = [ActReading([page], self.weights) for page in self.pages]
+        return max(reading.probabilities[kind] for reading in (self, *page_readings))
+
+    @property
+    def likeliest_type(self) -> DocumentType:
+        """The type whose act is performed most probably."""
+        return max(self.probabilities, key=lambda kind: self.probabilities[kind])
+
+    def list_signs(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
+        """The features that the text shows more than usual and that speak most for one type against another."""
+        first, second = (list(DocumentType).index(each) for each in (kind, instead_of))
+        contributions = {
+            name: score * (row[first] - row[second])
+            for score, (name, (_, _, row)) in zip(self._standard_scores, self.weights.features.items(), strict=True)
+            if score > 0
+        }
+        return sorted(
+            (name for name in contributions if contributions[name] > 0), key=lambda name: -contributions[name]
+        )
+
+
+def read_act_of_segment(
+    segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
+) -> ActReading | None:
+    """Read what a segment's pages do; None where they say too little to judge."""
+    pages = [page for page in bundle.iter_pages(segment.start_page, segment.end_page) if page.text.strip()]
+    if sum(len(page.text.split()) for page in pages) < MIN_WORDS_TO_JUDGE:
+        return None
+    return ActReading(pages, weights or load_act_weights())
+
+
+def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """Answer V2's question: segments whose text has the forms of another type than the one claimed as PRIMARY.
+
+    Forms alone mislead: notes have doses in reports, and reports values in rows. The act must not be the claimed one's.
+    """
+    for segment, kind in iter_segment_primary_types(answer):
+        pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
+        forms = measure_type_signs_on_pages(pages)
+        contradicting_type = forms.find_contradicting_type(kind)
+        reading = read_act_of_segment(segment, bundle)
+        if contradicting_type is None or (reading and reading.get_act_probability(kind) >= _PERFORMED_PROBABILITY):
+            continue
+        sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
+        description = "routine lab values" if "analytes" in sign.name else sign.name
+        yield Finding(
+            reasoning=f"The text has {sign.name}, the form of {contradicting_type.value}; forms of {kind.value} are rare or missing.",
+            severity=IssueSeverity.MAJOR,
+            message=f"Segment {segment.segment_index} text contains {description} inconsistent with "
+            f"{kind.value} PRIMARY classification",
+            segment_index=segment.segment_index,
+            document_type=kind.value,
+            page=page.page_num,
+            quote=quote,
+            suggested_fix=f"Check whether the segment is {contradicting_type.value}",
+        )
+
+
+def find_act_issues(
+    classification: ClassificationOutput, bundle: DocumentBundle, weights: ActWeights | None = None
+) -> Iterator[Issue]:
+    """Raise V2-NO-ACT and V2-ACT-IN-OTHER: types whose act the segment's pages do not perform, or Other that does."""
+    for segment in classification.segments:
+        reading = read_act_of_segment(segment, bundle, weights)
+        if segment.dominant_type is None or reading is None:
+            continue
+        if segment.dominant_type is DocumentType.OTHER:
+            yield from _find_act_in_other(segment, reading)
+        elif reading.get_act_probability(segment.dominant_type) < reading.weights.min_claimed_probability:
+            yield _build_no_act_issue(segment, segment.dominant_type, reading)
+
+
+def _find_act_in_other(segment: Segment, reading: ActReading) -> Iterator[Issue]:
+    act_probability = 1 - reading.probabilities[DocumentType.OTHER]
+    if act_probability < reading.weights.max_act_probability:
+        return
+    kind = max(ACT_DESCRIPTIONS, key=lambda act_type: reading.probabilities[act_type])
+    page, quote, sign = _find_first_sign(reading, kind, DocumentType.OTHER)
+    yield Issue.create(
+        "V2",
+        ACT_IN_OTHER_CODE,
+        IssueSeverity.MAJOR,
+        f"Segment {segment.segment_index} is called Other, but it reads like {ACT_DESCRIPTIONS[kind]}{sign}",
+        location=f"segment {segment.segment_index} → dominant_type",
+        suggested_fix=f"Check whether it is a {kind.value}",
+        segment_index=segment.segment_index,
+        document_type=DocumentType.OTHER.value,
+        page=page.page_num,
+        quote=quote,
+    )
+
+
+def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: ActReading) -> Issue:
+    likeliest_type = reading.likeliest_type
+    page, quote, sign = _find_first_sign(reading, likeliest_type, claimed_type)
+    instead = "" if likeliest_type is DocumentType.OTHER else f"; it reads like {ACT_DESCRIPTIONS[likeliest_type]}"
+    return Issue.create(
+        "V2",
+        NO_ACT_CODE,
+        IssueSeverity.MAJOR,
+        f"Segment {segment.segment_index} is called {claimed_type.value}, but {ACT_DESCRIPTIONS[claimed_type]} "
+        f"was not found in it{instead}{sign}",
+        location=f"segment {segment.segment_index} → dominant_type",
+        suggested_fix=f"Check whether it is a {claimed_type.value}",
+        segment_index=segment.segment_index,
+        document_type=claimed_type.value,
+        page=page.page_num,
+        quote=quote,
+    )
+
+
+def _find_first_sign(reading: ActReading, kind: DocumentType, instead_of: DocumentType) -> tuple[Page, str | None, str]:
+    """The strongest sign that can be shown: its page, its line, and what it says in words."""
+    for name in reading.list_signs(kind, instead_of):
+        for page in reading.pages:
+            if line := find_feature_match(name, page.text):
+                return page, line, f": the text {load_act_features().descriptions[name]}"
+    return reading.pages[0], None, ""
