@@ -84,6 +84,13 @@ def _find_text_contradictions(answer: ClassificationOutput, bundle: DocumentBund
     yield from find_doubtful_boundaries(answer, bundle)
 
 
+def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
+    """Find the segments, and the mixture, whose shares do not sum to 1."""
+    for segment in answer.segments:
+        yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
+    yield from _check_share_sum(answer, answer.document_mixture, None)
+
+
 def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     for segment in answer.segments:
         yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)

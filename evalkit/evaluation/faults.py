@@ -17,7 +17,7 @@ from functools import cache, cached_property, partial
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from evalkit.classification.primary_classifier import choose_overall_type, compute_mixture
+from evalkit.classification.primary_classifier import choose_overall_type
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -26,6 +26,7 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
+    compute_mixture,
 )
 from evalkit.classification.v4_evidence_quality import MIN_SNIPPET_WORDS
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus

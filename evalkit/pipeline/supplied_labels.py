@@ -316,9 +316,9 @@ def list_unused_label_problems(
 def read_supplied_classifications(
     folder: Path, sources: Iterable[SourceDocument]
 ) -> tuple[dict[str, Any], list[UsageError]]:
-    """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
+    """The supplied classifications' texts by doc_id, and a problem for each file that belongs to no document.
 
-    Files are named ``{doc_id}.json``. One that is not JSON, or says something twice, becomes ``Unparseable``, so that its document escalates
+    Files are named ``{doc_id}.json``. One that is no text becomes ``Unparseable``, so that its document escalates
     instead of being classified by somebody else. UsageError where the folder is not there.
     """
     if not folder.is_dir():
@@ -341,14 +341,11 @@ def read_supplied_classifications(
             )
             continue
         try:
-            classification_by_doc_id[path.stem] = make_storable_classification(
-                json.loads(
-                    read_regular_file(path).decode("utf-8-sig"), object_pairs_hook=build_dict_without_duplicate_keys
-                )
-            )
-        except (OSError, ValueError, RecursionError) as error:
+            file_bytes = read_regular_file(path)
+            classification_by_doc_id[path.stem] = file_bytes.decode(json.detect_encoding(file_bytes))
+        except (OSError, ValueError) as error:
             classification_by_doc_id[path.stem] = UnparseableClassification(
-                f"the file is not readable JSON ({_describe_error(error)})"
+                f"the file is not readable text ({_describe_error(error)})"
             )
     return classification_by_doc_id, problems
 
