@@ -202,7 +202,7 @@ async def arun(
 def evaluate(
     path: Path | str,
     *,
-    classification: Mapping[str, Any] | None = None,
+    classification: Mapping[str, Any] | str | None = None,
     model: str | None = None,
     reader: str | None = None,
     profile: str | None = None,
@@ -210,7 +210,7 @@ def evaluate(
 ) -> DocumentResult:
     """Read, classify, verify and decide one PDF; nothing is written. DocumentError where it cannot be read.
 
-    ``classification`` is an answer of another system, to be verified instead of asking.
+    ``classification`` is an answer of another system, as JSON value or text, to be verified instead of asking.
     """
     return run_sync(
         aevaluate(path, classification=classification, model=model, reader=reader, profile=profile, settings=settings)
@@ -220,7 +220,7 @@ def evaluate(
 async def aevaluate(
     path: Path | str,
     *,
-    classification: Mapping[str, Any] | None = None,
+    classification: Mapping[str, Any] | str | None = None,
     model: str | None = None,
     reader: str | None = None,
     profile: str | None = None,

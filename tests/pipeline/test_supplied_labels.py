@@ -20,6 +20,7 @@ from evalkit.pipeline.supplied_labels import (
     parse_page_spans,
     read_production_labels,
     read_stored_production_labels,
+    read_supplied_classifications,
     read_true_labels,
 )
 
@@ -213,6 +214,13 @@ def test_production_words_are_mapped_by_trim_case_and_setting(word: str | None, 
         assert map_production_row(row, foreign_types) == row
         unknown_words = list_unknown_production_words([row, row], foreign_types)
         assert unknown_words == (() if type_name else (word,))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
+def test_a_classification_is_read_in_every_encoding_of_json(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.json").write_bytes('{"segments": "×"}'.encode(encoding))
+    by_doc_id, problems = read_supplied_classifications(tmp_path, [SourceDocument("a", tmp_path / "a.pdf", "0" * 64)])
+    assert (by_doc_id, problems) == ({"a": '{"segments": "×"}'}, [])
 
 
 def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
