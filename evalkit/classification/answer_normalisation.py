@@ -8,6 +8,7 @@ other words for its keys. What would need a guess stays as it is, so that the sh
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.schema import ClassificationOutput, Segment
 from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison, read_answer_text
 from evalkit.llm.model import AnswerShapeError
 
@@ -29,7 +30,11 @@ _NUMBER_PATTERN = re.compile(
     r"([+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})(?:[eE][+-]?[0-9])?)\s*(%|percent)?", re.I
 )
 _COMMA_DECIMAL_PATTERN = re.compile(r"0,[0-9]+|1,00?")
-_NAMED_NUMBER_PATTERN = re.compile(r"(?:pages?|pg|p|segment|seg|no|number)?[\s._#:-]*([0-9]{1,15}(?:\.0*)?)", re.I)
+_INTEGER_PATTERN = re.compile(
+    r"(?:#|(?:pages?|pg|p|segment|seg|number)(?:[._:#]?\s*|[-_]))?(?P<digits>[0-9]{1,15})(?:\.0*)?"
+    r"|(?P<signed>[+-][0-9]{1,15})(?:\.0*)?",
+    re.IGNORECASE,
+)
 _PAGE_RANGE_PATTERN = re.compile(r"(?:pages?|pp?\.?)?\s*([0-9]{1,9})\s*(?:-|–|—|to|through)\s*([0-9]{1,9})", re.I)
 _WORD_SEPARATORS_PATTERN = re.compile(r"[\s_\-‐‑–.'\"`*]+")
 _MAX_INTEGRAL_FLOAT = 2**53
@@ -44,12 +49,18 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     AnswerTextError if a text is not one JSON value; AnswerShapeError if the answer contradicts itself. What still has
     another shape is left to the model to refuse.
     """
-    json_value, text_changes = read_answer_text(answer) if isinstance(answer, str) else (answer, ())
     normaliser = _Normaliser()
     try:
+        json_value, text_changes = (
+            read_answer_text(answer)
+            if isinstance(answer, str)
+            else (json.loads(json.dumps(answer, allow_nan=False)), ())
+        )
         normalised = normaliser.normalise(normaliser.unwrap(json_value, answer_type), answer_type, "")
-    except RecursionError:
-        raise AnswerShapeError("it is nested too deeply") from None
+    except (AnswerTextError, AnswerShapeError):
+        raise
+    except (TypeError, ValueError, RecursionError):
+        raise AnswerShapeError("it holds what JSON cannot carry") from None
     if issubclass(answer_type, ClassificationOutput) and isinstance(normalised, dict):
         normalised = normaliser.add_missing_counts(normalised)
     return NormalisedAnswer(normalised, tuple(dict.fromkeys((*text_changes, *normaliser.changes))))
@@ -169,8 +180,10 @@ class _Normaliser:
         """Yield the fields, a range of pages as its first and last page."""
         has_range = {"start_page", "end_page"} <= model.model_fields.keys()
         for key, member in fields.items():
-            is_range_key = has_range and _squash_key(key) in _load_spellings()["page_range"]["keys"]
-            if not is_range_key or (pages := _parse_page_range(member)) is None:
+            range_key = _squash_key(key)
+            is_range_key = has_range and range_key in _load_spellings()["page_range"]["keys"]
+            pages = _parse_page_range(member, is_called_range="range" in range_key) if is_range_key else None
+            if pages is None:
                 yield key, member
             else:
                 self.changes.append(f"{prefix}start_page: a range of pages read")
@@ -206,8 +219,8 @@ class _Normaliser:
     def _normalise_integer(self, json_value: Any, place: str) -> Any:
         if isinstance(json_value, float) and json_value.is_integer() and abs(json_value) < _MAX_INTEGRAL_FLOAT:
             return self._change(int(json_value), place, "a number with a decimal point read as a whole one")
-        if isinstance(json_value, str) and (match := _NAMED_NUMBER_PATTERN.fullmatch(json_value.strip())):
-            return self._change(int(Decimal(match[1])), place, "text read as a number")
+        if isinstance(json_value, str) and (match := _INTEGER_PATTERN.fullmatch(json_value.strip())):
+            return self._change(int(match["digits"] or match["signed"]), place, "text read as a number")
         return json_value
 
     def _normalise_fraction(self, json_value: Any, place: str) -> Any:
@@ -273,19 +286,28 @@ def _list_keyed_members(members_by_key: dict[str, Any], member_type: type[BaseMo
 
 
 def _add_key(key_name: str, key: Any, member: dict[str, Any], member_type: type[BaseModel]) -> dict[str, Any]:
-    normalised_member = _Normaliser().normalise(member, member_type, "")
-    if normalised_member.get(key_name, key) != key:
+    """Add the key to the member; a number is only the member's place, a type must be the one that the member names."""
+    own_key = _Normaliser().normalise(member, member_type, "").get(key_name, key)
+    if own_key != key and isinstance(key, str):
         raise AnswerShapeError(f"{key_name} is there twice with different values")
-    return {**member, key_name: key}
+    return {**member, key_name: own_key}
 
 
-def _parse_page_range(pages: Any) -> tuple[int, int] | None:
-    """Read ``1-5`` or ``[1, 2, 3]`` as first and last page; None for anything that could mean something else."""
+def _parse_page_range(pages: Any, *, is_called_range: bool) -> tuple[Any, Any] | None:
+    """Read ``1-5`` or ``[1, 2, 3]`` as first and last page; None for anything that could mean something else.
+
+    ``[1, 5]`` and a lone number are clear only where the key calls them a range.
+    """
     if isinstance(pages, str) and (match := _PAGE_RANGE_PATTERN.fullmatch(pages.strip())):
         return int(match[1]), int(match[2])
+    if isinstance(pages, dict):
+        ends = {_map_keys_to_fields(Segment).get(_squash_key(key)): end for key, end in pages.items()}
+        return (ends["start_page"], ends["end_page"]) if ends.keys() == {"start_page", "end_page"} else None
     if isinstance(pages, list) and pages and all(type(page) is int for page in pages):
-        return (pages[0], pages[-1]) if pages == list(range(pages[0], pages[0] + len(pages))) else None
-    return None
+        first, last = pages[0], pages[-1]
+        is_pair = len(pages) == 2 and (first == last or is_called_range)
+        return (first, last) if is_pair or pages == list(range(first, first + len(pages))) else None
+    return (pages, pages) if is_called_range and isinstance(pages, str | int) else None
 
 
 def _is_list(annotation: Any) -> bool:

@@ -312,13 +312,13 @@ def _plant_wrong_shape(mutated_answer: MutatedAnswer, random_source: RandomSourc
         case 0:
             del segment["end_page"]
         case 1:
-            segment["start_page"] = f"page {segment['start_page']}"
+            segment["start_page"] = f"{segment['start_page']} or {segment['start_page'] + 1}"
         case 2:
             row["document_type"] = "Laboratory Report"
         case 3:
             row["confidence"] = "high"
         case _:
-            mutated_answer.answer_json["segments"] = {"1": segment}
+            mutated_answer.answer_json["segments"] = segment
 
 
 def _plant_wrong_sum(mutated_answer: MutatedAnswer, random_source: RandomSource, *, share_key: str) -> None:

@@ -112,11 +112,11 @@ def key_rows_by_type(answer: Json) -> Json:
     return keyed
 
 
-def replace_page_numbers_by_range(answer: Json) -> Json:
-    """The answer with ``pages`` instead of first and last page."""
-    ranged = copy.deepcopy(answer)
+def replace_page_numbers(write: Callable[[int, int], Any], key: str = "pages") -> Json:
+    """The answer with one range of pages instead of first and last page."""
+    ranged = copy.deepcopy(ANSWER)
     for part in ranged["segments"]:
-        part["pages"] = f"{part.pop('start_page')}-{part.pop('end_page')}"
+        part[key] = write(part.pop("start_page"), part.pop("end_page"))
     return ranged
 
 
@@ -192,7 +192,11 @@ LOSSLESS: dict[str, Spelling] = {
     "segments by number": lambda: ANSWER | {
         "segments": {"segment_2": ANSWER["segments"][1], "segment_1": ANSWER["segments"][0]}
     },
-    "pages as a range": lambda: replace_page_numbers_by_range(ANSWER),
+    "pages as a range": lambda: replace_page_numbers(lambda first, last: f"pp. {first}–{last}"),
+    "pages as a list": lambda: replace_page_numbers(lambda first, last: list(range(first, last + 1))),
+    "a range as a pair": lambda: replace_page_numbers(lambda first, last: [first, last], "page_range"),
+    "a range as an object": lambda: replace_page_numbers(lambda first, last: {"start": first, "end": str(last)}),
+    "segments by place": lambda: ANSWER | {"segments": {"1": ANSWER["segments"][1], "0": ANSWER["segments"][0]}},
     "no numbers of segments": lambda: without("segments.0.segment_index", "segments.1.segment_index"),
     "extra keys": change({"model": "m", "segments.0.note": "long", f"{QUOTE}.offset": 3}),
     "all at once": lambda: "Sure!\n```json\n" + json.dumps(
@@ -219,7 +223,8 @@ LOSSY: dict[str, Spelling] = {
     "two texts of a quote": change({f"{QUOTE}.text": "something else"}),
     "pages that contradict the range": change({"segments.0.pages": "1-4"}),
     "pages that are no range": lambda: rename(without("segments.0.start_page", "segments.0.end_page"), "reasoning", "pages"),
-    "pages with a gap": lambda: without("segments.0.start_page", "segments.0.end_page") | {"pages": [1, 3]},
+    "pages with a gap": lambda: replace_page_numbers(lambda first, last: [first, last]),
+    "a number that may be a count": lambda: replace_page_numbers(lambda first, last: last - first + 1),
     "a row by type that says another type": lambda: ANSWER | {
         "document_mixture": {row["document_type"]: row | {"document_type": PATHOLOGY} for row in ANSWER["document_mixture"]}
     },
@@ -251,6 +256,8 @@ LOSSY: dict[str, Spelling] = {
     "elided": lambda: TEXT.replace("[{", "[..., {", 1),
     "NaN": lambda: TEXT.replace("0.92", "NaN"),
     "a number without end": lambda: TEXT.replace("0.92", "1e999"),
+    "a number without end in a free field": lambda: TEXT.replace("null}", '{"doubt": 1e999}}'),
+    "not a number in a free field": change({"self_evaluation": {"doubt": float("nan")}}),
     "null": lambda: "null",
 }  # fmt: skip
 
@@ -301,6 +308,30 @@ def test_spelling_that_needs_a_guess_is_unparseable(name: str) -> None:
 )
 def test_the_change_is_named_with_its_place(name: str, change_made: str) -> None:
     assert change_made in normalise(LOSSLESS[name]()).changes
+
+
+@pytest.mark.parametrize(
+    ("place", "written", "read"),
+    [
+        ("segments.0.start_page", "-1", -1),
+        ("segments.0.start_page", " +4 ", 4),
+        ("segments.0.start_page", "page-4", 4),
+        ("segments.0.start_page", "#4", 4),
+        ("segments.0.start_page", 4.0, 4),
+        ("segments.0.start_page", "9" * 16, "9" * 16),
+        ("segments.0.start_page", 1e300, 1e300),
+        (f"{PRIMARY_ROW}.confidence", "-0.5", -0.5),
+        (f"{PRIMARY_ROW}.confidence", "1.7", 1.7),
+        (f"{PRIMARY_ROW}.confidence", "0.58%", 0.0058),
+        (f"{PRIMARY_ROW}.confidence", "57 percent", 0.57),
+    ],
+)
+def test_a_wrong_number_stays_the_number_that_it_is(place: str, written: Any, read: Any) -> None:
+    *way, last = (int(step) if step.isdigit() else step for step in place.split("."))
+    holder: Any = normalise(copy_with(ANSWER, {place: written})).json_value
+    for step in way:
+        holder = holder[step]
+    assert (holder[last], type(holder[last])) == (read, type(read))
 
 
 def test_changes_are_listed_in_the_first_attempt_only() -> None:
@@ -392,6 +423,7 @@ def test_findings_are_read_in_every_harmless_spelling(spelled: Any) -> None:
         '{"findings": []} {"findings": [{"severity": "MAJOR"}]}',
         '[1] [] {"findings": [',
         "No findings.",
+        json.dumps({"findings": [FINDING]})[3:],
         [FINDING | {"severity": "SEVERE"}],
         [{"message": "no severity"}],
     ],
