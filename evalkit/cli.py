@@ -714,7 +714,15 @@ def sample(
         )
         return
     by = by or "type"
-    draw_record = draw(output_folder, number, by, seed=_load_settings().audit_seed, drawn_at=format_zulu_now())
+    settings = _load_settings()
+    draw_record = draw(
+        output_folder,
+        number,
+        by,
+        seed=settings.audit_seed,
+        drawn_at=format_zulu_now(),
+        foreign_types=settings.foreign_types,
+    )
     if as_json:
         _print_json(draw_record.model_dump(mode="json"))
         return
@@ -1413,8 +1421,8 @@ def _print_run_summary(summary: RunSummary) -> None:
         + (f"; {resumed_count} were finished before" if resumed_count else "")
     )
     _print_usages(summary.by_agent)
-    if summary.setting_hint:
-        typer.echo(summary.setting_hint)
+    for hint in filter(None, (summary.label_hint, summary.setting_hint)):
+        typer.echo(hint)
     typer.echo(summary.timings.format_timing_line(summary.seconds))
     typer.echo(f"Results in {summary.output}. Waiting cases: {_format_queue_command(summary.output)}")
 

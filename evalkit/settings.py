@@ -320,7 +320,7 @@ class Settings(BaseSettings):
     verifier_seconds: float = Field(10, gt=0, le=600)
     """Seconds that one of them may take for one document and one step."""
     lossless_repair: bool = False
-    """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""
+    """Apply repairs that lose nothing (counts, missing types, share sums) before the arbiter counts."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"
     """``ignore``: a verifier that could not answer raises no issue, and is named in the result's ``unanswered`` alone. Only
     for comparing with older systems."""

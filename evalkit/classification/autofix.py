@@ -20,6 +20,7 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
+    compute_mixture,
     convert_to_decimals,
     normalise_shares,
 )
@@ -157,6 +158,29 @@ def _correct_page_count(answer: Classification, segment_position: int | None) ->
     return answer.model_copy(update={"segments": segments})
 
 
+def _can_compute_mixture(answer: Classification, segment_position: int | None) -> bool:
+    return (
+        segment_position is None
+        and not answer.document_mixture
+        and bool(answer.segments)
+        and all(_count_pages(segment) >= 1 for segment in answer.segments)
+        and all(_can_normalise_shares(answer, position) for position in range(len(answer.segments)))
+        and not any(_has_repeated_type(segment) for segment in answer.segments)
+    )
+
+
+def _has_repeated_type(segment: Segment) -> bool:
+    types = [presence.document_type for presence in segment.segment_composition]
+    return len(set(types)) < len(types)
+
+
+def _compute_missing_mixture(answer: Classification, _segment_position: int | None) -> Classification:
+    completed_answer = answer
+    for position in range(len(answer.segments)):
+        completed_answer = _correct_page_count(_add_missing_types(completed_answer, position), position)
+    return answer.model_copy(update={"document_mixture": compute_mixture(completed_answer.segments)})
+
+
 _REPAIR_RULES = (
     _RepairRule(
         "V1-SEGMENT-COUNT",
@@ -180,6 +204,13 @@ _REPAIR_RULES = (
         read_affected_values=_list_present_types,
     ),
     _RepairRule(
+        "V1-MISSING-TYPE",
+        "compute the mixture from the segments' shares, weighted by their pages",
+        can_repair=_can_compute_mixture,
+        repair=_compute_missing_mixture,
+        read_affected_values=_list_present_types,
+    ),
+    _RepairRule(
         "V2-SEGMENT-SHARE-SUM",
         "divide the shares of the segment by their sum",
         can_repair=_can_normalise_shares,
@@ -194,7 +225,6 @@ _REPAIR_RULES = (
         read_affected_values=_read_shares,
     ),
 )
-_RULES_BY_CODE = {rule.code: rule for rule in _REPAIR_RULES}
 
 
 def is_repairable(code: str, answer: Classification, segment_index: int | None) -> bool:
@@ -205,16 +235,16 @@ def is_repairable(code: str, answer: Classification, segment_index: int | None) 
 def _find_repair_rule(
     code: str, answer: Classification, segment_index: int | None
 ) -> tuple[_RepairRule, int | None] | None:
-    """The row of the table, and the segment's place in the array; None where nothing can be repaired.
+    """The first row of the table that can, and the segment's place in the array; None where nothing can be repaired.
 
     Where several segments have that index, or none, nobody can say which one is meant.
     """
-    rule = _RULES_BY_CODE.get(code)
     positions = [position for position, segment in enumerate(answer.segments) if segment.segment_index == segment_index]
     position = positions[0] if len(positions) == 1 else None
-    if rule is None or (segment_index is None) != (position is None) or not rule.can_repair(answer, position):
+    if (segment_index is None) != (position is None):
         return None
-    return rule, position
+    usable_rules = (rule for rule in _REPAIR_RULES if rule.code == code and rule.can_repair(answer, position))
+    return next(((rule, position) for rule in usable_rules), None)
 
 
 class AutoFixEngine:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.quote_extraction import extract_quote
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.json_schema import build_inlined_json_schema
 
 
@@ -41,6 +43,11 @@ class _RequestedAnswer(_AnswerWithReferences):
 def build_answer_schema() -> Mapping[str, Any]:
     """The JSON Schema that a language model is sent."""
     return build_inlined_json_schema(_RequestedAnswer)
+
+
+def normalise_classifier_answer(answer_text: str) -> NormalisedAnswer:
+    """Read the JSON of a model's answer, as far as no guess is needed. AnswerTextError, AnswerShapeError."""
+    return normalise_answer(answer_text, _AnswerWithReferences)
 
 
 def parse_answer_and_cut_quotes(answer_text: str, bundle: DocumentBundle) -> ClassificationOutput:

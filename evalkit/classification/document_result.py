@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import not_
 from typing import Any
+
+from pydantic import Field
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.patient_keys import KeyedClassification
@@ -30,6 +33,9 @@ class Attempt(StrictRecord):
     """The ids of the issues that were open."""
     repairs: tuple[Repair, ...] = ()
     """What was repaired before the next attempt."""
+    normalised: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    """Of the first attempt, what was changed without loss to read the answers, by who answered. Written down only if
+    something was."""
 
 
 class UsageTotal(StrictRecord):

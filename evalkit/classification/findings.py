@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -22,6 +23,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion
 from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_output, fill_prompt_template
 
@@ -76,6 +78,10 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     def render_prompt(self) -> str:
         """Document first and equal for all verifiers, then the claims, instructions last."""
         return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
+
+    def normalise_answer(self, text: str) -> NormalisedAnswer:
+        """Read the JSON of the findings, a bare list of them included."""
+        return normalise_answer(text, self.answer_type)
 
     def offline(self) -> Findings:
         """What the verifier's own features say; computed once."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
+from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -20,6 +21,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.verifiers import Verifier
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, number_issues
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 
 _MERGED_VERIFIERS: tuple[VerifierName, ...] = ("V2", "V3", "V4")
@@ -53,6 +55,10 @@ class MergedQuestion(DocumentQuestion[MergedFindings]):
     def render_prompt(self) -> str:
         """Document first, then the claims, the three tasks last."""
         return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
+
+    def normalise_answer(self, text: str) -> NormalisedAnswer:
+        """Read the JSON of the findings, a bare list of them included."""
+        return normalise_answer(text, self.answer_type)
 
     def offline(self) -> MergedFindings:
         """What each of them says."""

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from evalkit.classification.answer_normalisation import normalise_answer
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.document_result import Attempt, UsageReport, UsageTotal
 from evalkit.classification.findings import (
@@ -30,7 +31,7 @@ from evalkit.classification.patient_check import ANY_PATIENT, PATIENT_CODES, Pat
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v2_consistency import V2ConsistencyChecker, find_share_sum_issues
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import compute_grounded_ratio, compute_quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
@@ -43,8 +44,9 @@ from evalkit.classification.verifiers import (
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, number_issues
+from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, AnswerT, Model, Question, Usage
+from evalkit.llm.model import Answer, AnswerShapeError, AnswerT, Model, Question, Usage
 from evalkit.store import encode_canonical_json
 
 T = TypeVar("T")
@@ -58,7 +60,7 @@ REPAIR_CYCLE_REASON = "a repair changed nothing"
 
 @dataclass(frozen=True)
 class UnparseableClassification:
-    """A supplied classification that is not even JSON."""
+    """A supplied classification that cannot even be read as text."""
 
     reason: str
     """In words that quote nothing of it."""
@@ -119,8 +121,8 @@ class RetryOrchestrator:
     ) -> ClassificationOutcome:
         """Classify and verify a document.
 
-        ``supplied`` is the JSON value of a classification that another system made, or :class:`UnparseableClassification`; without
-        it the model is asked. ``patient_expectation``: what is known about the file's patients.
+        ``supplied`` is a classification that another system made, as text or JSON value, or
+        :class:`UnparseableClassification`; without it the model is asked. ``patient_expectation``: what is known about the file's patients.
         """
         question_cache = _QuestionCache(self._model)
         issue_numbering = _IssueNumbering()
@@ -149,10 +151,7 @@ class RetryOrchestrator:
         if isinstance(supplied, UnparseableClassification):
             return None, [build_unparseable_issue(supplied.reason)]
         if supplied is not None:
-            try:
-                return ClassificationOutput.model_validate(supplied), []
-            except ValidationError as error:
-                return None, [build_unparseable_issue(_describe_first_error(error))]
+            return _read_supplied_classification(supplied, question_cache)
         page_ranges = split_into_windows(bundle, self._window_characters)
         model_answers = await question_cache.ask_all(ClassifierQuestion(bundle, pages) for pages in page_ranges)
         classifications = [answer.value for answer in model_answers if answer.value is not None]
@@ -178,8 +177,8 @@ class RetryOrchestrator:
         while True:
             repairs: list[Repair] = []
             if self._lossless_repair:
-                answer, repaired_blockers, repairs = self._repair_schema_blockers(bundle, answer, issue_numbering)
-                repaired_issues += repaired_blockers
+                answer, repaired_early, repairs = self._repair_before_counting(bundle, answer, issue_numbering)
+                repaired_issues += repaired_early
             raised_issues = [
                 *prior_issues,
                 *issue_numbering.assign_ids(
@@ -187,7 +186,8 @@ class RetryOrchestrator:
                 ),
             ]
             verdict = self._v5.decide(raised_issues)
-            attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs))
+            changes = () if attempts else tuple(question_cache.changes)
+            attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs, changes))
             if verdict.decision is not Decision.AUTO_RETRY:
                 break
             if len(attempts) > MAX_RETRIES:
@@ -211,17 +211,18 @@ class RetryOrchestrator:
         final_issues = [*raised_issues, *(issue for issue in repaired_issues if issue.issue_id not in open_ids)]
         return self._build_outcome(answer, final_issues, tuple(attempts), question_cache, verdict)
 
-    def _repair_schema_blockers(
+    def _repair_before_counting(
         self, bundle: DocumentBundle, answer: ClassificationOutput, issue_numbering: _IssueNumbering
     ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
-        """Mend what can be mended without loss, so that the arbiter does not count it."""
-        blockers = [
-            issue
-            for issue in issue_numbering.assign_ids(V1SchemaValidator().validate(answer, bundle))
-            if issue.severity is IssueSeverity.BLOCKER and issue.auto_fixable
-        ]
-        repaired_answer, repairs = self._autofix.apply(answer, blockers)
-        return repaired_answer, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], repairs
+        """Repair counts, missing types and share sums, so that the arbiter counts none of them."""
+        repaired_issues: list[Issue] = []
+        all_repairs: list[Repair] = []
+        for find_issues in (partial(V1SchemaValidator().validate, bundle=bundle), find_share_sum_issues):
+            issues = [issue for issue in issue_numbering.assign_ids(find_issues(answer)) if issue.auto_fixable]
+            answer, repairs = self._autofix.apply(answer, issues)
+            repaired_issues += [issue.model_copy(update={"status": "repaired"}) for issue in issues]
+            all_repairs += repairs
+        return answer, repaired_issues, all_repairs
 
     async def _collect_round_issues(
         self,
@@ -366,16 +367,23 @@ class _QuestionCache:
         self._usage_by_role: dict[str, dict[tuple[object, ...], Usage]] = defaultdict(dict)
         self.unanswered_agents: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
+        self.changes: list[str] = []
+        """What was changed without loss to read the answers."""
 
     async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
         key = question.role, question.prompt(), question.images
         if key not in self._answers_by_key:
             answer = await self._model.ask(question)
             self._usage_by_role[question.role][key] = answer.usage
+            self.note_changes(question.role, answer.normalised)
             if answer.value is None:  # a failure is never used again
                 return answer
             self._answers_by_key[key] = answer
         return self._answers_by_key[key]
+
+    def note_changes(self, role: str, changes: Iterable[str]) -> None:
+        """Remember what was changed to read an answer, each kind of change of a role once."""
+        self.changes = list(dict.fromkeys((*self.changes, *(f"{role}: {change}" for change in changes))))
 
     async def ask_all(self, questions: Iterable[Question[AnswerT]]) -> list[Answer[AnswerT]]:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
@@ -485,6 +493,20 @@ def build_unparseable_issue(fault: str) -> Issue:
     return number_issues("V1", [issue])[0]
 
 
+def _read_supplied_classification(
+    supplied: Any, question_cache: _QuestionCache
+) -> tuple[ClassificationOutput | None, list[Issue]]:
+    try:
+        normalised = normalise_answer(supplied, ClassificationOutput)
+        classification = ClassificationOutput.model_validate(normalised.json_value)
+    except ValidationError as error:
+        return None, [build_unparseable_issue(_describe_first_error(error))]
+    except (AnswerTextError, AnswerShapeError) as error:
+        return None, [build_unparseable_issue(str(error))]
+    question_cache.note_changes("classifier", normalised.changes)
+    return classification, []
+
+
 def hash_repairable_parts(answer: ClassificationOutput) -> str:
     """MD5 of everything that a repair may change, and of the boundaries and types it belongs to (ruling 7)."""
     repairable_parts = {
@@ -507,7 +529,12 @@ def hash_repairable_parts(answer: ClassificationOutput) -> str:
 
 
 def _build_attempt(
-    number: int, verdict: Verdict, answer: ClassificationOutput, issues: Sequence[Issue], repairs: Sequence[Repair]
+    number: int,
+    verdict: Verdict,
+    answer: ClassificationOutput,
+    issues: Sequence[Issue],
+    repairs: Sequence[Repair],
+    changes: tuple[str, ...],
 ) -> Attempt:
     return Attempt(
         attempt=number,
@@ -516,6 +543,7 @@ def _build_attempt(
         fingerprint=hash_repairable_parts(answer),
         issues=tuple(issue.issue_id for issue in issues),
         repairs=tuple(repairs),
+        normalised=changes,
     )
 
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalkit.classification.findings import PageRange
-from evalkit.classification.primary_classifier import choose_overall_type, compute_mixture
+from evalkit.classification.primary_classifier import choose_overall_type
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
     PresenceLevel,
     Segment,
     TypePresence,
+    compute_mixture,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import (

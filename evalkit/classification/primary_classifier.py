@@ -16,7 +16,11 @@ from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
-from evalkit.classification.classifier_answer import build_answer_schema, parse_answer_and_cut_quotes
+from evalkit.classification.classifier_answer import (
+    build_answer_schema,
+    normalise_classifier_answer,
+    parse_answer_and_cut_quotes,
+)
 from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageJoin, segment_pages
@@ -28,6 +32,7 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
+    compute_mixture,
     load_type_definitions,
     normalise_shares,
 )
@@ -47,6 +52,7 @@ from evalkit.classification.v2_consistency import (
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import widen_to_whole_words
+from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fence_document, fill_prompt_template
 
@@ -85,7 +91,6 @@ _PASSAGE_END_PATTERN = re.compile(
 _WORD_PATTERN = re.compile(r"\S+")
 _FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
 """Where the first word begins that has a letter or a digit."""
-_LEVEL_ORDER = tuple(PresenceLevel)
 
 
 class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
@@ -116,6 +121,10 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     def get_answer_schema(self) -> Mapping[str, Any]:
         """A classification's, with quotes by their place."""
         return build_answer_schema()
+
+    def normalise_answer(self, text: str) -> NormalisedAnswer:
+        """Read the JSON of a classification, as far as no guess is needed."""
+        return normalise_classifier_answer(text)
 
     def parse_answer(self, text: str) -> ClassificationOutput:
         """The classification, its quotes cut out of the document."""
@@ -533,38 +542,6 @@ def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[CueMatch])
 
 
 # ------------------------------------------------------------------------------------------- the whole document
-
-
-def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
-    """All types with their shares weighted by pages; every segment has all types."""
-    if not segments:
-        return ()
-    page_total = sum(segment.segment_page_count for segment in segments)
-    presences = [presence for segment in segments for presence in segment.segment_composition]
-    presences_by_type = {
-        kind: [presence for presence in presences if presence.document_type is kind] for kind in DocumentType
-    }
-    page_weights = [segment.segment_page_count / page_total for segment in segments]
-    shares = normalise_shares(
-        [
-            sum(
-                weight * presence.segment_share
-                for weight, presence in zip(page_weights, presences_by_type[kind], strict=True)
-            )
-            for kind in DocumentType
-        ]
-    )
-    return tuple(
-        MixtureEntry(
-            document_type=kind,
-            presence_level=min(
-                (presence.presence_level for presence in presences_by_type[kind]), key=_LEVEL_ORDER.index
-            ),
-            confidence=max(presence.confidence for presence in presences_by_type[kind]),
-            overall_share=share,
-        )
-        for kind, share in zip(DocumentType, shares, strict=True)
-    )
 
 
 def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:

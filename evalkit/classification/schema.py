@@ -7,7 +7,7 @@ them as issues instead of a parse error. What does not even have this shape is `
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
 from functools import cache
@@ -142,6 +142,38 @@ def normalise_shares(shares: Iterable[float]) -> list[float]:
     for index in indices_by_remainder[:missing_steps]:
         floors[index] += SHARE_STEP
     return [float(number) for number in floors]
+
+
+def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
+    """All types with their shares weighted by pages; every segment has all types."""
+    if not segments:
+        return ()
+    page_total = sum(segment.segment_page_count for segment in segments)
+    presences = [presence for segment in segments for presence in segment.segment_composition]
+    presences_by_type = {
+        kind: [presence for presence in presences if presence.document_type is kind] for kind in DocumentType
+    }
+    page_weights = [segment.segment_page_count / page_total for segment in segments]
+    shares = normalise_shares(
+        [
+            sum(
+                weight * presence.segment_share
+                for weight, presence in zip(page_weights, presences_by_type[kind], strict=True)
+            )
+            for kind in DocumentType
+        ]
+    )
+    return tuple(
+        MixtureEntry(
+            document_type=kind,
+            presence_level=min(
+                (presence.presence_level for presence in presences_by_type[kind]), key=list(PresenceLevel).index
+            ),
+            confidence=max(presence.confidence for presence in presences_by_type[kind]),
+            overall_share=share,
+        )
+        for kind, share in zip(DocumentType, shares, strict=True)
+    )
 
 
 @cache

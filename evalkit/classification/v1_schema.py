@@ -169,7 +169,9 @@ def _check_types(
             BLOCKER,
             f"{subject} says nothing about {', '.join(missing_types)}",
             location=location,
-            suggested_fix="Add the missing types as NO_EVIDENCE with share 0",
+            suggested_fix="Add the missing types as NO_EVIDENCE with share 0"
+            if entries
+            else "Compute the shares from the segments' shares, weighted by their pages",
             auto_fixable=is_repairable("V1-MISSING-TYPE", answer, segment_index),
             segment_index=segment_index,
         )

@@ -113,6 +113,13 @@ class V2ConsistencyChecker:
         return build_issues_from_answers("V2", answers)
 
 
+def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
+    """Find the segments, and the mixture, whose shares do not sum to 1."""
+    for segment in answer.segments:
+        yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
+    yield from _check_share_sum(answer, answer.document_mixture, None)
+
+
 def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     for segment in answer.segments:
         yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)

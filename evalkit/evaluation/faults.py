@@ -17,7 +17,7 @@ from functools import cache, cached_property, partial
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-from evalkit.classification.primary_classifier import choose_overall_type, compute_mixture
+from evalkit.classification.primary_classifier import choose_overall_type
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -26,6 +26,7 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
+    compute_mixture,
 )
 from evalkit.classification.v4_evidence_quality import MIN_SNIPPET_WORDS
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
@@ -311,13 +312,13 @@ def _plant_wrong_shape(mutated_answer: MutatedAnswer, random_source: RandomSourc
         case 0:
             del segment["end_page"]
         case 1:
-            segment["start_page"] = f"page {segment['start_page']}"
+            segment["start_page"] = f"{segment['start_page']} or {segment['start_page'] + 1}"
         case 2:
             row["document_type"] = "Laboratory Report"
         case 3:
             row["confidence"] = "high"
         case _:
-            mutated_answer.answer_json["segments"] = {"1": segment}
+            mutated_answer.answer_json["segments"] = segment
 
 
 def _plant_wrong_sum(mutated_answer: MutatedAnswer, random_source: RandomSource, *, share_key: str) -> None:

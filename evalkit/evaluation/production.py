@@ -1,11 +1,12 @@
 """The production classifier against the agent and against what is true: where they differ, and what production gets wrong.
 
-A label of production that is none of the five types, and that no setting maps to one, is never right and keeps its name.
+A label of production that is none of the five types, and that no setting maps to one, is not known and compared with
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,7 @@ DIFFERENCE_COLUMNS = (
 EVIDENCE_COLUMNS = ("page", "type", "snippet", "anchors")
 _ESTIMATE_SUFFIXES = ("", "_low", "_high", "_n")
 CLASS_COLUMNS = (
-    *("type", "is_foreign", "true_reviewed", "said", "said_reviewed"),
+    *("type", "true_reviewed", "said", "said_reviewed"),
     *(f"{name}{end}" for name in ("recall", "precision") for end in _ESTIMATE_SUFFIXES),
     *("recall_reviewed_only", "precision_reviewed_only", "wrong", "simulated"),
 )
@@ -92,10 +93,10 @@ def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
 
 
 def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
-    """How good production is at each type: one row per type that occurs, the lowest recall first, unknown ones last.
+    """How good production is at each type: one row per type that occurs, the lowest recall first.
 
     Columns:
-        type, is_foreign: a type, or a label of production's that is none of the five; only precision is asked of it.
+        type: one of the five.
         true_reviewed: documents known to be of the type.
         said, said_reviewed: documents that production calls so; those of them whose truth is known.
         recall, recall_low, recall_high, recall_n: of all documents of the type, the share that production calls so, 0..1,
@@ -108,14 +109,12 @@ def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
         simulated: how many truths of the row a program told.
     """
     labelled_documents = [document for document in study.documents if get_production_type(document) is not None]
-    type_names = _order_types(
-        {
-            type_name
-            for document in labelled_documents
-            for type_name in (get_true_type(document), get_production_type(document))
-            if type_name
-        }
-    )
+    occurring_types = {
+        type_name
+        for document in labelled_documents
+        for type_name in (get_true_type(document), get_production_type(document))
+    }
+    type_names = [type_name for type_name in TYPE_NAMES if type_name in occurring_types]
     rows = [_build_class_row(class_name, labelled_documents) for class_name in type_names]
     frame = pd.DataFrame(rows, columns=list(CLASS_COLUMNS))
     return frame.sort_values("recall", kind="stable", na_position="last", ignore_index=True)
@@ -131,7 +130,6 @@ def _build_class_row(class_name: str, labelled_documents: Sequence[DocumentRecor
     judged_documents = {document.doc_id: document for document in (*true_documents, *called_reviewed)}.values()
     return {
         "type": class_name,
-        "is_foreign": class_name not in TYPE_NAMES,
         "true_reviewed": len(true_documents),
         "said": len(called_documents),
         "said_reviewed": len(called_reviewed),
@@ -219,12 +217,3 @@ def _is_of_type(class_name: str, true_label: str | None) -> bool | None:
 
 def _has_simulated_truth(document: DocumentRecord) -> bool:
     return bool(document.truth and document.truth.is_simulated)
-
-
-def _order_types(type_names: Iterable[str]) -> list[str]:
-    """The five types in their order, then the others by name."""
-    distinct_names = set(type_names)
-    return [
-        *(type_name for type_name in TYPE_NAMES if type_name in distinct_names),
-        *sorted(distinct_names - set(TYPE_NAMES)),
-    ]

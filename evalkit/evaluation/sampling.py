@@ -17,7 +17,7 @@ from evalkit.core.grouping import group_by
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
 from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_drawn_document_probabilities
-from evalkit.pipeline.supplied_labels import read_stored_production_labels
+from evalkit.pipeline.supplied_labels import map_production_row, read_stored_production_labels
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
@@ -118,7 +118,13 @@ def _spread_draws_over_strata(draw_size: int, unseen_counts: Mapping[str, int]) 
 
 
 def draw_and_queue_sample(
-    output_folder: OutputFolder, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str
+    output_folder: OutputFolder,
+    draw_size: int,
+    stratify_by: StratifyBy,
+    *,
+    seed: str,
+    drawn_at: str,
+    foreign_types: Mapping[str, str] | None = None,
 ) -> Draw:
     """Draw documents and put them into the queue; what was drawn.
 
@@ -127,7 +133,11 @@ def draw_and_queue_sample(
     """
     with output_folder.hold_run_lock():
         draw = draw_stratified_sample(
-            read_folder_study(output_folder), draw_size, stratify_by, seed=seed, drawn_at=drawn_at
+            read_folder_study(output_folder, foreign_types=foreign_types),
+            draw_size,
+            stratify_by,
+            seed=seed,
+            drawn_at=drawn_at,
         )
         if not output_folder.create_json_if_absent(
             sample_draw_file_name(len(read_all_draws(output_folder)) + 1), draw.model_dump(mode="json")
@@ -136,11 +146,13 @@ def draw_and_queue_sample(
                 "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
             )
         with OutputIndex(output_folder) as index:
-            _queue_missing_sample_packets(output_folder, index, drawn_at)
+            _queue_missing_sample_packets(output_folder, index, drawn_at, foreign_types or {})
     return draw
 
 
-def _queue_missing_sample_packets(output_folder: OutputFolder, index: OutputIndex, created_at: str) -> None:
+def _queue_missing_sample_packets(
+    output_folder: OutputFolder, index: OutputIndex, created_at: str, foreign_types: Mapping[str, str]
+) -> None:
     production_labels = read_stored_production_labels(output_folder)
     for doc_id, inclusion_probability in read_drawn_document_probabilities(output_folder).items():
         if output_folder.has_file(packet_file_name(doc_id)):
@@ -155,7 +167,9 @@ def _queue_missing_sample_packets(output_folder: OutputFolder, index: OutputInde
                 bundle,
                 review_reason="sample",
                 inclusion_probability=inclusion_probability,
-                production_row=production_labels.get(doc_id),
+                production_row=map_production_row(production_labels[doc_id], foreign_types)
+                if doc_id in production_labels
+                else None,
                 created_at=created_at,
             )
             publish_packet_unless_frozen(output_folder, index, packet)

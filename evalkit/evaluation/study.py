@@ -31,6 +31,8 @@ from evalkit.pipeline.sample_draws import read_all_draws, read_eligible_draw_pro
 from evalkit.pipeline.supplied_labels import (
     PageSpan,
     SuppliedLabels,
+    get_production_word,
+    map_production_type,
     parse_page_spans,
     read_production_labels,
     read_stored_production_labels,
@@ -424,7 +426,6 @@ class _StudyReader:
         self.problems: list[str] = []
         self.label_warnings: list[str] = []
         self._foreign_types = foreign_types
-        self._unknown_types: set[str] = set()
         self._index_rows = self._read_index_rows()
         paths = [row["file_path"] for row in self._index_rows.values() if not row["replaced"]]
         # An index that was made again has none of what could not be read.
@@ -598,19 +599,20 @@ class _StudyReader:
         return label_rows.get(doc_id) or label_rows.get(filename)
 
     def _parse_production_labels_or_warn(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
-        """A production row as labels, in the five types where the mapping knows them."""
+        """A production row as labels in the five types; None where the mapping does not know its word."""
         if row is None:
             return None
-        type_name = self._foreign_types.get(row["dominant_type"], row["dominant_type"])
-        if type_name not in TYPE_NAMES and type_name not in self._unknown_types:
-            self._unknown_types.add(type_name)
+        word = get_production_word(row)
+        type_name = map_production_type(word, self._foreign_types)
+        if type_name is None:
             self.label_warnings.append(
-                f"production says {type_name!r}, which is none of the five types: map it in [foreign_types]"
+                f"production says {word!r}, which is none of the five types: map it in [foreign_types]"
             )
+            return None
         try:
             confidence = None if row.get("confidence") is None else _require_type(float(row["confidence"]), float)
             segment_spans = [
-                (start_page, end_page, span_type and self._foreign_types.get(span_type, span_type))
+                (start_page, end_page, map_production_type(span_type, self._foreign_types))
                 for start_page, end_page, span_type in parse_page_spans(row.get("segments"))
             ]
         except (TypeError, ValueError):

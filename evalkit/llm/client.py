@@ -7,7 +7,7 @@ import hashlib
 import json
 import logging
 import time
-from typing import Any, Generic, cast
+from typing import Any, Generic, NamedTuple, cast
 
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
@@ -15,10 +15,22 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
+from evalkit.llm.answer_text import AnswerTextError
 from evalkit.llm.concurrency_limiter import AimdLimiter
 from evalkit.llm.ledger import Ledger, SpendingLimitError, add_list_price, get_call_usage, sum_usages
-from evalkit.llm.model import Answer, AnswerT, ModelCallError, Provider, Question, Reply, Request, Usage
-from evalkit.store import ModelCall, build_dict_without_duplicate_keys, hash_canonical_json
+from evalkit.llm.model import (
+    Answer,
+    AnswerShapeError,
+    AnswerT,
+    ModelCallError,
+    Provider,
+    Question,
+    Reply,
+    Request,
+    Usage,
+)
+from evalkit.llm.prompts import fill_prompt_template
+from evalkit.store import ModelCall, hash_canonical_json
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +98,8 @@ class LanguageModel:
             map(get_call_usage, self._ledger.find_calls_of_latest_answer(pending_question.question_sha256))
         )
         if call_error is None:
-            return Answer(question, parsed_answer, usage=usage)
+            answer_value, changes = cast("_ParsedAnswer[AnswerT]", parsed_answer)
+            return Answer(question, answer_value, usage=usage, normalised=changes)
         log_event(
             log,
             logging.WARNING,
@@ -98,7 +111,7 @@ class LanguageModel:
         reason = f"{call_error.message} ({call_error.code})"
         return Answer(question, None, failure=reason, is_unparseable=call_error.code == "LLM-SHAPE", usage=usage)
 
-    def _load_journalled_answer(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT | None:
+    def _load_journalled_answer(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT] | None:
         last_call = next(reversed(self._ledger.find_calls_of_latest_answer(pending_question.question_sha256)), None)
         if last_call is None or last_call.answer is None:
             return None
@@ -107,7 +120,7 @@ class LanguageModel:
         except ModelCallError:  # the journal, or the code that reads it, is another one than then
             return None
 
-    async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+    async def _call_with_retries(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
         """The answer, after as many attempts as it takes and may take. ModelCallError, SpendingLimitError."""
 
         def compute_wait(retry_state: RetryCallState) -> float:
@@ -133,10 +146,10 @@ class LanguageModel:
             stop=is_exhausted,
             reraise=True,
         )
-        answer: AnswerT = await retrying(self._attempt_call, pending_question)
-        return answer
+        parsed_answer: _ParsedAnswer[AnswerT] = await retrying(self._attempt_call, pending_question)
+        return parsed_answer
 
-    async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+    async def _attempt_call(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
         """One call: sent, read, journalled. ModelCallError, SpendingLimitError.
 
         Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
@@ -161,7 +174,7 @@ class LanguageModel:
 
     async def _send_and_release_slot(
         self, pending_question: _PendingQuestion[AnswerT], slot_acquired_at: float
-    ) -> AnswerT:
+    ) -> _ParsedAnswer[AnswerT]:
         try:
             parsed_answer = await self._send_and_journal(pending_question)
         except ModelCallError as error:
@@ -175,7 +188,7 @@ class LanguageModel:
         self._limiter.record_success()
         return parsed_answer
 
-    async def _send_and_journal(self, pending_question: _PendingQuestion[AnswerT]) -> AnswerT:
+    async def _send_and_journal(self, pending_question: _PendingQuestion[AnswerT]) -> _ParsedAnswer[AnswerT]:
         with self._ledger.reserve_usage_within_limits(
             pending_question.question.document_sha256, self._estimate_usage(pending_question)
         ):
@@ -186,6 +199,8 @@ class LanguageModel:
                 parsed_answer = _parse_answer(pending_question.question, reply.text)
             except ModelCallError as error:
                 usage = reply.usage if reply else error.usage
+                if error.code in _UNUSABLE_ANSWER_CODES:
+                    pending_question.answer_fault = error.message
                 self._journal_call(pending_question, asked_at, started_at, usage, failure_code=error.code)
                 raise
             self._journal_call(pending_question, asked_at, started_at, reply.usage, answer_text=reply.text)
@@ -232,12 +247,21 @@ class LanguageModel:
         )
 
 
+class _ParsedAnswer(NamedTuple, Generic[AnswerT]):
+    """An answer in its shape, and what was changed without loss to read it."""
+
+    answer: AnswerT
+    changes: tuple[str, ...]
+
+
 class _PendingQuestion(Generic[AnswerT]):
     """A question under way."""
 
     def __init__(self, question: Question[AnswerT], model_name: str, base_url: str | None) -> None:
         self.question = question
         self.prompt, self._schema = question.prompt(), question.get_answer_schema()
+        self.answer_fault: str | None = None
+        """What was wrong with the last answer: the next attempt is told."""
         self.spent_seconds = 0.0
         """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
         self.question_sha256 = hash_canonical_json(
@@ -261,8 +285,13 @@ class _PendingQuestion(Generic[AnswerT]):
             time_limit - self.spent_seconds,
             time_limit if self.question.time_limit_seconds else _ATTEMPT_TIME_SHARE * time_limit,
         )
+        prompt = (
+            fill_prompt_template("Repeated_Question", question=self.prompt, fault=self.answer_fault)
+            if self.answer_fault
+            else self.prompt
+        )
         return Request(
-            self.prompt,
+            prompt,
             self._schema,
             max(timeout_seconds, _MIN_CALL_SECONDS),
             self.question.images,
@@ -282,11 +311,13 @@ def _get_call_error(retry_state: RetryCallState) -> ModelCallError:
 _UNUSABLE_ANSWER_CODES = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
-def _parse_answer(question: Question[AnswerT], text: str) -> AnswerT:
+def _parse_answer(question: Question[AnswerT], text: str) -> _ParsedAnswer[AnswerT]:
     """The answer that the text is. ModelCallError: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
-        json.loads(text, object_pairs_hook=build_dict_without_duplicate_keys)
-        return question.parse_answer(text)
+        json_value, changes = question.normalise_answer(text)
+        return _ParsedAnswer(question.parse_answer(json.dumps(json_value)), changes)
+    except AnswerShapeError as error:
+        code, problem = "LLM-SHAPE", f"contradicts itself: {error}"
     except ValidationError as error:
         first_error = error.errors(include_input=False, include_url=False, include_context=False)[0]
         schema_json = json.dumps(question.get_answer_schema())
@@ -297,8 +328,12 @@ def _parse_answer(question: Question[AnswerT], text: str) -> AnswerT:
         ]
         code, problem = (
             "LLM-SHAPE",
-            f"has not the shape that was asked for, at {' → '.join(map(str, error_path)) or 'the whole'}",
+            f"has not the shape that was asked for, at {' → '.join(map(str, error_path)) or 'the whole'}"
+            # What a validator of our own says may quote the answer.
+            + ("" if first_error["type"] == "value_error" else f": {first_error['msg']}"),
         )
+    except AnswerTextError as error:
+        code, problem = "LLM-NOT-JSON", f"is not one JSON value: {error}"
     except (ValueError, RecursionError):
         code, problem = "LLM-NOT-JSON", "is not JSON"
     except Exception as error:  # noqa: BLE001 - the call is paid, and must be journalled whatever the answer does here

@@ -21,9 +21,14 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
+from evalkit.llm.answer_text import NormalisedAnswer, read_answer_text
 from evalkit.llm.json_schema import build_inlined_json_schema
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+
+class AnswerShapeError(ValueError):
+    """An answer that contradicts itself, so that reading it would be a guess; the message quotes nothing of it."""
 
 
 class Question(ABC, Generic[AnswerT]):
@@ -65,8 +70,12 @@ class Question(ABC, Generic[AnswerT]):
         """The JSON Schema that a language model's answer is asked to have."""
         return build_inlined_json_schema(self.answer_type)
 
+    def normalise_answer(self, text: str) -> NormalisedAnswer:
+        """Read the JSON of what a language model wrote. AnswerTextError; AnswerShapeError if it contradicts itself."""
+        return read_answer_text(text)
+
     def parse_answer(self, text: str) -> AnswerT:
-        """The answer that a language model wrote. pydantic.ValidationError where it is none."""
+        """The answer that normalised JSON is. pydantic.ValidationError where it is none."""
         return self.answer_type.model_validate_json(text)
 
 
@@ -121,6 +130,8 @@ class Answer(Generic[AnswerT]):
     is_unparseable: bool = False
     """The model answered, but not in the shape asked for."""
     usage: Usage = field(default_factory=Usage)
+    normalised: tuple[str, ...] = ()
+    """What was changed without loss to read the model's answer."""
 
 
 class Model(Protocol):

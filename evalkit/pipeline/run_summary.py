@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalkit.classification.document_result import DocumentResult, Failure
 from evalkit.classification.v5_arbiter import count_open_issues
@@ -77,6 +77,22 @@ class RunSummary(BatchSummary[DocumentSummary]):
 
     timings: RunTimings = field(default_factory=RunTimings)
     """What this run's own documents took; no part of the JSON."""
+    unknown_production_labels: tuple[str, ...] = ()
+    """Production's words that are none of the five types and that ``foreign_types`` maps to none."""
+
+    def to_json(self, document_to_json: Callable[[DocumentSummary], dict[str, Any]]) -> dict[str, Any]:
+        """As a program reads it, with production's unknown labels."""
+        return super().to_json(document_to_json) | {"unknown_production_labels": list(self.unknown_production_labels)}
+
+    @property
+    def label_hint(self) -> str | None:
+        """What to do about production's unknown labels, in a sentence; None where there are none."""
+        if not self.unknown_production_labels:
+            return None
+        words = ", ".join(map(repr, self.unknown_production_labels))
+        return (
+            f"Production's labels {words} are none of the five types and are not compared: map them in [foreign_types]"
+        )
 
     @property
     def setting_hint(self) -> str | None:

@@ -29,8 +29,10 @@ from evalkit.pipeline.reindex import rebuild_index_and_count_rows
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator, resolve_settings
 from evalkit.pipeline.run_summary import RunProgressCallback, RunSummary
 from evalkit.pipeline.supplied_labels import (
+    list_unknown_production_words,
     list_unused_label_problems,
     make_storable_classification,
+    map_production_row,
     merge_stored_production_labels,
     read_production_labels,
     read_supplied_classifications,
@@ -142,10 +144,16 @@ async def arun(
         )
         discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
         label_by_doc_id, label_problems = None, []
+        unknown_words: tuple[str, ...] = ()
         if production is not None:
             supplied_labels = read_production_labels(Path(production))
-            label_by_doc_id = supplied_labels.select_labels(discovered.sources)
-            merge_stored_production_labels(output_folder, label_by_doc_id)
+            label_row_by_doc_id = supplied_labels.select_labels(discovered.sources)
+            merge_stored_production_labels(output_folder, label_row_by_doc_id)
+            label_by_doc_id = {
+                doc_id: map_production_row(row, resolved_settings.foreign_types)
+                for doc_id, row in label_row_by_doc_id.items()
+            }
+            unknown_words = list_unknown_production_words(label_row_by_doc_id.values(), resolved_settings.foreign_types)
             path_by_earlier_id = {row["doc_id"]: row["file_path"] for row in index.list_documents()}
             label_problems = list_unused_label_problems(supplied_labels, discovered.sources, path_by_earlier_id)
         roster_by_doc_id, roster_problems = {}, []
@@ -188,13 +196,13 @@ async def arun(
         by_agent=model_session.ledger.usage_by_role,
         further_problems=[*label_problems, *roster_problems, *classification_problems],
     )
-    return replace(summary, timings=document_run.timings)
+    return replace(summary, timings=document_run.timings, unknown_production_labels=unknown_words)
 
 
 def evaluate(
     path: Path | str,
     *,
-    classification: Mapping[str, Any] | None = None,
+    classification: Mapping[str, Any] | str | None = None,
     model: str | None = None,
     reader: str | None = None,
     profile: str | None = None,
@@ -202,7 +210,7 @@ def evaluate(
 ) -> DocumentResult:
     """Read, classify, verify and decide one PDF; nothing is written. DocumentError where it cannot be read.
 
-    ``classification`` is an answer of another system, to be verified instead of asking.
+    ``classification`` is an answer of another system, as JSON value or text, to be verified instead of asking.
     """
     return run_sync(
         aevaluate(path, classification=classification, model=model, reader=reader, profile=profile, settings=settings)
@@ -212,7 +220,7 @@ def evaluate(
 async def aevaluate(
     path: Path | str,
     *,
-    classification: Mapping[str, Any] | None = None,
+    classification: Mapping[str, Any] | str | None = None,
     model: str | None = None,
     reader: str | None = None,
     profile: str | None = None,

@@ -264,6 +264,44 @@ def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapp
     return labels
 
 
+def map_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
+    """Map production's word for a type to one of the five; None for a word that is unknown, or none.
+
+    ``foreign_types``: words of production's own → types. Case and spaces around and between words do not matter.
+
+    >>> map_production_type(" clinical  note", {}), map_production_type("gen", {"GEN": "Genomic Report"})
+    ('Clinical Note', 'Genomic Report')
+    """
+    type_by_word = {_fold_label(type_name): type_name for type_name in _DOCUMENT_TYPES} | {
+        _fold_label(foreign_label): type_name for foreign_label, type_name in foreign_types.items()
+    }
+    return None if label is None else type_by_word.get(_fold_label(label))
+
+
+def _fold_label(label: str) -> str:
+    return " ".join(label.split()).casefold()
+
+
+def get_production_word(row: Mapping[str, Any]) -> str:
+    """Return production's own word for a document's type, of a row before or after :func:`map_production_row`."""
+    return str(row.get("label") or row["dominant_type"])
+
+
+def map_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row with its type as one of the five, or null; production's word stays as ``label`` if it is another."""
+    word = get_production_word(row)
+    type_name = map_production_type(word, foreign_types)
+    return {**row, "dominant_type": type_name} | ({} if word == type_name else {"label": word})
+
+
+def list_unknown_production_words(
+    rows: Iterable[Mapping[str, Any]], foreign_types: Mapping[str, str]
+) -> tuple[str, ...]:
+    """List production's words that are none of the five types and that no setting maps to one, each once."""
+    words = dict.fromkeys(map(get_production_word, rows))
+    return tuple(word for word in words if map_production_type(word, foreign_types) is None)
+
+
 def merge_stored_production_labels(
     output_folder: OutputFolder, label_by_doc_id: Mapping[str, Mapping[str, Any]]
 ) -> None:
@@ -316,9 +354,9 @@ def list_unused_label_problems(
 def read_supplied_classifications(
     folder: Path, sources: Iterable[SourceDocument]
 ) -> tuple[dict[str, Any], list[UsageError]]:
-    """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
+    """The supplied classifications' texts by doc_id, and a problem for each file that belongs to no document.
 
-    Files are named ``{doc_id}.json``. One that is not JSON, or says something twice, becomes ``Unparseable``, so that its document escalates
+    Files are named ``{doc_id}.json``. One that is no text becomes ``Unparseable``, so that its document escalates
     instead of being classified by somebody else. UsageError where the folder is not there.
     """
     if not folder.is_dir():
@@ -341,14 +379,11 @@ def read_supplied_classifications(
             )
             continue
         try:
-            classification_by_doc_id[path.stem] = make_storable_classification(
-                json.loads(
-                    read_regular_file(path).decode("utf-8-sig"), object_pairs_hook=build_dict_without_duplicate_keys
-                )
-            )
-        except (OSError, ValueError, RecursionError) as error:
+            file_bytes = read_regular_file(path)
+            classification_by_doc_id[path.stem] = file_bytes.decode(json.detect_encoding(file_bytes))
+        except (OSError, ValueError) as error:
             classification_by_doc_id[path.stem] = UnparseableClassification(
-                f"the file is not readable JSON ({_describe_error(error)})"
+                f"the file is not readable text ({_describe_error(error)})"
             )
     return classification_by_doc_id, problems
 

@@ -119,9 +119,10 @@ class SMEPacket(StrictRecord):
     proposed_repairs: tuple[Repair, ...]
     """What arithmetic could repair: done when the case is validated."""
     production_differs: bool | None
-    """Whether the production classifier says another type; None where its label is not known."""
+    """Whether the production classifier says another type; None where its label, or what it means, is not known."""
     production_classification: dict[str, Any] | None
-    """``dominant_type`` and, where known, ``confidence`` and ``segments``."""
+    """``dominant_type`` (None: none of the five), production's own ``label`` if that is another word and, where known,
+    ``confidence`` and ``segments``."""
     document_bundle_path: str
     """The document's text, relative to the output folder."""
     review_status: ReviewStatus
@@ -188,8 +189,8 @@ class SMEPacketGenerator:
     ) -> SMEPacket:
         """The case of one result.
 
-        ``inclusion_probability`` is 0..1; ``production_row`` is the production classifier's row (``dominant_type`` and
-        perhaps ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
+        ``inclusion_probability`` is 0..1; ``production_row`` is the production classifier's row (``dominant_type`` as one
+        of the five or None, and perhaps ``label``, ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
         """
         return _build_packet(
             bundle,
@@ -200,9 +201,7 @@ class SMEPacketGenerator:
             v5_decision=result.decision,
             decision_rule=result.decision_rule,
             decision_reason=result.decision_reason,
-            production_differs=None
-            if production_row is None
-            else _differs_from_production_type(result.classification, production_row),
+            production_differs=_differs_from_production_type(result.classification, production_row),
             production_classification=None if production_row is None else dict(production_row),
             review_reason=review_reason,
             inclusion_probability=inclusion_probability,
@@ -342,8 +341,10 @@ def explain_extraction_escalation(extraction: Extraction) -> str:
 
 
 def _differs_from_production_type(
-    classification: ClassificationOutput | None, production_row: Mapping[str, Any]
-) -> bool:
+    classification: ClassificationOutput | None, production_row: Mapping[str, Any] | None
+) -> bool | None:
+    if production_row is None or production_row["dominant_type"] is None:
+        return None
     # No answer, or "cannot tell", is not what production says.
     return classification is None or classification.dominant_type_overall != production_row["dominant_type"]
 

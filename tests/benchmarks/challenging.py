@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification.orchestrator import RetryOrchestrator
-from evalkit.classification.primary_classifier import choose_overall_type, classify_by_embedded_model, compute_mixture
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.primary_classifier import choose_overall_type, classify_by_embedded_model
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, compute_mixture
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus

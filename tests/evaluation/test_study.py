@@ -130,13 +130,15 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     labels = tmp_path / "production.json"
     rows = [
         {"doc_id": "doc2_6", "dominant_type": "GENOMICS", "segments": "1-5 GENOMICS; 6-8 Clinical Note"},
-        {"doc_id": "quest_cbc", "dominant_type": "LAB", "confidence": "much"},
+        {"doc_id": "quest_cbc", "dominant_type": "LAB"},
+        {"doc_id": "fabricated_quote", "dominant_type": " radiology  REPORT ", "confidence": "much"},
         {"doc_id": "clinical_note", "dominant_type": NOTE, "confidence": "inf"},
     ]
     labels.write_text(json.dumps(rows))
-    study = read_study(output, production=labels, foreign_types={"GENOMICS": GENOMIC})
+    study = read_study(output, production=labels, foreign_types={"Genomics ": GENOMIC})
     assert known(study)["doc2_6"].production_labels.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
-    assert known(study)["quest_cbc"].production_labels.dominant_type == "LAB"
+    assert known(study)["quest_cbc"].production_labels is None
+    assert known(study)["fabricated_quote"].production_labels.dominant_type == "Radiology Report"
     assert known(study)["clinical_note"].production_labels.confidence is None
     assert study.problems == ()
     assert len(study.label_warnings) == 2

@@ -260,8 +260,14 @@ def test_a_provider_that_wants_a_long_rest_is_left_alone() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ['{"findings": [], "findings": []}', '{"findings": [], "Zebulon Quartermain": 1}', '{"findings": 3}', "[" * 9_999],
-    ids=["a field twice", "a field too many", "another type", "nothing but brackets"],
+    [
+        '{"findings": [], "findings": ["Zebulon Quartermain"]}',
+        '{"Zebulon Quartermain": 1}',
+        '{"findings": "Zebulon Quartermain"}',
+        '{"findings": []} {"findings": [{"Zebulon": "Quartermain"}]}',
+        "[" * 9_999,
+    ],
+    ids=["a field twice", "another field", "another type", "two answers", "nothing but brackets"],
 )
 def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
     with GeminiServer(lambda call: said if call.role == "V3" else right(call)) as server:
@@ -269,6 +275,55 @@ def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
     (issue,) = outcome.issues
     assert issue.code == "V3-AGENT-FAILED"
     assert "Zebulon" not in issue.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("The record holds a note.", "is not one JSON value: it is not JSON"),
+        (json.dumps(doc2_6_answer())[:-9], "is not one JSON value: it is cut off"),
+        (
+            json.dumps(copy_with(doc2_6_answer(), {"segments.0.dominant_type": "Zebulon"})),
+            "at segments → 0 → dominant_type: Input should be 'Clinical Note'",
+        ),
+        (
+            json.dumps(copy_with(doc2_6_answer(), {"segments.0.startPage": 3})),
+            "contradicts itself: segments[].start_page is there twice",
+        ),
+    ],
+    ids=["no JSON", "cut off", "another type", "two values"],
+)
+def test_the_second_attempt_is_told_what_was_wrong(said: str, fault: str) -> None:
+    with GeminiServer(
+        gemini.scripted({"classifier": [said, right], "V2": [right], "V3": [right], "V4": [right]})
+    ) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+        first, second = (call.prompt for call in server.calls if call.role == "classifier")
+    assert outcome.verdict.decision == "AUTO_ACCEPT"
+    assert second.startswith(first)
+    assert fault in second.removeprefix(first)
+    assert "Zebulon" not in second
+    assert "could not be used" not in first
+
+
+def test_harmless_spellings_of_models_are_read_and_listed() -> None:
+    def answer(call: Call) -> str:
+        text = right(call) if call.role == "classifier" else "[]"
+        return f"Here you are:\n```json\n{text}\n```" if call.role in ("classifier", "V3") else text
+
+    with GeminiServer(answer) as server:
+        journal = MemoryJournal()
+        first, again = (asyncio.run(evaluated(asked(server, ledger=Ledger(journal)))) for _ in range(2))
+        assert len(server.calls) == 4
+    assert first.verdict.decision == "AUTO_ACCEPT"
+    assert sorted(first.attempts[0].normalised) == [
+        "V2: a bare list read as findings",
+        "V3: a bare list read as findings",
+        "V3: text around the JSON left out",
+        "V4: a bare list read as findings",
+        "classifier: text around the JSON left out",
+    ]
+    assert again.attempts == first.attempts
 
 
 def test_cost_is_known_and_equal_from_the_journal() -> None:

@@ -141,6 +141,29 @@ def test_production_labels_reach_packet_of_resumed_document(samples: Path, tmp_p
     assert json.loads(packet.read_text())["production_differs"] is True
 
 
+def test_unknown_production_label_is_null_and_named(samples: Path, tmp_path: Path) -> None:
+    one, output, labels = samples / "fabricated_quote.pdf", tmp_path / "output", tmp_path / "labels.csv"
+    packet = output / "sme_packets/sme_packet_fabricated_quote.json"
+    found = {}
+    for word in ("LAB", " genomic  REPORT", "gen", "Other"):
+        labels.write_text(f"doc_id,dominant_type\nfabricated_quote,{word}\n")
+        settings = Settings.load(output=str(output), foreign_types={"GEN": "Genomic Report"})
+        classifications = _only(samples, tmp_path, "fabricated_quote")
+        run = evalkit.run([one], classifications=classifications, production=labels, settings=settings)
+        stored = json.loads(packet.read_text())
+        found[word] = stored["production_differs"], stored["production_classification"]["dominant_type"]
+        assert run.exit_status == 0
+        assert run.to_json(vars)["unknown_production_labels"] == (["LAB"] if word == "LAB" else [])
+        assert (run.label_hint is not None and "'LAB'" in run.label_hint) == (word == "LAB")
+    agent_type = json.loads(packet.read_text())["classification"]["dominant_type_overall"]
+    assert found == {
+        "LAB": (None, None),
+        " genomic  REPORT": (agent_type != "Genomic Report", "Genomic Report"),
+        "gen": (agent_type != "Genomic Report", "Genomic Report"),
+        "Other": (agent_type != "Other", "Other"),
+    }
+
+
 def test_all_audits_and_none(samples: Path, tmp_path: Path) -> None:
     for rate, expected in ((1.0, True), (0.0, False)):
         settings = Settings.load(output=str(tmp_path / f"output_{rate}"), audit_rate_start=rate)

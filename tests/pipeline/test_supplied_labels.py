@@ -12,11 +12,15 @@ from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.supplied_labels import (
     MAX_PAGE_NUMBER,
     SuppliedLabels,
+    list_unknown_production_words,
     list_unused_label_problems,
+    map_production_row,
+    map_production_type,
     merge_stored_production_labels,
     parse_page_spans,
     read_production_labels,
     read_stored_production_labels,
+    read_supplied_classifications,
     read_true_labels,
 )
 
@@ -184,6 +188,39 @@ def test_unmatched_label_rows_are_counted_and_five_named() -> None:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What is kept of them
+
+
+@pytest.mark.parametrize(
+    ("word", "type_name"),
+    [
+        ("Clinical Note", "Clinical Note"),
+        ("  clinical\tNOTE\n", "Clinical Note"),
+        ("GEN", "Genomic Report"),
+        ("gen ", "Genomic Report"),
+        ("lab   result", "Other"),
+        ("pathology report", "Radiology Report"),  # a site's own word stands before the type of that name
+        ("Clinical Notes", None),
+        ("LAB", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_production_words_are_mapped_by_trim_case_and_setting(word: str | None, type_name: str | None) -> None:
+    foreign_types = {" Gen": "Genomic Report", "Lab Result": "Other", "Pathology Report": "Radiology Report"}
+    assert map_production_type(word, foreign_types) == type_name
+    if word:
+        row = map_production_row({"dominant_type": word, "confidence": 0.4}, foreign_types)
+        assert row == {"dominant_type": type_name, "confidence": 0.4} | ({} if word == type_name else {"label": word})
+        assert map_production_row(row, foreign_types) == row
+        unknown_words = list_unknown_production_words([row, row], foreign_types)
+        assert unknown_words == (() if type_name else (word,))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
+def test_a_classification_is_read_in_every_encoding_of_json(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.json").write_bytes('{"segments": "×"}'.encode(encoding))
+    by_doc_id, problems = read_supplied_classifications(tmp_path, [SourceDocument("a", tmp_path / "a.pdf", "0" * 64)])
+    assert (by_doc_id, problems) == ({"a": '{"segments": "×"}'}, [])
 
 
 def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:

@@ -82,7 +82,12 @@ def test_a_packet_has_the_contracts_keys_and_slide_9s_summary(build: Any) -> Non
 
 @pytest.mark.parametrize(
     ("said", "differs"),
-    [(None, None), ({"dominant_type": "Other"}, True), ({"dominant_type": "Genomic Report"}, False)],
+    [
+        (None, None),
+        ({"dominant_type": "Other"}, True),
+        ({"dominant_type": "Genomic Report"}, False),
+        ({"dominant_type": None, "label": "LAB"}, None),
+    ],
 )
 def test_production_differs_only_where_it_said_something(build: Any, said: Any, differs: bool | None) -> None:
     packet = build.packet(build.result(build.single("Genomic Report")), production_row=said)

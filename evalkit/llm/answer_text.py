@@ -1,0 +1,228 @@
+"""Read the one JSON value of an answer's text, however it is wrapped and written.
+
+What is harmless is read and listed: prose and fences around the value, comments, trailing commas, single quotes, the
+same key twice with the same value. What would need a guess is refused: several values, text that is cut off, a key
+with two values.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+
+class NormalisedAnswer(NamedTuple):
+    """An answer in the shape that was asked for, and what was changed without loss to get it there."""
+
+    json_value: Any
+    changes: tuple[str, ...]
+    """One short sentence for each kind of change, in the order of the answer; none quotes the answer."""
+
+
+class AnswerTextError(ValueError):
+    """The text holds no JSON value, or not exactly one; the message quotes nothing of it."""
+
+
+_THOUGHTS_PATTERN = re.compile(r"(?is)\A\s*<(think|thinking|thought|reasoning)>.*?</\1>")
+_CURLY_QUOTE_PATTERN = re.compile(r"[{\[,]\s*[“”]")
+_STRAIGHT_QUOTES = str.maketrans("“”", '""')
+_TOKEN_PATTERN = re.compile(
+    r"""(?P<double>"(?:[^"\\]|\\.)*")"""
+    r"""|(?P<single>(?<=[\[{,:\s(])'(?:[^'\\]|\\.)*')"""
+    r"""|(?P<comment>//[^\n]*|/\*.*?\*/|\#[^\n]*)"""
+    r"""|(?P<number>(?<![\w.])[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?P<percent>\s*%)?(?![\w.]))"""
+    r"""|(?P<word>[A-Za-z_$][\w$-]*)(?P<colon>\s*:)?"""
+    r"""|(?P<opening>[\[{])|(?P<closing>[\]}])""",
+    re.DOTALL,
+)
+_TRAILING_COMMA_PATTERN = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])', re.DOTALL)
+_NEEDLESS_ESCAPE_PATTERN = re.compile(r"\\(\\|(?P<escaped>[^\"\\/bfnrtu]))", re.DOTALL)
+_HARMLESS_ESCAPES = frozenset("'_*[]`#&$")
+_PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
+_PROSE_BRACKETS_PATTERN = re.compile(r'\[[^\[\]{}"]*\]|\{[^\[\]{}"]*\}')
+_MAX_WRAPPED_TEXTS = 3
+"""So often a text may be the JSON string of another text."""
+
+
+def read_answer_text(text: str) -> NormalisedAnswer:
+    """Read the only JSON value of a text. AnswerTextError if it is none, several, cut off, or contradicts itself."""
+    try:
+        return _read_text(text, 0)
+    except RecursionError:
+        raise AnswerTextError("it is nested too deeply") from None
+
+
+def dump_for_comparison(json_value: Any) -> str:
+    """Return the same text for the same JSON value; unlike ``==`` it tells 1 from true."""
+    return json.dumps(json_value, sort_keys=True)
+
+
+def _read_text(text: str, depth: int) -> NormalisedAnswer:
+    repeated_keys: list[str] = []
+    changes: list[str] = []
+    stripped_text = text.strip().removeprefix("\ufeff").lstrip()
+    try:
+        json_value = _load(stripped_text, repeated_keys, is_strict=True)
+    except AnswerTextError:
+        raise
+    except ValueError:
+        json_value = _find_only_value(_undo_text_changes(stripped_text, changes), repeated_keys, changes)
+    if repeated_keys:
+        changes.append("a key with the same value twice read once")
+    if isinstance(json_value, str) and depth < _MAX_WRAPPED_TEXTS and re.search(r"[{\[]", json_value):
+        inner_answer = _read_text(json_value, depth + 1)
+        return NormalisedAnswer(
+            inner_answer.json_value, (*changes, "JSON written as text in JSON read", *inner_answer.changes)
+        )
+    return NormalisedAnswer(json_value, tuple(dict.fromkeys(changes)))
+
+
+def _load(json_text: str, repeated_keys: list[str], *, is_strict: bool) -> Any:
+    def merge_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for key, field in pairs:
+            if key in fields:
+                if dump_for_comparison(fields[key]) != dump_for_comparison(field):
+                    raise AnswerTextError("a field is there twice with different values")
+                repeated_keys.append(key)
+            fields[key] = field
+        return fields
+
+    return json.loads(
+        json_text,
+        object_pairs_hook=merge_pairs,
+        parse_constant=_refuse_constant,
+        parse_float=_parse_finite_float,
+        strict=is_strict,
+    )
+
+
+def _parse_finite_float(number_text: str) -> float:
+    number = float(number_text)
+    return number if math.isfinite(number) else _refuse_constant("a number without end")
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise AnswerTextError(f"{constant} is no JSON number")
+
+
+def _undo_text_changes(text: str, changes: list[str]) -> str:
+    """Undo what other programs do to a whole text: thoughts before it, marks of a mail's quote, entities, quotes."""
+    if (answer_text := _THOUGHTS_PATTERN.sub("", text)) != text:
+        changes.append("thoughts before the answer left out")
+        text = answer_text
+    if all(line.startswith(">") for line in text.splitlines()):
+        changes.append("marks of a quoted mail left out")
+        text = "\n".join(line.removeprefix(">").removeprefix(" ") for line in text.splitlines())
+    if '"' not in text and "&quot;" in text:
+        changes.append("HTML entities read as characters")
+        return html.unescape(text)
+    if '"' not in text and _CURLY_QUOTE_PATTERN.search(text):
+        changes.append("curly quotes read as straight ones")
+        return text.translate(_STRAIGHT_QUOTES)
+    return text
+
+
+def _find_only_value(text: str, repeated_keys: list[str], changes: list[str]) -> Any:
+    values_by_text: dict[str, Any] = {}
+    prose_parts: list[str] = []
+    value_count = 0
+    for prose, value_text in _split_prose_and_values(text):
+        prose_parts.append(prose)
+        if value_text is None:
+            continue
+        json_value, syntax_changes = _load_leniently(value_text, repeated_keys)
+        if json_value is None:
+            prose_parts.append(value_text)
+            continue
+        value_count += 1
+        changes += syntax_changes
+        values_by_text.setdefault(dump_for_comparison(json_value), json_value)
+    prose = "".join(prose_parts)
+    if re.search(r"[\[\]{}]", _PROSE_BRACKETS_PATTERN.sub("", prose)):
+        raise AnswerTextError("it is cut off or not JSON")
+    if len(values_by_text) > 1:  # [1] in prose is a reference, not an answer
+        values_by_text = {value_text: value for value_text, value in values_by_text.items() if "{" in value_text}
+    if len(values_by_text) != 1:
+        raise AnswerTextError("it holds several JSON values" if value_count else "it is not JSON")
+    if prose.strip():
+        changes.insert(0, "text around the JSON left out")
+    if value_count > 1:
+        changes.append("the same JSON twice read once")
+    return next(iter(values_by_text.values()))
+
+
+def _split_prose_and_values(text: str) -> Iterator[tuple[str, str | None]]:
+    """Yield prose with the bracketed text after it; AnswerTextError if a bracket is never closed."""
+    position = 0
+    while (opening := re.compile(r"[\[{]").search(text, position)) is not None:
+        end = _find_balanced_end(text, opening.start())
+        yield text[position : opening.start()], text[opening.start() : end]
+        position = end
+    yield text[position:], None
+
+
+def _find_balanced_end(text: str, start: int) -> int:
+    depth = 0
+    for token in _TOKEN_PATTERN.finditer(text, start):
+        depth += (token["opening"] is not None) - (token["closing"] is not None)
+        if depth == 0:
+            return token.end()
+    raise AnswerTextError("it is cut off")
+
+
+def _load_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any, list[str]]:
+    """Return the value with what was changed to read it; None if it is only brackets in prose."""
+    try:
+        return _load(value_text, repeated_keys, is_strict=True), []
+    except AnswerTextError:
+        raise
+    except ValueError:
+        pass
+    json_text = _TRAILING_COMMA_PATTERN.sub(lambda match: match[1] or "", _TOKEN_PATTERN.sub(_write_token, value_text))
+    try:
+        return _load(json_text, repeated_keys, is_strict=False), ["JSON syntax of another language read"]
+    except AnswerTextError:
+        raise
+    except ValueError:
+        if _PROSE_BRACKETS_PATTERN.fullmatch(value_text):
+            return None, []
+        raise AnswerTextError("it is cut off or not JSON") from None
+
+
+def _write_token(token: re.Match[str]) -> str:
+    """Write a token of JavaScript or Python as JSON has it; what nobody can read stays and is refused later."""
+    writer = _TOKEN_WRITERS.get(token.lastgroup or "")
+    return writer(token) if writer else token[0]
+
+
+def _write_single_quoted(token: re.Match[str]) -> str:
+    inner_text = token[0][1:-1].replace('\\"', '"').replace('"', '\\"')
+    return _drop_needless_escapes(f'"{inner_text}"')
+
+
+def _write_number(token: re.Match[str]) -> str:
+    if token["percent"]:
+        return f'"{token["number"]}"'
+    with_integer_part = re.sub(r"^(-?)\.", r"\g<1>0.", token[0].removeprefix("+"))
+    return re.sub(r"\.(?=$|[eE])", ".0", with_integer_part)
+
+
+def _drop_needless_escapes(string_text: str) -> str:
+    return _NEEDLESS_ESCAPE_PATTERN.sub(
+        lambda escape: escape["escaped"] if escape["escaped"] in _HARMLESS_ESCAPES else escape[0], string_text
+    )
+
+
+_TOKEN_WRITERS: dict[str, Callable[[re.Match[str]], str]] = {
+    "double": lambda token: _drop_needless_escapes(token[0]),
+    "single": _write_single_quoted,
+    "comment": lambda _: "",
+    "number": _write_number,
+    "word": lambda token: _PYTHON_CONSTANTS.get(token[0], token[0]),
+    "colon": lambda token: f'"{token["word"]}"{token["colon"]}',
+}
