@@ -40,6 +40,9 @@ MIN_WORDS_TO_JUDGE = 25
 _PERFORMED_PROBABILITY = 0.5
 """From here on an act is rather performed than not."""
 
+MAX_STANDARD_SCORE = 2.5
+"""A feature that is rarer or more frequent than in nearly all texts that were learned from counts as if it were this."""
+
 ACT_DESCRIPTIONS = {
     DocumentType.CLINICAL_NOTE: "an account, an examination or a plan of a person who was seen",
     DocumentType.PATHOLOGY_REPORT: "a pathologist's own finding or diagnosis",
@@ -85,7 +88,7 @@ class ActReading:
     def _standard_scores(self) -> list[float]:
         rates = compute_feature_rates([count_features(page.text) for page in self.pages])
         return [
-            (rate - mean) / deviation
+            max(-MAX_STANDARD_SCORE, min(MAX_STANDARD_SCORE, (rate - mean) / deviation))
             for rate, (mean, deviation, _) in zip(rates, self.weights.features.values(), strict=True)
         ]
 

@@ -145,6 +145,15 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
                 yield _build_boundary_issue(segment, pages[0], signs, is_beginning=False)
 
 
+def weigh_boundary(answer: ClassificationOutput, bundle: DocumentBundle, page_number: int) -> float:
+    """Return how much the signs on a page speak for a new document after the segment's pages before it, or against it."""
+    earlier_pages = _drop_blank_pages(bundle.iter_pages(page_number - _LOOKBACK_PAGES, page_number - 1))
+    if not earlier_pages:
+        return 0.0
+    previous_pages = _select_last_segment_pages(answer, earlier_pages)
+    return _sum_weights(collect_boundary_signs(previous_pages, bundle.page(page_number), bundle.total_pages))
+
+
 def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> DocumentType | None:
     return next(
         (segment.dominant_type for segment in answer.segments if segment.start_page <= page_number <= segment.end_page),
@@ -219,7 +228,7 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def _find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
+def find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
     """Page i of n, and the line that says so, at the head and the foot of a page: in its middle it is of something else."""
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
@@ -231,11 +240,11 @@ def _find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
 def _compare_page_counts(previous_page: Page, page: Page, total_pages: int) -> Iterator[BoundarySign]:
     """How the document counts its pages; the packet's own count tells nothing."""
     page_counts = [
-        page_count for page_count in _find_page_counts(page.text) if page_count[:2] != (page.page_num, total_pages)
+        page_count for page_count in find_page_counts(page.text) if page_count[:2] != (page.page_num, total_pages)
     ]
     previous_counts = [
         page_count
-        for page_count in _find_page_counts(previous_page.text)
+        for page_count in find_page_counts(previous_page.text)
         if page_count[:2] != (previous_page.page_num, total_pages)
     ]
     previous_numbers = {page_count[:2] for page_count in previous_counts}
@@ -358,7 +367,6 @@ def _find_report_dates(page: Page) -> dict[str, str]:
     return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
 
 
-@lru_cache(maxsize=512)
 def _find_head_dates(page: Page) -> dict[str, str]:
     """The dates in the page's first lines that are no birth date: ISO 8601 → as it is written."""
     birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
@@ -382,7 +390,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         repeated -= frozenset.intersection(*previous_headings)
     if len(repeated) >= _MIN_REPEATED_HEADINGS:
         weight = 2.0 if len(repeated) > _MIN_REPEATED_HEADINGS else 1.0
-        yield BoundarySign(weight, f"has headings that the pages before have too ({', '.join(sorted(repeated)[:3])})")
+        yield BoundarySign(weight, "has headings that the pages before have too")
     conclusions = _find_conclusions(page.text)
     if conclusions & frozenset().union(*(_find_conclusions(previous_page.text) for previous_page in previous_pages)):
         yield BoundarySign(

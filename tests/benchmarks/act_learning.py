@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from scipy.special import log_softmax, softmax
 
 from evalkit.classification import training
 from evalkit.classification.act_features import compute_feature_rates, count_features, load_act_features
-from evalkit.classification.acts import WEIGHTS_FILE, ActWeights
+from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
 from evalkit.classification.type_scoring import extract_terms
@@ -38,7 +39,7 @@ Rows = npt.NDArray[np.intp]
 
 KINDS = list(DocumentType)
 OTHER = KINDS.index(DocumentType.OTHER)
-RIDGE, RIDGE_TERMS = 20.0, 0.25
+RIDGE, RIDGE_TERMS = 20.0, 0.1
 MIN_TERM_GROUPS, MIN_TERM_WEIGHT = 6, 0.02
 VARIANTS = {"whole", "misread", "no labels", "beginning"}
 """Of the variants of a text; parts out of its middle need not perform its act."""
@@ -93,7 +94,11 @@ class Learned(NamedTuple):
 
     def compute_sums(self, found: TrainingSet, rates: FloatArray, rows: Rows) -> FloatArray:
         terms = training.build_term_matrix(found, rows, self.vocabulary) @ self.term_weights
-        return np.asarray((rates[rows] - self.means) / self.scales @ self.weights + terms + self.bias)
+        return np.asarray(_standardise(rates[rows], self.means, self.scales) @ self.weights + terms + self.bias)
+
+
+def _standardise(rates: FloatArray, means: FloatArray, scales: FloatArray) -> FloatArray:
+    return np.clip((rates - means) / scales, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
 
 
 def fit(found: TrainingSet, rates: FloatArray, rows: Rows) -> Learned:
@@ -104,7 +109,7 @@ def fit(found: TrainingSet, rates: FloatArray, rows: Rows) -> Learned:
     transposed, chosen, columns = terms.T.tocsr(), rates[rows], len(KINDS)
     means = np.average(chosen, axis=0, weights=row_weights)
     scales = np.sqrt(np.average((chosen - means) ** 2, axis=0, weights=row_weights)) + 0.15
-    standard, target = (chosen - means) / scales, np.eye(columns)[kinds]
+    standard, target = _standardise(chosen, means, scales), np.eye(columns)[kinds]
     end = standard.shape[1] * columns
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -202,10 +207,10 @@ def choose_limits(chances: FloatArray, kinds: Rows) -> tuple[float, float]:
     return round(float(least), 3), round(float(most), 3)
 
 
-def learn_weights(judged: Judged, without: str | None = None) -> dict[str, Any]:
-    """The contents of ``act_weights.json``, of all sources or without one; its limits are those of unseen sources."""
-    rows = np.array([row for row, part in enumerate(judged.parts) if without not in part])
-    whole = np.array([row for row in judged.whole if without not in judged.parts[row]])
+def learn_weights(judged: Judged, without: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+    """The contents of ``act_weights.json``, of all sources or without some; its limits are those of unseen sources."""
+    rows = np.array([row for row, part in enumerate(judged.parts) if part.isdisjoint(without)])
+    whole = np.array([row for row in judged.whole if judged.parts[row].isdisjoint(without)])
     kinds = judged.found.true_types[whole]
     temperature = choose_temperature(judged.sums[whole], kinds)
     least, most = choose_limits(softmax(judged.sums[whole] / temperature, axis=1), kinds)
@@ -235,9 +240,9 @@ def _round(numbers: FloatArray) -> list[float]:
     return [round(float(number), 3) + 0.0 for number in numbers]
 
 
-def learn_without(judged: Judged, source: str) -> ActWeights:
-    """Weights that saw nothing of a source; their temperature and limits are those of the other sources."""
-    return ActWeights.model_validate_json(json.dumps(learn_weights(judged, source)))
+def learn_without(judged: Judged, sources: AbstractSet[str]) -> ActWeights:
+    """Weights that saw nothing of these sources; their temperature and limits are those of the others."""
+    return ActWeights.model_validate_json(json.dumps(learn_weights(judged, sources)))
 
 
 def tabulate(judged: Judged) -> Table:

@@ -158,8 +158,9 @@ class Judged:
         return parse_weights_json(training.build_weights_json(self.fits[fold], believed, joins))
 
 
-def judged(some: Sequence[LabelledText]) -> Judged:
-    folds = training.assign_folds_to_groups(some)
+def judged(some: Sequence[LabelledText], folds: Mapping[str, int] | None = None) -> Judged:
+    """``folds``: group → fold, if they are not to be drawn."""
+    folds = folds or training.assign_folds_to_groups(some)
     found = training.build_training_set(training.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
     of_fold = training.list_source_parts_by_variant(found, lambda one: folds[one.group])
@@ -368,9 +369,9 @@ class Drawn(NamedTuple):
         )
 
 
-def drawn(judged_: Judged, some: Sequence[LabelledText]) -> Drawn:
+def drawn(judged_: Judged, some: Sequence[LabelledText], count: int = PACKETS) -> Drawn:
     made = {
-        fold: packets([one for one in some if judged_.folds[one.group] == fold], PACKETS, 100 + fold)
+        fold: packets([one for one in some if judged_.folds[one.group] == fold], count, 100 + fold)
         for fold in judged_.fits
     }
     chains = {}
