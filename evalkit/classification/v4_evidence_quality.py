@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from evalkit.classification.evidence_strength import find_weak_evidence
 from evalkit.classification.findings import (
     Findings,
     PageRange,
@@ -17,7 +18,6 @@ from evalkit.classification.findings import (
     iter_segment_primary_types,
 )
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
-from evalkit.classification.second_opinion_types import find_weak_evidence
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
