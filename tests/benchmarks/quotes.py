@@ -27,7 +27,9 @@ from evalkit.issue import IssueSeverity
 FOLDER = Path(__file__).parent / "first_contact" / "quotes"
 TEXTS = Path(__file__).parents[3] / "shared" / "data" / "clinical_text.jsonl"
 STRENGTH = "strength"
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[DM]r\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bi\.e\.)\s+|\s*\n\s*(?![\sa-z(])")  # not where a line is only wrapped
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!\b[DM]r\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bi\.e\.)\s+|\s*\n\s*(?![\sa-z(])"
+)  # not where a line is only wrapped
 _CLAUSE_BOUNDARY = re.compile(r"[,;:]\s|\s(?=(?:and|but|or|with|which|that)\s)")
 
 
@@ -85,7 +87,10 @@ def iter_true_quotes() -> Iterator[tuple[str, str, str, QuoteLocator]]:
             boundaries = list(_CLAUSE_BOUNDARY.finditer(sentence))
             if boundaries:
                 middle = min(boundaries, key=lambda match: abs(match.start() - len(sentence) // 2))
-                for kind, half in (("first half", sentence[: middle.start()]), ("second half", sentence[middle.end() :])):
+                for kind, half in (
+                    ("first half", sentence[: middle.start()]),
+                    ("second half", sentence[middle.end() :]),
+                ):
                     if len(half.split()) >= 3:
                         yield kind, row["id"], half, locator
 
