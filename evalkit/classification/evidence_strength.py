@@ -3,39 +3,95 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence
-from evalkit.classification.second_opinion_types import TYPE_SIGNS
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import IssueSeverity
 
 MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
 
-_REFERENCE_PHRASES = re.compile(
-    r"\b(?:see|refer to|please (?:see|find|note|refer)|as (?:noted|above|described|discussed)|attached|enclosed|overleaf|"
-    r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below|on request)|on request|"
-    r"see (?:page|next|over)|(?:sent|mailed|reported) separately|(?:to|will) follow|accompanying|hereto|(?:separate|next|following) (?:sheet|page)|for details)\b",
+
+class StrengthRow(NamedTuple):
+    """A form of a quote that makes it evidence, or that makes it none."""
+
+    name: str
+    pattern: re.Pattern[str]
+    reason: str = ""
+    excused_by: frozenset[str] = frozenset()
+    types: frozenset[DocumentType] = frozenset(DocumentType) - {DocumentType.OTHER}
+
+
+@cache
+def load_strength_tables() -> dict[str, Any]:
+    """Load ``evidence_strength.toml``."""
+    return tomllib.loads((files("evalkit.classification") / "evidence_strength.toml").read_text("utf-8"))
+
+
+@cache
+def _load_rows(table_name: str) -> tuple[StrengthRow, ...]:
+    return tuple(
+        StrengthRow(
+            row["name"],
+            re.compile(row["pattern"], 0 if row.get("case") else re.IGNORECASE),
+            row.get("reason", ""),
+            frozenset(row.get("excused_by", ())),
+            frozenset(map(DocumentType, row["types"])) if "types" in row else StrengthRow._field_defaults["types"],
+        )
+        for row in load_strength_tables()[table_name]
+    )
+
+
+def find_results(quote: str) -> frozenset[str]:
+    """The kinds of results that the quote states.
+
+    >>> sorted(find_results("Estrogen receptor: positive (95%)")), sorted(find_results("SURGICAL PATHOLOGY REPORT"))
+    (['answer', 'measure'], [])
+    """
+    return frozenset(row.name for row in _load_rows("result") if row.pattern.search(quote))
+
+
+def find_weakness(quote: str, kind: DocumentType) -> StrengthRow | None:
+    """What the quote is instead of evidence of the type, by its form.
+
+    >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
+    'a generic reference'
+    """
+    rows = [row for row in _load_rows("weakness") if kind in row.types and row.pattern.search(quote)]
+    results = find_results(quote) if rows else frozenset()
+    return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
+
+
+#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could stand anywhere.
+_BODY_TERMS = re.compile(
+    r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
+    r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
+    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass\b|masses|tumou?r|cancer|malign|benign"
+    r"|fractur|stenos|effusion|dis[ck]s?\b|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar"
+    r"|thyroid|brain|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|treat|therap"
+    r"|surg|medic|dose|tablet|mg\b|mm\b|cm\b|biops|margin|cell|nuclear|allerg|invasi|muscul|muscle|mucos|tendon|ligament|joint"
+    r"|nerve|gland|ulcer|flexion|hernia|append|gallbl|bile|duct|pancrea|stomach|o?esoph|trachea|bronch|pleur|mediast|ventric"
+    r"|atri[au]|valve|coronar|carotid|pulse|respir|oxygen|gait|reflex|sensation|mood|affect\b|memory|speech|vision|hearing|balance"
+    r"|dizz|rash|itch|swell|o?edema|bleed|bruis|fatigue|appetit|diarrh|weight|infect|wound|pregnan|fetal|infant|child|year-old"
+    r"|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure"
+    r"|stroke|depress|anxi|sleep|urin|stool|bladder|glucose|sodium|potassium|hemoglobin|platelet|cholesterol|creatinine"
+    r"|meds\b|murmur|tender|palpa|guarding|rales|wheez|rhythm|fontanel|testic|epididym|rectal|vertebr|plaque|cord\b|skull|csf\b"
+    r"|vessel|ischa?emi|hydroceph|white matter|clavic|ileostomy|colostomy|endometr|myometr|cervi[xc]|fallop|adipose|h(?:a)?emato"
+    r"|anesthe|incision|cultur|bacteri|susceptib)",
     re.IGNORECASE,
 )
-_FILLER_WORDS = re.compile(
-    r"\b(?:the|for|a|an|of|to|in|on|is|are|this|report|results?|page|sheet|document|copy)\b", re.IGNORECASE
-)
-#: Words of which a finding, an order or a form is made; without any of them a line could stand in every document.
-_CLINICAL_TERMS = re.compile(
-    r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
-    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass|tumou?r|cancer|malign|benign|fractur"
-    r"|stenos|effusion|dis[ck]|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar|thyroid|brain"
-    r"|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|diagnos|treat|therap|surg"
-    r"|medic|dose|tablet|mg\b|mm\b|cm\b|exam|normal|gene|mutation|variant|sequenc|specimen|biops|margin|cell|nuclear|stain|allerg"
-    r"|weight|infect|wound|pregnan|fetal|infant|child|year-old|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck"
-    r"|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure|stroke|depress|anxi|sleep|urin|stool|bladder|consent|authori[sz]"
-    r"|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result|glucose|sodium|potassium"
-    r"|hemoglobin|platelet|cholesterol|creatinine|prescri|refill|pharmac|impression|finding|technique|contrast|history|patholog|radiolog|oncolog|genom|genetic|chromosom|DNA\b"
-    r"|RNA\b|laborator|imaging|progress note|consult|discharge|operati|anesthe|incision"
-    r"|cultur|bacteri|susceptib|fax cover|cover sheet|facsimile|transmittal|referral|waiver|certificat|questionnaire|registration|appointment)",
+#: Of which papers are made that are neither note nor report.
+_PAPER_TERMS = re.compile(
+    r"\b(?:consent|authori[sz]|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result"
+    r"|diagnos|exam|specimen|prescri|refill|pharmac|history|laborator|imaging|discharge|fax cover|cover sheet|facsimile"
+    r"|transmittal|referral|waiver|certificat|questionnaire|registration|appointment|sign(?:ed|ature)|hereby|understand|agree|revo[ck]|expire|privacy"
+    r"|recipient|guardian|representative|request|record|copy|copies|facility|form\b|address|phone|refus|permission|fee\b)",
     re.IGNORECASE,
 )
 _HIGH_CONFIDENCE = 0.7
@@ -57,7 +113,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
                 weak_quotes = [
                     (quoted_evidence, weakness)
                     for quoted_evidence, weakness in weak_quotes
-                    if weakness == GENERIC_REFERENCE
+                    if weakness.name == GENERIC_REFERENCE
                 ]
             if not weak_quotes:
                 continue
@@ -65,9 +121,9 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
             evidence, weakness = weak_quotes[0]
             snippet = " ".join(evidence.snippet.split())
             yield Finding(
-                reasoning=f"The quote {_WEAKNESS_REASONS[weakness]}.",
+                reasoning=f"The quote {weakness.reason}.",
                 severity=MAJOR if is_all_weak else MINOR,
-                message=f"Evidence snippet '{snippet}' is {weakness}, not specific evidence of {kind.value}."
+                message=f"Evidence snippet '{snippet}' is {weakness.name}, not specific evidence of {kind.value}."
                 + (f" Confidence {presence.confidence:g} is not supported by it." if is_unsupported else ""),
                 segment_index=segment.segment_index,
                 document_type=kind.value,
@@ -78,25 +134,29 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
 
 
 GENERIC_REFERENCE = "a generic reference"
-TITLE_OR_WORD_LIST = "a title or a list of words"
-_WEAKNESS_REASONS = {
-    TITLE_OR_WORD_LIST: "states nothing: it is no sentence and has no value",
-    GENERIC_REFERENCE: "only points elsewhere",
-    "the header or footer of the page": "says whose page it is, or who printed it",
-    "a line that any document could have": "names nothing that is particular to the type",
-}
+_TITLE_OR_WORD_LIST = StrengthRow(
+    "a title or a list of words", re.compile(""), "states nothing: it is no sentence and has no value"
+)
+_ONLY_FURNITURE = StrengthRow(
+    "the header or footer of the page", re.compile(""), "says whose page it is, or who printed it"
+)
+_LINE_OF_ANY_DOCUMENT = StrengthRow(
+    "a line that any document could have", re.compile(""), "names nothing that is particular to the type"
+)
 
 
-def _describe_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> str:
-    """What the quote is instead of evidence; empty where it is some."""
-    if is_generic_reference(evidence):
-        return GENERIC_REFERENCE
+def _describe_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> StrengthRow | None:
+    """What the quote is instead of evidence; None where it is some."""
+    quote = evidence.snippet
+    if weakness := find_weakness(quote, kind):
+        return weakness
     if is_only_in_furniture(evidence, bundle):
-        return "the header or footer of the page"
-    if kind is not DocumentType.OTHER and not is_statement(evidence.snippet):
-        return TITLE_OR_WORD_LIST
-    has_type_sign = any(sign.pattern.search(evidence.snippet) for sign in TYPE_SIGNS if sign.document_type is kind)
-    return "" if has_type_sign or _CLINICAL_TERMS.search(evidence.snippet) else "a line that any document could have"
+        return _ONLY_FURNITURE
+    results = find_results(quote)
+    if kind is not DocumentType.OTHER and not is_statement(quote) and results <= {"finding", "diagnosis"}:
+        return _TITLE_OR_WORD_LIST
+    has_terms = _BODY_TERMS.search(quote) or (kind is DocumentType.OTHER and _PAPER_TERMS.search(quote))
+    return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
 
 
 #: What makes a sentence of words, here and where English is not spoken, and ends of words that say that something is so.
@@ -130,6 +190,10 @@ _NON_DIAGNOSIS_NOUNS = re.compile(
 )
 _LINKING_WORDS = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", re.IGNORECASE)
 _WORDS_PER_STATEMENT = 12
+#: Findings are written in telegrams: "Scalp clean, no crust", and a change with its place: "adenoma of the colon".
+_TELEGRAM_PATTERN = re.compile(
+    r"[a-z]{3,}[,;] [a-z]{3,}|(?:oma|itis|osis|polyp|cyst|ulcer|nodule|mass|fracture|tear|stone|lesion)s? (?:of|in|with|at) (?:the|an?|both|left|right)\b"
+)
 #: Notes are written in phrases: "Cough and fever for four days." has no verb.
 _NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)
 
@@ -143,7 +207,7 @@ def is_statement(quote: str) -> bool:
     [False, True]
     """
     word_count = len(quote.split())
-    if _VALUE_PATTERN.search(quote) or _NOTE_PHRASE_PATTERN.search(quote):
+    if _VALUE_PATTERN.search(quote) or _NOTE_PHRASE_PATTERN.search(quote) or _TELEGRAM_PATTERN.search(quote):
         return True
     if (
         word_count <= _WORDS_PER_STATEMENT
@@ -155,22 +219,6 @@ def is_statement(quote: str) -> bool:
         word_count - len(_LINKING_WORDS.findall(quote)), 1
     )  # a list of words has nothing that joins them
     return len(_STATEMENT_WORDS.findall(quote)) * _WORDS_PER_STATEMENT >= content_word_count
-
-
-def is_generic_reference(evidence: Evidence) -> bool:
-    """Whether the quote only points elsewhere: phrases of reference and at most three other words, and no sign.
-
-    >>> is_generic_reference(Evidence(snippet="See attached results", page=2))
-    True
-    >>> is_generic_reference(Evidence(snippet="See attached: BRCA1 c.5266dupC, pathogenic", page=2))
-    False
-    """
-    remainder = _REFERENCE_PHRASES.sub(" ", evidence.snippet)
-    content = _FILLER_WORDS.sub(" ", remainder)
-    points_elsewhere = (
-        remainder != evidence.snippet and len(re.findall(r"\w+", content)) <= 3 and not _CLINICAL_TERMS.search(content)
-    )
-    return points_elsewhere and not any(sign.pattern.search(evidence.snippet) for sign in TYPE_SIGNS)
 
 
 def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:

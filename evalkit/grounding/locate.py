@@ -108,7 +108,7 @@ class QuoteLocator:
         """
         location = self._locate_whole(quote, page_number)
         parts = [part for part in _ELLIPSIS.split(quote) if _LETTER_OR_DIGIT.search(part)]
-        if location.is_found or len(parts) < 2:  # noqa: PLR2004 - of two parts on, something is left out between
+        if location.is_found or len(parts) < 2:
             return location
         return self._locate_parts(parts, page_number)
 

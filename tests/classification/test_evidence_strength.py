@@ -21,8 +21,14 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.evidence_strength import find_weak_evidence, is_generic_reference, is_statement
-from evalkit.classification.schema import Evidence
+from evalkit.classification.evidence_strength import (
+    find_results,
+    find_weak_evidence,
+    find_weakness,
+    is_statement,
+    load_strength_tables,
+)
+from evalkit.classification.schema import DocumentType
 
 TEXTS = {
     GENOMIC: "NM_007294.4:c.5266dupC, p.Gln1756fs, heterozygous, allele fraction 0.48, pathogenic.",
@@ -52,7 +58,8 @@ def test_the_slides_own_document_has_no_weak_evidence() -> None:
     ],
 )
 def test_a_quote_that_only_points_elsewhere_is_generic(snippet: str, generic: bool) -> None:
-    assert is_generic_reference(Evidence(snippet=snippet, page=1)) is generic
+    weakness = find_weakness(snippet, DocumentType.GENOMIC_REPORT)
+    assert bool(weakness and weakness.name == "a generic reference") is generic
 
 
 @pytest.mark.parametrize(
@@ -108,7 +115,7 @@ def test_administrative_title_is_evidence_of_other(title: str) -> None:
 
 @pytest.mark.parametrize("in_the_body", [False, True])
 def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None:
-    header = "Pine Hill Hospital is the place of all pathology"
+    header = "Pine Hill Hospital is the place for your heart and lungs"
     text = f"{header}\nMargins are negative." + (f"\nReviewed by {header}" if in_the_body else "")
     value = parse_answer(one_segment(PATHOLOGY, 1, evidence(header, 1)))
     found = list(find_weak_evidence(value, document(page(1, text, furniture=[header]))))
@@ -167,4 +174,33 @@ def test_a_title_or_a_list_of_words_states_nothing(quote: str, says: bool) -> No
 
 @given(st.text(max_size=400))
 def test_any_quote_can_be_judged(text: str) -> None:
-    assert is_generic_reference(Evidence(snippet=text, page=1)) in (True, False)
+    for kind in DocumentType:
+        weakness = find_weakness(text, kind)
+        assert weakness is None or find_results(text).isdisjoint(weakness.excused_by)
+
+
+@pytest.mark.parametrize(
+    ("name", "example", "has_result"),
+    [
+        (row["name"], example, has_result)
+        for row in load_strength_tables()["result"]
+        for key, has_result in (("examples", True), ("counterexamples", False))
+        for example in row[key]
+    ],
+)
+def test_each_result_row_finds_its_examples(name: str, example: str, has_result: bool) -> None:
+    assert (name in find_results(example)) is has_result
+
+
+@pytest.mark.parametrize(
+    ("name", "example", "is_weak"),
+    [
+        (row["name"], example, is_weak)
+        for row in load_strength_tables()["weakness"]
+        for key, is_weak in (("examples", True), ("counterexamples", False))
+        for example in row[key]
+    ],
+)
+def test_each_weakness_row_finds_its_examples(name: str, example: str, is_weak: bool) -> None:
+    weakness = find_weakness(example, DocumentType.RADIOLOGY_REPORT)
+    assert (weakness and weakness.name) == (name if is_weak else None)
