@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from evalkit.classification.findings import Finding, iter_segment_primary_types
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.grounding.normalise import canonicalise
@@ -55,6 +56,26 @@ def find_results(quote: str) -> frozenset[str]:
     (['answer', 'measure'], [])
     """
     return frozenset(row.name for row in _load_rows("result") if row.pattern.search(quote))
+
+
+@cache
+def _load_signs() -> Mapping[DocumentType, tuple[re.Pattern[str], frozenset[str]]]:
+    return {
+        DocumentType(row["type"]): (re.compile(row["pattern"], re.IGNORECASE), frozenset(row["results"]))
+        for row in load_strength_tables()["sign"]
+    }
+
+
+def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
+    """Whether the quote is of a text of the type or speaks of one; anything may be of Other.
+
+    >>> has_sign_of_type("MRI of the knee last year", DocumentType.RADIOLOGY_REPORT)
+    True
+    """
+    if kind is DocumentType.OTHER:
+        return True
+    pattern, results = _load_signs()[kind]
+    return bool(pattern.search(quote)) or not results.isdisjoint(find_results(quote))
 
 
 def find_weakness(quote: str, kind: DocumentType) -> StrengthRow | None:
@@ -131,6 +152,21 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
                 quote=evidence.snippet,
                 suggested_fix="Quote a finding",
             )
+
+
+def find_weak_evidence_of_others(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """Find weak evidence, but for the embedded program's own quotes: they are hits of its words, meant as no more."""
+    findings = list(find_weak_evidence(answer, bundle))
+    own_quotes = {
+        (kind, evidence.page, evidence.snippet)
+        for segment, kind in (iter_segment_primary_types(classify_by_embedded_model(bundle)) if findings else ())
+        for presence in segment.segment_composition
+        for evidence in presence.top_evidence
+        if presence.document_type is kind
+    }
+    yield from (
+        finding for finding in findings if (finding.document_type, finding.page, finding.quote) not in own_quotes
+    )
 
 
 GENERIC_REFERENCE = "a generic reference"

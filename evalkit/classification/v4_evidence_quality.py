@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from evalkit.classification.evidence_strength import find_weak_evidence
+from evalkit.classification.evidence_strength import find_weak_evidence_of_others, has_sign_of_type
 from evalkit.classification.findings import (
     Findings,
     PageRange,
@@ -17,7 +17,7 @@ from evalkit.classification.findings import (
     build_issues_from_answers,
     iter_segment_primary_types,
 )
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel, Segment
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
@@ -28,6 +28,10 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 MIN_SNIPPET_WORDS, MAX_SNIPPET_WORDS = 3, 60
 """Words of a snippet, both ends in."""
 
+MAX_UNSUPPORTED_SHARE = 0.10
+"""A type that has more of a segment needs a quote that shows it; this share needs none."""
+
+_SECONDARY_LEVELS = frozenset((PresenceLevel.EMBEDDED_RAW, PresenceLevel.MENTION_ONLY))
 _OUTSIDE_FILE = "V4-PAGE-OUTSIDE-FILE"
 
 PENALTY_BY_SEVERITY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
@@ -61,7 +65,9 @@ class V4EvidenceQualityAssessor:
     ) -> list[Question[Findings]]:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
         return [
-            VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence, pages)
+            VerifierQuestion(
+                "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_others, pages
+            )
         ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
@@ -99,6 +105,10 @@ class _ClaimedQuote(NamedTuple):
     document_type: DocumentType
     evidence: Evidence
 
+    @property
+    def is_in_segment(self) -> bool:
+        return self.segment.start_page <= self.evidence.page <= self.segment.end_page
+
     def build_issue(self, code: str, severity: IssueSeverity, message: str, **fields: object) -> Issue:
         return Issue.create(
             "V4",
@@ -124,10 +134,11 @@ def _list_claimed_quotes(answer: ClassificationOutput) -> Iterator[_ClaimedQuote
 def _find_evidence_issues(
     answer: ClassificationOutput,
     bundle: DocumentBundle,
-    located_quotes: Iterable[tuple[_ClaimedQuote, QuoteLocation]],
+    located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]],
     locator: QuoteLocator,
 ) -> Iterator[Issue]:
     yield from _check_primary_evidence(answer)
+    yield from _check_presence_support(answer, located_quotes)
     for claimed_quote, quote_location in located_quotes:
         if not 1 <= claimed_quote.evidence.page <= bundle.total_pages:
             yield claimed_quote.build_issue(
@@ -166,9 +177,42 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
             )
 
 
+def _check_presence_support(
+    answer: ClassificationOutput, located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]]
+) -> Iterator[Issue]:
+    """A type that has a part of a segment, and is not its own, needs a quote that shows it (contract ruling 21)."""
+    supported = {
+        (claimed_quote.segment.segment_index, claimed_quote.document_type)
+        for claimed_quote, quote_location in located_quotes
+        if quote_location.is_found
+        and claimed_quote.is_in_segment
+        and has_sign_of_type(claimed_quote.evidence.snippet, claimed_quote.document_type)
+    }
+    for segment in answer.segments:
+        for presence in segment.segment_composition if segment.dominant_type else ():
+            kind = presence.document_type
+            if (
+                presence.presence_level in _SECONDARY_LEVELS
+                and presence.segment_share > MAX_UNSUPPORTED_SHARE
+                and kind is not DocumentType.OTHER
+                and (segment.segment_index, kind) not in supported
+            ):
+                yield Issue.create(
+                    "V4",
+                    "V4-PRESENCE-UNSUPPORTED",
+                    MAJOR,
+                    f"{kind.value} is said to be {presence.segment_share:.0%} of segment {segment.segment_index} "
+                    f"({presence.presence_level.value}), and no quote from its pages shows it",
+                    location=f"segment {segment.segment_index} → {kind.value}",
+                    suggested_fix="Quote what shows the type, or take it away",
+                    segment_index=segment.segment_index,
+                    document_type=kind.value,
+                )
+
+
 def _check_quote_in_segment(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
     start, end = claimed_quote.segment.start_page, claimed_quote.segment.end_page
-    if not start <= claimed_quote.evidence.page <= end:
+    if not claimed_quote.is_in_segment:
         yield claimed_quote.build_issue(
             "V4-PAGE-OUTSIDE-SEGMENT",
             MAJOR,
