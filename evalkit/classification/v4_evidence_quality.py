@@ -15,6 +15,7 @@ from evalkit.classification.findings import (
     PageRange,
     VerifierQuestion,
     build_issues_from_answers,
+    is_agent_failure_issue,
     iter_segment_primary_types,
 )
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel, Segment
@@ -80,6 +81,13 @@ def compute_quality_score(issues: Iterable[Issue]) -> float:
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
+def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Issue]) -> float | None:
+    """Return the quality score by V4's open issues; None where V4 had nothing to judge or could not."""
+    v4_issues = [issue for issue in open_issues if issue.agent == "V4"]
+    is_judged = answer is not None and (bool(v4_issues) or any(True for _ in _list_claimed_quotes(answer)))
+    return compute_quality_score(v4_issues) if is_judged and not any(map(is_agent_failure_issue, v4_issues)) else None
+
+
 def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]) -> float | None:
     """Quotes found on the page they claim / quotes claimed, by V4's computed issues; None where none is claimed."""
     claimed_count = sum(1 for _ in _list_claimed_quotes(answer))
@@ -87,12 +95,16 @@ def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]
     return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
-def describe_score(score: float) -> str:
+def describe_score(score: float | None) -> str:
     """What a score means, in specification 001's words.
 
     >>> [describe_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
+    >>> describe_score(None)
+    'not checked'
     """
+    if score is None:
+        return "not checked"
     if score >= 1.0:
         return "all evidence verified"
     if score >= 0.7:

@@ -266,5 +266,5 @@ def _is_inside_sentence(window: str, index: int) -> bool:
     """Whether the sign ends no sentence: the point of an abbreviation, a question mark before what is asked."""
     if window[index] == "?":
         return not window[index - 1 : index].strip()
-    word = re.search(r"[\w.]*\Z", window[max(index - 10, 0) : index])
-    return window[index] == "." and bool(word) and word[0].lower() in load_context_tables()["abbreviations"]
+    last_word = re.split(r"[^\w.]", window[max(index - 10, 0) : index])[-1].lower()
+    return window[index] == "." and last_word in load_context_tables()["abbreviations"]
