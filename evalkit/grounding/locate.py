@@ -265,8 +265,6 @@ class QuoteLocator:
         if comparison.matched_share < _MIN_MATCHED_SHARE:
             return passage.create_location(QuoteVerdict.ABSENT, span, similarity=similarity)
         differences = comparison.differences
-        if not differences and (omission := find_omitted_context(passage.text, *span)):
-            differences = (omission,)
         if (
             comparison.compared_span
         ):  # a window as long as the quote is a little beside it where the passage is shorter or longer
@@ -274,6 +272,8 @@ class QuoteLocator:
                 text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
             )
             span = exact_span if passage.is_own_span(exact_span) else span
+        if not differences and (omission := find_omitted_context(passage.text, *span)):
+            differences = (omission,)
         if not differences:
             return passage.create_location(QuoteVerdict.NOISY, span, similarity=similarity)
         verdict = (
@@ -371,7 +371,11 @@ class _PagePassage:
                 reversed_location = reversed_location or self.create_location(
                     verdict, span, difference_text=str(omission)
                 )
-            elif self.second_page_start is None and self.text[slice(*span)] == quote.strip():
+            elif (
+                self.second_page_start is None
+                and self.first_page.status.is_readable  # else a model saw the picture, and recognition agrees with it
+                and self.text[slice(*span)] == quote.strip()
+            ):
                 return self.create_location(QuoteVerdict.VERBATIM, span)
             else:
                 matching_spans.append(span)

@@ -218,7 +218,9 @@ def _find_first_cue(clause_words: Sequence[str], cues: frozenset[str]) -> str | 
 
 
 def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool:
-    """Whether the cue is none here: record no 123, with and without contrast, non-small cell carcinoma."""
+    """Whether the cue is none here: record no 123, with and without contrast, non-small cell carcinoma, not only."""
+    if phrase == "not":
+        return clause_words[index + 1 : index + 2] == ["only"]
     if phrase == "non":
         return index + 1 < len(clause_words)
     if phrase == "no":
