@@ -108,6 +108,8 @@ _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
 # In all of these the sign stands first, and what is before it is asked then: the engine skips to the next sign.
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
+_DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
+
 
 def is_plain_ascii(text: str) -> bool:
     """Whether every character is its own canonical form: ASCII, and no backtick, which is a quote."""
@@ -121,7 +123,9 @@ def normalise_characters(text: str) -> str:
         if is_plain_ascii(text)
         else unicodedata.normalize("NFKC", text.translate(_PLAIN_TRANSLATION)).translate(_PLAIN_TRANSLATION)
     )
-    return _LINE_END_HYPHEN.sub("", normalised_text) if "-" in normalised_text else normalised_text
+    if "-" not in normalised_text:
+        return normalised_text
+    return _DOUBLE_HYPHEN.sub("-", _LINE_END_HYPHEN.sub("", normalised_text))
 
 
 # Two hyphens are typed for one dash.

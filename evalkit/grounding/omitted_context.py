@@ -97,9 +97,11 @@ def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | N
 
 def _iter_frames(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
     """What hedges, dates or conditions the quote, or is about another person; not what the quote has of that kind."""
-    quote = _fold(text[start:end])
+    quote = _fold(text[start:end]).strip()
     for cue, words in (*_iter_cues_before(text, start), *_iter_cues_after(text, start, end)):
-        if not any(other.kind is cue.kind and other.pattern.search(quote) for other in _load_all_cues()):
+        own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
+        # What ends in a cue is cut within the phrase.
+        if not any(match and match.end() < len(quote) for match in own_matches):
             yield QuoteDifference(cue.kind, "", words)
     if _is_in_question(text, end) or _is_queried(text, start):
         yield QuoteDifference(DifferenceKind.QUESTION, "", "?")
@@ -152,11 +154,9 @@ def _is_in_question(text: str, end: int) -> bool:
 def _is_queried(text: str, start: int) -> bool:
     """Whether a question mark before the words asks about them: ? appendicitis."""
     line_start = text.rfind("\n", 0, start) + 1
-    return (
-        text.find("?", line_start, start) >= 0
-        and _QUERY_BEFORE_QUOTE.search(text, line_start, start) is not None
-        and len(_QUERY_MARK.findall(text)) <= _MAX_QUERY_MARKS
-    )
+    if text.find("?", line_start, start) < 0 or not (query := _QUERY_BEFORE_QUOTE.search(text, line_start, start)):
+        return False
+    return bool(_QUERY_MARK.match(text, query.start())) and len(_QUERY_MARK.findall(text)) <= _MAX_QUERY_MARKS
 
 
 def _fold(text: str) -> str:

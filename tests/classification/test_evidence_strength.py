@@ -21,10 +21,13 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.classification import evidence_strength
 from evalkit.classification.evidence_strength import (
     find_results,
     find_weak_evidence,
+    find_weak_evidence_of_others,
     find_weakness,
+    has_sign_of_type,
     is_statement,
     load_strength_tables,
 )
@@ -204,3 +207,25 @@ def test_each_result_row_finds_its_examples(name: str, example: str, has_result:
 def test_each_weakness_row_finds_its_examples(name: str, example: str, is_weak: bool) -> None:
     weakness = find_weakness(example, DocumentType.RADIOLOGY_REPORT)
     assert (weakness and weakness.name) == (name if is_weak else None)
+
+
+def test_the_embedded_programs_own_quotes_are_not_called_weak(monkeypatch: pytest.MonkeyPatch) -> None:
+    weak, bundle = "Parking is available behind the main building.", document("any text")
+    own = parse_answer(one_segment(NOTE, 1, evidence(weak, 1)))
+    monkeypatch.setattr(evidence_strength, "classify_by_embedded_model", lambda _bundle: own)
+    assert list(find_weak_evidence(own, bundle))
+    assert not list(find_weak_evidence_of_others(own, bundle))
+    assert list(find_weak_evidence_of_others(parse_answer(one_segment(PATHOLOGY, 1, evidence(weak, 1))), bundle))
+
+
+@pytest.mark.parametrize(
+    ("kind", "example", "shows"),
+    [
+        (row["type"], example, shows)
+        for row in load_strength_tables()["sign"]
+        for key, shows in (("examples", True), ("counterexamples", False))
+        for example in row[key]
+    ],
+)
+def test_each_sign_row_finds_its_examples(kind: str, example: str, shows: bool) -> None:
+    assert has_sign_of_type(example, DocumentType(kind)) is shows
