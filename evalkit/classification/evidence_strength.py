@@ -93,10 +93,10 @@ def find_weakness(quote: str, kind: DocumentType) -> StrengthRow | None:
 _BODY_TERMS = re.compile(
     r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
     r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
-    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass\b|masses|tumou?r|cancer|malign|benign"
+    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass\b|masses|tumou?r(?! (?:board|conference|centre|center))|cancer|malign|benign"
     r"|fractur|stenos|effusion|dis[ck]s?\b|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar"
     r"|thyroid|brain|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|treat|therap"
-    r"|surg|medic|dose|tablet|mg\b|mm\b|cm\b|biops|margin|cell|nuclear|allerg|invasi|muscul|muscle|mucos|tendon|ligament|joint"
+    r"|surg|medicat|medicine|dose|tablet|mg\b|mm\b|cm\b|biops|margin|cell|nuclear|allerg|invasi|muscul|muscle|mucos|tendon|ligament|joint"
     r"|nerve|gland|ulcer|flexion|hernia|append|gallbl|bile|duct|pancrea|stomach|o?esoph|trachea|bronch|pleur|mediast|ventric"
     r"|atri[au]|valve|coronar|carotid|pulse|respir|oxygen|gait|reflex|sensation|mood|affect\b|memory|speech|vision|hearing|balance"
     r"|dizz|rash|itch|swell|o?edema|bleed|bruis|fatigue|appetit|diarrh|weight|infect|wound|pregnan|fetal|infant|child|year-old"
@@ -104,6 +104,7 @@ _BODY_TERMS = re.compile(
     r"|stroke|depress|anxi|sleep|urin|stool|bladder|glucose|sodium|potassium|hemoglobin|platelet|cholesterol|creatinine"
     r"|meds\b|murmur|tender|palpa|guarding|rales|wheez|rhythm|fontanel|testic|epididym|rectal|vertebr|plaque|cord\b|skull|csf\b"
     r"|vessel|ischa?emi|hydroceph|white matter|clavic|ileostomy|colostomy|endometr|myometr|cervi[xc]|fallop|adipose|h(?:a)?emato"
+    r"|densit|quadrant|lobe\b|lobes\b|lucen|opaci|t(?:oo|ee)th|dental|h(?:a)?emorrh|graft|stent|implant|suture|ana?esthe|scar\b"
     r"|anesthe|incision|cultur|bacteri|susceptib)",
     re.IGNORECASE,
 )
