@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -34,6 +34,8 @@ _ANSWER_END = re.compile(
     rf"|\(?(?<!\w)(?i:yes|no)\)?[ \t]*/[ \t]*\(?(?i:yes|no)\b\)?"
     rf"|(?<=[:?])[ \t]*(?:{_ANSWER})\b(?=[ \t]{{2,}}|[ \t]*[|\t]|\s+[A-Z][^.:?\n]{{0,40}}[:?])"
 )
+_ANSWER_HINT = re.compile(rf"[:?/]\s*\(?{_ANSWER}\b|{_BOX}")
+_MAX_LABEL_CHARACTERS = 50
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
 # The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
 _CONTINUED_LINE = re.compile(
@@ -72,13 +74,24 @@ def _load_cues(position: str) -> tuple[ContextCue, ...]:
         ContextCue(
             DifferenceKind(row["kind"]),
             position,
-            re.compile(rf"(?<!\w)(?:{row[position]})" if position == "after" else row[position]),
+            re.compile(row[position] if position == "label" else rf"\b(?:{row[position]})"),
             row.get("reach", 0),
             row.get("commas", False),
         )
         for row in load_context_tables()["cue"]
         if position in row
     )
+
+
+@cache
+def _load_any_cue(position: str) -> re.Pattern[str]:
+    """All cues of a position in one, which most sentences have none of."""
+    return re.compile(
+        rf"\b(?:{'|'.join(cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position))})"
+    )
+
+
+_WORD_START = r"\b"
 
 
 @cache
@@ -121,7 +134,8 @@ def _iter_cues_before(text: str, start: int) -> Iterator[tuple[ContextCue, str]]
     for cue in _load_cues("label") if label else ():
         if cue.pattern.fullmatch(label):
             yield cue, label
-    for cue in _load_cues("before") if clause.strip() else ():
+    clause = clause.lstrip()
+    for cue in _load_cues("before") if _load_any_cue("before").search(clause) else ():
         for match in cue.pattern.finditer(clause):
             gap = clause[match.end() :]
             if (
@@ -136,7 +150,7 @@ def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextC
     if _is_section_label(text, start, end):
         return
     clause = _fold(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
-    for cue in _load_cues("after") if clause.strip() else ():
+    for cue in _load_cues("after") if _load_any_cue("after").search(clause) else ():
         if match := cue.pattern.search(clause):
             gap = clause[: match.start()]
             if len(_GAP_WORD.findall(gap)) <= cue.reach and not _load_boundary("beginnings").search(gap):
@@ -235,22 +249,8 @@ def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool
 
 def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = False) -> str:
     """The end of the clause before ``start``."""
-    window_start = max(start - _MAX_CHARACTERS_BEFORE, 0)
-    window = text[window_start : start + 1]
-    clause_ends = sorted(
-        [
-            match.end()
-            for match in _CLAUSE_END.finditer(window)
-            if match.end() < len(window)
-            and not (crosses_colons and match.group() == ":")
-            and not _is_inside_sentence(window, match.start())
-        ]
-        + [
-            match.end() - window_start
-            for match in _ANSWER_END.finditer(text, window_start, start + _MAX_CHARACTERS_AFTER)
-            if match.end() <= start
-        ]
-    )
+    window = text[max(start - _MAX_CHARACTERS_BEFORE, 0) : start + 1]
+    clause_ends = [end for end, sign in _find_clause_ends(text, start) if not (crosses_colons and sign == ":")]
     while clause_ends:
         window_head = window[: clause_ends[-1]]
         label_cue = window_head.endswith(":") and _find_first_cue(
@@ -262,6 +262,25 @@ def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = Fals
             break
         clause_ends.pop()
     return window[clause_ends[-1] if clause_ends else 0 : -1]
+
+
+@lru_cache(maxsize=4)  # asked for twice, with and without colons
+def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
+    """Where clauses end in the characters before ``start``, each with the sign or answer that ends it."""
+    window_start = max(start - _MAX_CHARACTERS_BEFORE, 0)
+    window = text[window_start : start + 1]
+    clause_ends = [
+        (match.end(), match.group())
+        for match in _CLAUSE_END.finditer(window)
+        if match.end() < len(window) and not _is_inside_sentence(window, match.start())
+    ]
+    if _ANSWER_HINT.search(window):
+        clause_ends += [
+            (match.end() - window_start, match.group())
+            for match in _ANSWER_END.finditer(text, window_start, start + _MAX_LABEL_CHARACTERS)
+            if match.end() <= start
+        ]
+    return sorted(clause_ends)
 
 
 def _is_inside_sentence(window: str, index: int) -> bool:
