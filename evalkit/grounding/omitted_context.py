@@ -47,6 +47,7 @@ _LABEL_LINE = re.compile(r"([^\n:]{1,60}):[ \t]*\n\s*$")
 _QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
 _QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
 _MAX_QUERY_MARKS = 2
+_WORD_START = r"\b"
 _GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
 
 
@@ -74,7 +75,7 @@ def _load_cues(position: str) -> tuple[ContextCue, ...]:
         ContextCue(
             DifferenceKind(row["kind"]),
             position,
-            re.compile(row[position] if position == "label" else rf"\b(?:{row[position]})"),
+            re.compile(row[position] if position == "label" else rf"{_WORD_START}(?:{row[position]})"),
             row.get("reach", 0),
             row.get("commas", False),
         )
@@ -86,12 +87,8 @@ def _load_cues(position: str) -> tuple[ContextCue, ...]:
 @cache
 def _load_any_cue(position: str) -> re.Pattern[str]:
     """All cues of a position in one, which most sentences have none of."""
-    return re.compile(
-        rf"\b(?:{'|'.join(cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position))})"
-    )
-
-
-_WORD_START = r"\b"
+    expressions = [cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position)]
+    return re.compile(rf"{_WORD_START}(?:{'|'.join(expressions)})")
 
 
 @cache
