@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from evalkit.classification.evidence_strength import is_only_in_furniture
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -29,7 +30,6 @@ from evalkit.classification.schema import (
 )
 from evalkit.classification.second_opinion_types import (
     find_note_around_report,
-    is_only_in_furniture,
     measure_type_signs_in_text,
     measure_type_signs_on_pages,
 )
