@@ -28,6 +28,7 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType, Se
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity
 
 NO_ACT_CODE: Final = "V2-NO-ACT"
@@ -73,8 +74,15 @@ class ActWeights(TermWeights):
 
 @cache
 def load_act_weights() -> ActWeights:
-    """Load the shipped weights, once."""
-    return ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+    """Load the shipped weights, once. UsageError if they are not of the shipped features."""
+    weights = ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+    if tuple(weights.features) != load_act_features().names:
+        raise UsageError(
+            f"{WEIGHTS_FILE} was learned from other features than act_features.toml has",
+            code="WEIGHTS-ENTRY",
+            remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
+        )
+    return weights
 
 
 @dataclass(frozen=True)

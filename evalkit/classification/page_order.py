@@ -60,7 +60,12 @@ def _read_printed_counts(pages: Sequence[Page], total_pages: int) -> dict[int, t
 
 def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]]) -> Iterator[Issue]:
     total = next(iter(counts.values()))[1]
-    missing = sorted({*range(1, total + 1)} - {number for number, _ in counts.values()})
+    numbers = {number for number, _ in counts.values()}
+    # A print-out of a whole record counts on over its documents: what comes before a document's first page, or after the
+    # last of one that does not begin with page 1, is missed only if the count is near enough to be the document's.
+    first = 1 if min(numbers) <= 2 <= len(numbers) else min(numbers)
+    last = total if min(numbers) == 1 else max(numbers)
+    missing = sorted({*range(first, last + 1)} - numbers)
     if 0 < len(missing) <= _MAX_MISSING_PAGES:
         yield _build_issue(
             PAGES_MISSING_CODE,
