@@ -296,12 +296,15 @@ _LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|
 
 
 def _strip_header_labels(text: str) -> str:
-    """The text without labels of numbers that stand among other labels: two in a line, or one above or below another."""
+    """The text without labels of numbers that stand among other labels: two in a line, or one next to another's line.
+
+    One that a page begins with is what the page is called.
+    """
     lines = text.split("\n")
     label_counts = [0, *(len(_LABEL_PATTERN.findall(line)) for line in lines), 0]
     return "\n".join(
         _NUMBER_LABEL_PATTERN.sub(" ", line)
-        if label_counts[number] > 1 or (label_counts[number] and (label_counts[number - 1] or label_counts[number + 1]))
+        if label_counts[number] > 1 or (number > 1 and label_counts[number - 1] + label_counts[number + 1])
         else line
         for number, line in enumerate(lines, 1)
     )
