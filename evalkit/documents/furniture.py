@@ -53,7 +53,7 @@ class FurnitureTable(StrictRecord):
     """Rows of V3's trap 3, checked where the traps are loaded."""
     stamp_part: tuple[dict[str, str], ...]
     stamp: tuple[_Stamp, ...]
-    patient_strip: tuple[_Stamp, ...]
+    outer_stamp: tuple[_Stamp, ...]
     notice_opening: _Pattern
     notice: _Pattern
     sentence: _Pattern
@@ -120,7 +120,7 @@ def find_stamp_lines(lines: Sequence[str]) -> set[int]:
     }
     for zone in (head, foot[::-1]):
         stamps.update(
-            takewhile(lambda index: index in stamps or _is_any_of(lines[index], load_furniture().patient_strip), zone)
+            takewhile(lambda index: index in stamps or _is_any_of(lines[index], load_furniture().outer_stamp), zone)
         )
     body_word_count = sum(len(line.split()) for index, line in enumerate(lines) if index not in stamps)
     is_cover = any(load_furniture().cover.pattern.search(line) for line in lines)

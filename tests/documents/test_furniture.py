@@ -27,7 +27,6 @@ TITLE = "ULTRASOUND OF THE ABDOMEN"
         "JUN-11-2023 08:04 FAX 5550198877 HARBOR RECORDS Pg 2/9",
         "5550198877 -> 5550112233 11.06.2023",
         "Facsimile transmission: Harbor Clinic",
-        "Tel (555) 019-8877 / Fax (555) 019-8878",
         "Printed on 06/11/2023 08:04 for J. Doe, HIM",
         "Print date: 11 Jun 2023  Workstation 7",
         "Run Date: 06/11/23  Run User: JD",
@@ -52,6 +51,7 @@ def test_stamps_of_faxes_and_print_outs(line: str) -> None:
         "Received 06/11/2023 fresh, labeled left breast",
         "Print name: ______ Date: 06/11/2023",
         "Exam date: 06/11/2023 08:04",
+        "of the axilla are free of tumor. page 2 / 2",
         "BP 120/80 at 08:04, 118/76 at 09:10",
         "6 of 9 nodes, 2.3 cm",
         "Electronically signed by J. Doe, MD 06/11/2023 08:04",
@@ -102,6 +102,12 @@ def test_patient_strips_count_outside_of_all_else() -> None:
     assert find_stamp_lines([TITLE, strip, *BODY, strip, "Signed: J. Doe, MD"]) == set()
 
 
+def test_a_line_of_telephones_is_a_stamp_below_a_stamp_alone() -> None:
+    line = "Tel (555) 019-8877 / Fax (555) 019-8878"
+    assert find_stamp_lines(["Facsimile transmission: Harbor Clinic", line, TITLE, *BODY]) == {0, 1}
+    assert find_stamp_lines(["Harbor Clinic", line, TITLE, *BODY]) == set()
+
+
 def test_a_cover_sheet_and_an_empty_page_keep_their_stamps() -> None:
     stamp = "06/11/2023 08:04 FROM: HARBOR CLINIC TO: 555-0190 P.01/09"
     assert find_stamp_lines([stamp, "FAX COVER SHEET", *BODY]) == set()
@@ -144,5 +150,5 @@ def test_abbreviations_are_no_addresses() -> None:
 
 def test_stamps_name_parts_that_exist() -> None:
     table = load_furniture()
-    for stamp in (*table.stamp, *table.patient_strip):
+    for stamp in (*table.stamp, *table.outer_stamp):
         assert {*stamp.all, *stamp.any} <= table.parts.keys()
