@@ -93,7 +93,8 @@ class CueGroup(StrictRecord):
             return row
         listed_rows = _load_table("administrative.toml")["administrative"]
         own_fields = {name: value for name, value in row.items() if name != "list"}
-        return own_fields | {"patterns": [f"(?i){listed_row['pattern']}" for listed_row in listed_rows]}
+        # As one pattern: the text is walked through once.
+        return own_fields | {"patterns": [f"(?i)(?:{'|'.join(listed_row['pattern'] for listed_row in listed_rows)})"]}
 
     @model_validator(mode="after")
     def _require_content(self) -> Self:

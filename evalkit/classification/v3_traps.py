@@ -45,7 +45,7 @@ from evalkit.classification.traps import (
     load_shipped_traps,
 )
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
-from evalkit.classification.vendors import find_vendor_mentions, is_vendor_signal
+from evalkit.classification.vendors import find_vendor_mentions, is_vendor_signal, iter_name_spans
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import blank_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
@@ -207,11 +207,8 @@ def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> t
 def _find_written_name(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
     """The first page that has one of the names, and the name as the page writes it."""
     for page in pages:
-        text = blank_addresses(page.text)
-        for name in names:
-            name_pattern = r"\W{0,3}".join(re.escape(letter) for letter in name if letter.isalnum())
-            if match := re.search(rf"(?<!\w){name_pattern}", text, re.IGNORECASE):
-                return page.page_num, match.group()
+        if span := next(iter_name_spans(names, blank_addresses(page.text)), None):
+            return page.page_num, page.text[slice(*span)]
     return None
 
 

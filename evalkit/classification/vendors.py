@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Annotated, Any, Protocol
 
@@ -20,6 +20,7 @@ _PERFORMING_LAB_PATTERN = re.compile(
     r"(?i)\b(?:perform(?:ed|ing)|test(?:ed|ing)|report(?:ed|ing)|reference|analy[sz]ed)\b[^\n]{0,30}\b(?:by|at|lab(?:oratory)?|site)\b"
     r"|\blab(?:oratory)?(?: name| facility)?\s*:"
 )
+_SEPARATOR_PATTERN = re.compile(r"[\W_]+")
 _PERSON_PATTERN = re.compile(r"\s*,\s*[A-Z][\w'-]+")
 
 
@@ -94,7 +95,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
 
 def is_vendor_signal(vendor: VendorNames, signal: str) -> bool:
     """Whether a vendor signal is one of its names, short ones too."""
-    return next(_iter_name_spans((*vendor.names, *vendor.short_names), blank_addresses(signal)), None) is not None
+    return next(iter_name_spans((*vendor.names, *vendor.short_names), blank_addresses(signal)), None) is not None
 
 
 def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, int]]:
@@ -102,8 +103,8 @@ def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, 
     line or where the line says who performed a test.
     """
     prose = blank_addresses(text)
-    yield from _iter_name_spans(vendor.names, prose)
-    for start, end in _iter_name_spans(vendor.short_names, prose):
+    yield from iter_name_spans(vendor.names, prose)
+    for start, end in iter_name_spans(vendor.short_names, prose):
         line_start = prose.rfind("\n", 0, start) + 1
         is_first_word = not prose[line_start:start].strip()
         is_letterhead_line = is_first_word and is_in_letterhead(text, start) and not _PERSON_PATTERN.match(prose, end)
@@ -127,15 +128,20 @@ def _get_line(text: str, position: int) -> str:
     return text[text.rfind("\n", 0, position) + 1 : end if end >= 0 else len(text)].strip()
 
 
-def _iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
-    lowercase_text = text.lower()
+def iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
+    """Where the text has one of the names as a whole; case and what stands between the letters do not matter."""
+    letters_of_text = _keep_letters_and_digits(text)
     for name in names:
-        if name[:3].lower() in lowercase_text:  # rarely, and known at once
+        if _keep_letters_and_digits(name) in letters_of_text:  # hardly ever, and known at once
             yield from (match.span() for match in _compile_name(name).finditer(text))
+
+
+@lru_cache(maxsize=512)  # of every name, and of the page on which each is looked for
+def _keep_letters_and_digits(text: str) -> str:
+    return _SEPARATOR_PATTERN.sub("", text).lower()
 
 
 @cache
 def _compile_name(name: str) -> re.Pattern[str]:
-    """The name as a whole, whatever stands between its letters: "QUEST-DIAGNOSTICS", "Lab Corp"."""
     letters = r"[\W_]{0,3}".join(re.escape(letter) for letter in name if letter.isalnum())
     return re.compile(rf"(?<!\w){letters}(?!\w)", re.IGNORECASE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise, takewhile
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ _WRAPPED_LINE_LENGTH, _WRAPPED_LINE_WORDS = 55, 5
 _ADDRESS_PATTERN = re.compile(
     r"(?i)\b(?:https?://|www\.)\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b(?:[a-z\d-]+\.)+(?:com|org|net|gov|edu|info|health|example)\b(?:/\S*)?"
 )
+_ADDRESS_SIGN_PATTERN = re.compile(r"(?i)@|://|\.(?:com|org|net|gov|edu|info|health|example)\b|www\.")
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -98,12 +99,15 @@ def is_stamp_line(line: str) -> bool:
 
 def _is_any_of(line: str, stamps: Iterable[_Stamp]) -> bool:
     parts, word_count = load_furniture().parts, len(line.split())
-    return not load_furniture().sentence.pattern.search(line) and any(
-        word_count <= stamp.words
-        and all(parts[part].search(line) for part in stamp.all)
-        and sum(parts[part].search(line) is not None for part in stamp.any) >= stamp.at_least
+
+    @cache
+    def has(part: str) -> bool:
+        return parts[part].search(line) is not None
+
+    return any(
+        word_count <= stamp.words and all(map(has, stamp.all)) and sum(map(has, stamp.any)) >= stamp.at_least
         for stamp in stamps
-    )
+    ) and not load_furniture().sentence.pattern.search(line)
 
 
 def find_stamp_lines(lines: Sequence[str]) -> set[int]:
@@ -123,7 +127,7 @@ def find_stamp_lines(lines: Sequence[str]) -> set[int]:
             takewhile(lambda index: index in stamps or _is_any_of(lines[index], load_furniture().outer_stamp), zone)
         )
     body_word_count = sum(len(line.split()) for index, line in enumerate(lines) if index not in stamps)
-    is_cover = any(load_furniture().cover.pattern.search(line) for line in lines)
+    is_cover = stamps and load_furniture().cover.pattern.search("\n".join(lines))
     return set() if is_cover or body_word_count < _MIN_BODY_WORDS else stamps
 
 
@@ -155,10 +159,13 @@ def strip_stamp_lines(page: Page) -> str:
     return "\n".join(block.text for index, block in enumerate(blocks) if not (block.furniture and index in stamps))
 
 
+@lru_cache(maxsize=64)  # every laboratory is looked for on the same page
 def blank_addresses(text: str) -> str:
     """The text with spaces for addresses of the web and of mail, which are no prose; of the same length.
 
     >>> blank_addresses("See www.lab.example/req now")
     'See                     now'
     """
+    if not _ADDRESS_SIGN_PATTERN.search(text):
+        return text
     return _ADDRESS_PATTERN.sub(lambda match: " " * len(match.group()), text)

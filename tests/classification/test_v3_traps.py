@@ -117,6 +117,7 @@ def test_genomic_primary_in_one_segment_is_enough() -> None:
         ("LabCorp", "BRCAssure analysis", "MAJOR"),
         ("LabCorp", "BRCAvantage, comprehensive", "BLOCKER"),
         ("Quest Diagnostics", "BRCA1 and BRCA2", "BLOCKER"),
+        ("Quest Diagnostics", "BRCAvantages of this test", "BLOCKER"),
     ],
 )
 def test_the_vendors_own_genomic_assay_makes_it_a_question(vendor: str, text: str, severity: str) -> None:
