@@ -186,7 +186,7 @@ RESULT = (
     ("text", "fires"),
     [
         (f"Accession: C25-114\nRequisition No.: 88-120\nCollected: 01/02/2025\n{RESULT}", False),
-        (f"Accession: C25-114   Authorization # A5520\n{RESULT}", False),
+        (f"Accession: C25-114   Authorization No.: A5520\n{RESULT}", False),
         (f"Requisition no. 88-120\nSURGICAL PATHOLOGY\n{RESULT}", True),
         (f"REQUISITION\nAccession: C25-114   Requisition No.: 88-120\n{RESULT}", True),
         ("Accession: C25-114\nRequisition No.: 88-120\nCollected: 01/02/2025\nColon, biopsy", True),
