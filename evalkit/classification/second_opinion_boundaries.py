@@ -312,19 +312,22 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
 
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     """Whether the page has the number of another specimen or examination."""
-    numbers = {number.normal: number for number in page.identifiers if number.kind == "accession"}
+    numbers = {number.normal: number.value for number in page.identifiers if number.kind == "accession"}
     previous_numbers = {
-        number.normal
+        number.normal: number.value
         for previous_page in previous_pages
         for number in previous_page.identifiers
         if number.kind == "accession"
     }
     if not numbers or not previous_numbers:
         return
-    if previous_numbers.isdisjoint(numbers):
-        yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())).value)
-    else:
+    if not previous_numbers.keys().isdisjoint(numbers):
         yield BoundarySign(-2.0, "has the same accession number as the pages before")
+        return
+    # A page has one number of its own: a report of several specimens names the others beside it.
+    previous_text = "\n".join(previous_page.text for previous_page in previous_pages)
+    if not any(value in previous_text for value in numbers.values()):
+        yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())))
 
 
 def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:

@@ -28,9 +28,7 @@ from hypothesis import strategies as st
 from evalkit.classification.schema import DocumentType, Evidence
 from evalkit.classification.second_opinion_types import (
     MAX_SIGN_COUNT,
-    MIN_WORDS_TO_JUDGE,
     TYPE_SIGNS,
-    find_contradicted_types,
     find_weak_evidence,
     is_generic_reference,
     is_statement,
