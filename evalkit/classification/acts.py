@@ -24,7 +24,8 @@ from evalkit.classification.act_features import (
 )
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.model_weights import TermWeights, TypeWeights
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
+from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
@@ -103,12 +104,20 @@ class ActReading:
                 sums[index] += score * weight
         return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
-    def get_act_probability(self, kind: DocumentType) -> float:
-        """How probably the pages perform the act of a type: of a note, whose pages of results say nothing, the likeliest page."""
-        if kind is not DocumentType.CLINICAL_NOTE or len(self.pages) == 1:
-            return self.probabilities[kind]
-        page_readings = [ActReading([page], self.weights) for page in self.pages]
-        return max(reading.probabilities[kind] for reading in (self, *page_readings))
+    def get_act_probability(self, kind: DocumentType, *, has_foreign_text: bool = False) -> float:
+        """How probably the pages, or some of them, perform the act of a type.
+
+        Of a note, whose pages of results say nothing, it is that of the likeliest page; of a report that is said to
+        have text of other types behind its own (``has_foreign_text``), that of its first pages.
+        """
+        parts: list[Sequence[Page]] = []
+        if kind is DocumentType.CLINICAL_NOTE and len(self.pages) > 1:
+            parts = [[page] for page in self.pages]
+        elif kind in REPORT_TYPES and has_foreign_text:
+            parts = [self.pages[:count] for count in range(1, len(self.pages))]
+        return max(
+            reading.probabilities[kind] for reading in (self, *(ActReading(part, self.weights) for part in parts))
+        )
 
     @property
     def likeliest_type(self) -> DocumentType:
@@ -148,7 +157,9 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
         forms = measure_type_signs_on_pages(pages)
         contradicting_type = forms.find_contradicting_type(kind)
         reading = read_act_of_segment(segment, bundle)
-        if contradicting_type is None or (reading and reading.get_act_probability(kind) >= _PERFORMED_PROBABILITY):
+        if contradicting_type is None or (
+            reading and _get_claimed_act_probability(reading, kind, segment) >= _PERFORMED_PROBABILITY
+        ):
             continue
         sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
         description = "routine lab values" if "analytes" in sign.name else sign.name
@@ -175,8 +186,15 @@ def find_act_issues(
             continue
         if segment.dominant_type is DocumentType.OTHER:
             yield from _find_act_in_other(segment, reading)
-        elif reading.get_act_probability(segment.dominant_type) < reading.weights.min_claimed_probability:
+        elif (
+            _get_claimed_act_probability(reading, segment.dominant_type, segment)
+            < reading.weights.min_claimed_probability
+        ):
             yield _build_no_act_issue(segment, segment.dominant_type, reading)
+
+
+def _get_claimed_act_probability(reading: ActReading, kind: DocumentType, segment: Segment) -> float:
+    return reading.get_act_probability(kind, has_foreign_text=bool(get_contained_types(segment)))
 
 
 def _find_act_in_other(segment: Segment, reading: ActReading) -> Iterator[Issue]:

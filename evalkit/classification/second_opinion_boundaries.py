@@ -127,7 +127,7 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
     """
     for segment in answer.segments:
         pages = _drop_blank_pages(bundle.iter_pages(segment.start_page, segment.end_page))
-        contained_types = _get_contained_types(segment)
+        contained_types = get_contained_types(segment)
         for index in range(1, len(pages)):
             previous_pages = [pages[0], *pages[max(1, index - _LOOKBACK_PAGES) : index]]
             signs = collect_boundary_signs(previous_pages, pages[index], bundle.total_pages, contained_types)
@@ -152,8 +152,8 @@ def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> Documen
     )
 
 
-def _get_contained_types(segment: Segment) -> set[DocumentType]:
-    """The types of which the segment is said to contain text, besides the one that it is."""
+def get_contained_types(segment: Segment) -> set[DocumentType]:
+    """Return the types of which the segment is said to contain text, besides the one that it is."""
     return {
         presence.document_type
         for presence in segment.segment_composition
