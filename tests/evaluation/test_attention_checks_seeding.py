@@ -142,9 +142,9 @@ def test_what_an_own_verifier_said_elsewhere_is_kept() -> None:
     assert shown == [("ACME-AGENT-FAILED", None), *(("ACME-DOSE", page) for page in elsewhere)]
 
 
-def test_what_a_second_reading_sees_is_not_planted() -> None:
+def test_what_a_second_reading_contradicts_is_not_planted() -> None:
     """An answer of a language model is read again by V2: a type that this reading contradicts would be no secret."""
-    text = "CHEST, TWO VIEWS. The lungs are clear. No pneumothorax. Impression: Normal chest."
+    text = "CT CHEST. TECHNIQUE: Axial images without contrast. COMPARISON: None. FINDINGS: No pleural effusion. IMPRESSION: No nodule."
     bundle = Build.bundle([[text]])
     answer = Build.single("Radiology Report", evidence=[(text, 1)])
     packet = Build.packet(Build.result(answer, [READING]), bundle)
@@ -154,5 +154,4 @@ def test_what_a_second_reading_sees_is_not_planted() -> None:
             reader = load_embedded_weights() if is_read_again else None
             planted = plant_answer_fault(answer, packet, bundle, random.Random(seed), second_reader=reader)
             shown[is_read_again].update([planted[1].shown_type] if planted else [])
-    assert "Genomic Report" in shown[False] - shown[True]
     assert shown[True] < shown[False]
