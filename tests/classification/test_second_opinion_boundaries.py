@@ -137,9 +137,21 @@ def test_another_accession_number_begins_a_document(before: str, after: str, wei
         (f"03/04/2024\n{SUGARS}", f"{SALTS}\n05/06/2024", 0),
         (f"03/04/2024\n{SUGARS}", f"05/06/2024\n{SALTS}\nCompared with 03/04/2024.", 0),
         (f"03/04/2024\n{SUGARS}\nAgain on 05/06/2024.", f"05/06/2024\n{SALTS}", 0),
-        (f"DOB: 03/04/1984\n{SUGARS}", f"DOB: 05/06/1985\n{SALTS}", 0),
+        (f"DOB: 03/04/1984 Seen: 01/02/2024\n{SUGARS}", f"DOB: 03/04/1984 Seen: 05/06/2024\n{SALTS}", 1),
+        (f"The first twin was born 03/04/2024.\n{SUGARS}", f"The second twin was born 03/05/2024.\n{SALTS}", 0),
     ],
-    ids=["bare", "letterhead", "title", "labelled", "same", "below the head", "refers back", "announced", "birth"],
+    ids=[
+        "bare",
+        "letterhead",
+        "title",
+        "labelled",
+        "same",
+        "below the head",
+        "refers back",
+        "announced",
+        "beside a birth date",
+        "of birth",
+    ],
 )
 def test_another_date_at_the_head_speaks_for_a_beginning(before: str, after: str, weight: float) -> None:
     assert weigh("date", before, after) == weight

@@ -149,9 +149,9 @@ def test_what_a_second_reading_contradicts_is_not_planted() -> None:
     answer = Build.single("Radiology Report", evidence=[(text, 1)])
     packet = Build.packet(Build.result(answer, [READING]), bundle)
     shown: dict[bool, set[str]] = {False: set(), True: set()}
-    for is_read_again in shown:
+    for is_read_again, shown_types in shown.items():
         for seed in range(20):
             reader = load_embedded_weights() if is_read_again else None
             planted = plant_answer_fault(answer, packet, bundle, random.Random(seed), second_reader=reader)
-            shown[is_read_again].update([planted[1].shown_type] if planted else [])
+            shown_types.update([planted[1].shown_type] if planted else [])
     assert shown[True] < shown[False]
