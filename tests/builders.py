@@ -14,6 +14,7 @@ from typing import Any
 
 from evalkit.classification.findings import Finding, Findings
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v2_consistency import EXPERT_QUESTION_CODES
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Answer, AnswerT, Question, Usage
@@ -249,6 +250,11 @@ def copy_without(value: Json, place: str, position: int) -> Json:
 def codes(issues: Iterable[Issue]) -> list[str]:
     """The codes of the issues, sorted."""
     return sorted(issue.code for issue in issues)
+
+
+def drop_expert_questions(issues: Iterable[Issue]) -> list[Issue]:
+    """The issues about an answer's arithmetic: without what only the text, or whoever reads it, can answer."""
+    return [issue for issue in issues if issue.code not in EXPERT_QUESTION_CODES]
 
 
 def an_issue(severity: str, *, auto_fixable: bool = False, agent: str = "V2", **fields: Any) -> Issue:

@@ -152,7 +152,7 @@ def find_feature_match(name: str, text: str) -> str | None:
 
 
 def _has_word_of(feature: WordFeature, line: str) -> bool:
-    words = _WORD_PATTERN.findall(line.lower())
+    words = _WORD_PATTERN.findall(lower_ascii(line))
     return any(word in feature.words for word in words) or any(
         f"{first} {second}" in feature.words for first, second in pairwise(words)
     )

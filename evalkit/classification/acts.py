@@ -24,7 +24,8 @@ from evalkit.classification.act_features import (
 )
 from evalkit.classification.findings import Finding, iter_segment_primary_types
 from evalkit.classification.model_weights import TermWeights, TypeWeights
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
+from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
@@ -85,6 +86,11 @@ def load_act_weights() -> ActWeights:
     return weights
 
 
+def get_body_text(page: Page) -> str:
+    """Return a page's text without stamps, headers and footers: who sent or printed it says nothing of what it does."""
+    return "\n".join(block.text for block in page.visible_blocks if not block.furniture) or page.text
+
+
 @dataclass(frozen=True)
 class ActReading:
     """What pages do as one document, as judged by how they speak."""
@@ -94,7 +100,7 @@ class ActReading:
 
     @cached_property
     def _standard_scores(self) -> list[float]:
-        rates = compute_feature_rates([count_features(page.text) for page in self.pages])
+        rates = compute_feature_rates([count_features(get_body_text(page)) for page in self.pages])
         return [
             max(-MAX_STANDARD_SCORE, min(MAX_STANDARD_SCORE, (rate - mean) / deviation))
             for rate, (mean, deviation, _) in zip(rates, self.weights.features.values(), strict=True)
@@ -104,7 +110,9 @@ class ActReading:
     def probabilities(self) -> dict[DocumentType, float]:
         """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
         sums = list(self.weights.bias)
-        terms = dict.fromkeys(term for page in self.pages for term in find_weighted_terms(page.text, (), self.weights))
+        terms = dict.fromkeys(
+            term for page in self.pages for term in find_weighted_terms(get_body_text(page), (), self.weights)
+        )
         term_weight = compute_term_weight(len(terms))
         for term in terms:
             for index, weight in enumerate(self.weights.weights_by_term[term]):
@@ -114,12 +122,20 @@ class ActReading:
                 sums[index] += score * weight
         return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
-    def get_act_probability(self, kind: DocumentType) -> float:
-        """How probably the pages perform the act of a type: of a note, whose pages of results say nothing, the likeliest page."""
-        if kind is not DocumentType.CLINICAL_NOTE or len(self.pages) == 1:
-            return self.probabilities[kind]
-        page_readings = [ActReading([page], self.weights) for page in self.pages]
-        return max(reading.probabilities[kind] for reading in (self, *page_readings))
+    def get_act_probability(self, kind: DocumentType, *, has_foreign_text: bool = False) -> float:
+        """How probably the pages, or some of them, perform the act of a type.
+
+        Of a note, whose pages of results say nothing, it is that of the likeliest page; of a report that is said to
+        have text of other types behind its own (``has_foreign_text``), that of its first pages.
+        """
+        parts: list[Sequence[Page]] = []
+        if kind is DocumentType.CLINICAL_NOTE and len(self.pages) > 1:
+            parts = [[page] for page in self.pages]
+        elif kind in REPORT_TYPES and has_foreign_text:
+            parts = [self.pages[:count] for count in range(1, len(self.pages))]
+        return max(
+            reading.probabilities[kind] for reading in (self, *(ActReading(part, self.weights) for part in parts))
+        )
 
     @property
     def likeliest_type(self) -> DocumentType:
@@ -159,7 +175,9 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
         forms = measure_type_signs_on_pages(pages)
         contradicting_type = forms.find_contradicting_type(kind)
         reading = read_act_of_segment(segment, bundle)
-        if contradicting_type is None or (reading and reading.get_act_probability(kind) >= _PERFORMED_PROBABILITY):
+        if contradicting_type is None or (
+            reading and _get_claimed_act_probability(reading, kind, segment) >= _PERFORMED_PROBABILITY
+        ):
             continue
         sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
         description = "routine lab values" if "analytes" in sign.name else sign.name
@@ -186,8 +204,15 @@ def find_act_issues(
             continue
         if segment.dominant_type is DocumentType.OTHER:
             yield from _find_act_in_other(segment, reading)
-        elif reading.get_act_probability(segment.dominant_type) < reading.weights.min_claimed_probability:
+        elif (
+            _get_claimed_act_probability(reading, segment.dominant_type, segment)
+            < reading.weights.min_claimed_probability
+        ):
             yield _build_no_act_issue(segment, segment.dominant_type, reading)
+
+
+def _get_claimed_act_probability(reading: ActReading, kind: DocumentType, segment: Segment) -> float:
+    return reading.get_act_probability(kind, has_foreign_text=bool(get_contained_types(segment)))
 
 
 def _find_act_in_other(segment: Segment, reading: ActReading) -> Iterator[Issue]:
@@ -233,6 +258,6 @@ def _find_first_sign(reading: ActReading, kind: DocumentType, instead_of: Docume
     """The strongest sign that can be shown: its page, its line, and what it says in words."""
     for name in reading.list_signs(kind, instead_of):
         for page in reading.pages:
-            if line := find_feature_match(name, page.text):
+            if line := find_feature_match(name, get_body_text(page)):
                 return page, line, f": the text {load_act_features().descriptions[name]}"
     return reading.pages[0], None, ""

@@ -136,7 +136,7 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
     running_counts = find_running_counts(bundle)
     for segment in answer.segments:
         pages = _drop_blank_pages(bundle.iter_pages(segment.start_page, segment.end_page))
-        contained_types = _get_contained_types(segment)
+        contained_types = get_contained_types(segment)
         for index in range(1, len(pages)):
             previous_pages = [pages[0], *pages[max(1, index - _LOOKBACK_PAGES) : index]]
             signs = collect_boundary_signs(
@@ -176,8 +176,8 @@ def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> Documen
     )
 
 
-def _get_contained_types(segment: Segment) -> set[DocumentType]:
-    """The types of which the segment is said to contain text, besides the one that it is."""
+def get_contained_types(segment: Segment) -> set[DocumentType]:
+    """Return the types of which the segment is said to contain text, besides the one that it is."""
     return {
         presence.document_type
         for presence in segment.segment_composition
@@ -351,19 +351,22 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
 
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     """Whether the page has the number of another specimen or examination."""
-    numbers = {number.normal: number for number in page.identifiers if number.kind == "accession"}
+    numbers = {number.normal: number.value for number in page.identifiers if number.kind == "accession"}
     previous_numbers = {
-        number.normal
+        number.normal: number.value
         for previous_page in previous_pages
         for number in previous_page.identifiers
         if number.kind == "accession"
     }
     if not numbers or not previous_numbers:
         return
-    if previous_numbers.isdisjoint(numbers):
-        yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())).value)
-    else:
+    if not previous_numbers.keys().isdisjoint(numbers):
         yield BoundarySign(-2.0, "has the same accession number as the pages before")
+        return
+    # A page has one number of its own: a report of several specimens names the others beside it.
+    previous_text = "\n".join(previous_page.text for previous_page in previous_pages)
+    if not any(value in previous_text for value in numbers.values()):
+        yield BoundarySign(3.0, "has another accession number", next(iter(numbers.values())))
 
 
 def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:

@@ -29,7 +29,7 @@ from scipy.special import log_softmax, softmax
 
 from evalkit.classification import training
 from evalkit.classification.act_features import compute_feature_rates, count_features, load_act_features
-from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights
+from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, get_body_text
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
 from evalkit.classification.type_scoring import extract_terms
@@ -79,7 +79,7 @@ def read_more_documents() -> list[LabelledText]:
 
 def compute_rates(pages: Sequence[Page]) -> list[float]:
     """The features of pages as one document."""
-    return compute_feature_rates([count_features(page.text) for page in pages])
+    return compute_feature_rates([count_features(get_body_text(page)) for page in pages])
 
 
 class Learned(NamedTuple):
@@ -168,7 +168,7 @@ def judge(texts: Sequence[LabelledText]) -> Judged:
     found = TrainingSet(
         variants,
         np.zeros((len(variants), 0, 0)),
-        [frozenset(term.text for page in some for term in extract_terms(page.text)) for some in pages],
+        [frozenset(term.text for page in some for term in extract_terms(get_body_text(page))) for some in pages],
         np.array([KINDS.index(one.original.document_type) for one in variants]),
     )
     rates = np.array([compute_rates(some) for some in pages])

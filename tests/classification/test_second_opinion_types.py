@@ -9,17 +9,11 @@ import pytest
 from benchmarks.quote_alterations import list_planted_pages
 from builders import (
     GENOMIC,
-    MENTION_ONLY,
     NOTE,
     OTHER,
     PATHOLOGY,
     RADIOLOGY,
-    doc2_6,
-    doc2_6_answer,
-    document,
-    one_segment,
     page,
-    parse_answer,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,9 +21,7 @@ from hypothesis import strategies as st
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.second_opinion_types import (
     MAX_SIGN_COUNT,
-    MIN_WORDS_TO_JUDGE,
     TYPE_SIGNS,
-    find_contradicted_types,
     measure_type_signs_on_pages,
 )
 
@@ -62,48 +54,9 @@ def test_form_weight_is_capped_at_four_repetitions() -> None:
 
 @pytest.mark.parametrize("label", TEXTS)
 @pytest.mark.parametrize("kind", TEXTS)
-def test_label_is_contradicted_only_by_text_of_another_type(kind: str, label: str) -> None:
-    found = list(find_contradicted_types(parse_answer(one_segment(label, 1)), document(TEXTS[kind])))
-    assert bool(found) is (kind != label)
-    for one in found:
-        assert one.severity == "MAJOR"
-        assert one.quote
-        assert one.quote in TEXTS[kind]
-        assert (one.segment_index, one.document_type, one.page) == (1, label, 1)
-        assert kind in one.suggested_fix
-
-
-def test_only_what_is_called_primary_can_be_contradicted() -> None:
-    value = parse_answer(one_segment(GENOMIC, 1, level=MENTION_ONLY))
-    assert list(find_contradicted_types(value, document(TEXTS[OTHER]))) == []
-
-
-def test_the_slides_own_document_is_not_contradicted() -> None:
-    assert list(find_contradicted_types(parse_answer(doc2_6_answer()), doc2_6())) == []
-
-
-def test_little_text_contradicts_nothing() -> None:
-    assert list(find_contradicted_types(parse_answer(one_segment(GENOMIC, 1)), document("Hemoglobin 13.4"))) == []
-
-
-METHOD = (
-    "The specimen is received in the laboratory by the courier in the morning and is looked at by the team on duty, who "
-    "write down what they see and call the doctor if something is not as it should be that day."
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "fires"), [(GENOMIC, True), (PATHOLOGY, True), (RADIOLOGY, True), (NOTE, False), (OTHER, False)]
-)
-def test_a_report_of_which_a_long_text_has_no_form_is_not_there(kind: str, fires: bool) -> None:
-    found = list(find_contradicted_types(parse_answer(one_segment(kind, 1)), document(METHOD)))
-    assert bool(found) is fires
-    for one in found:
-        assert (one.severity, one.page, one.document_type) == ("MAJOR", 1, kind)
-        assert one.quote in METHOD
-    assert not list(
-        find_contradicted_types(parse_answer(one_segment(kind, 1)), document(" ".join(METHOD.split()[:20])))
-    )
+def test_a_label_is_contradicted_by_the_form_of_another(kind: str, label: str) -> None:
+    forms = measure_type_signs_on_pages([page(1, TEXTS[kind])])
+    assert forms.find_contradicting_type(DocumentType(label)) == (None if kind == label else kind)
 
 
 WITHOUT_THE_USUAL_FORMS = {
@@ -166,15 +119,16 @@ WITHOUT_THE_USUAL_FORMS = {
 @pytest.mark.parametrize("name", WITHOUT_THE_USUAL_FORMS)
 def test_reports_of_everyday_kinds_have_forms_of_their_own(name: str) -> None:
     kind, text = WITHOUT_THE_USUAL_FORMS[name]
-    assert len(text.split()) >= MIN_WORDS_TO_JUDGE
-    assert list(find_contradicted_types(parse_answer(one_segment(kind, 1)), document(text))) == []
+    forms = measure_type_signs_on_pages([page(1, text)])
+    assert forms[DocumentType(kind)] > 0
+    assert forms.find_contradicting_type(DocumentType(kind)) is None
 
 
 def test_reference_ranges_in_brackets_are_the_form_of_a_panel() -> None:
     rows = "Leukocytes 7.1 (4.0-10.0)\nErythrocytes 4.61 (4.10-5.40)\nHb 13.2 g/dL (12.0-16.0)\nThrombocytes 251 (<400)"
-    (found,) = find_contradicted_types(parse_answer(one_segment(GENOMIC, 1)), document(rows))
-    assert found.severity == "MAJOR"
-    assert list(find_contradicted_types(parse_answer(one_segment(OTHER, 1)), document(rows))) == []
+    forms = measure_type_signs_on_pages([page(1, rows)])
+    assert forms.find_contradicting_type(DocumentType.GENOMIC_REPORT) is DocumentType.OTHER
+    assert forms.find_contradicting_type(DocumentType.OTHER) is None
 
 
 MEDICINES = (
@@ -183,11 +137,13 @@ MEDICINES = (
 )
 
 
-def test_medication_list_alone_is_not_a_clinical_note() -> None:
-    assert list(find_contradicted_types(parse_answer(one_segment(OTHER, 1)), document(MEDICINES))) == []
+def test_a_medication_list_alone_has_not_the_form_of_a_note() -> None:
+    other = DocumentType.OTHER
+    assert measure_type_signs_on_pages([page(1, MEDICINES)]).find_contradicting_type(other) is None
     note = f"PROGRESS NOTE\n{TEXTS[NOTE]}\n{MEDICINES}\nAssessment: stable. Follow up in 3 months."
-    assert list(find_contradicted_types(parse_answer(one_segment(NOTE, 1)), document(note))) == []
-    assert list(find_contradicted_types(parse_answer(one_segment(OTHER, 1)), document(note))) != []
+    forms = measure_type_signs_on_pages([page(1, note)])
+    assert forms.find_contradicting_type(DocumentType.CLINICAL_NOTE) is None
+    assert forms.find_contradicting_type(other) is DocumentType.CLINICAL_NOTE
 
 
 def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:

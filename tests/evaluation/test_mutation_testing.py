@@ -246,6 +246,10 @@ def test_answers_are_the_same_up_to_shares_that_v2_lets_pass() -> None:
     assert not is_nearly_same_classification(one, one.model_copy(update={"number_of_segments": 3}))
 
 
+ASKED_KINDS = "evidence-courtesy,evidence-reference"
+"""What only a verifier's question finds, V4's: no rule sees it."""
+
+
 class Silent:
     """A model that finds nothing."""
 
@@ -257,12 +261,13 @@ class Silent:
 
 def test_a_verifier_that_sleeps_is_seen() -> None:
     awake, asleep = plant([packet()], "semantic"), plant([packet()], "semantic", model=Silent())
-    assert shares(awake)["label-all"][0] > 0
-    assert shares(asleep)["label-all"][0] == shares(asleep)["merged"][0] == 0
+    assert shares(awake)["evidence-courtesy"][0] > 0
+    assert shares(asleep)["evidence-courtesy"][0] == shares(asleep)["evidence-reference"][0] == 0
+    assert shares(asleep)["label-all"][0] > 0, "that the pages do not perform the act is computed without a model"
     assert asleep.macro_detection_rate is not None
     assert awake.macro_detection_rate is not None
     assert asleep.macro_detection_rate < awake.macro_detection_rate
-    assert {case.outcome for case in asleep.cases if case.kind == "merged"} == {"missed"}
+    assert {case.outcome for case in asleep.cases if case.kind == "evidence-courtesy"} == {"missed"}
 
 
 def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
@@ -275,7 +280,7 @@ def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
             self.asked += 1
             return await super().ask(question) if self.asked <= 3 else Answer(question, None, failure="it timed out")
 
-    made = plant([packet()], "merged,label-all", model=Tiring())
+    made = plant([packet()], ASKED_KINDS, model=Tiring())
     assert {case.decision for case in made.cases} == {"ESCALATE_TO_SME"}
     assert not any(case.caught for case in made.cases)
     assert all(case.unanswered and case.outcome == "missed" for case in made.cases)
@@ -283,23 +288,23 @@ def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
 
 def test_fault_caught_by_another_agent_counts_as_caught() -> None:
     class Elsewhere(Silent):
-        """V2 asleep; V4 finds something in whatever was not there before."""
+        """V4 asleep; V2 finds something in whatever was not there before."""
 
         clean: frozenset[str] = frozenset()
 
         async def ask(self, question: Question[AnswerT]) -> Answer[AnswerT]:
-            if question.role != "V4":
+            if question.role != "V2":
                 return await super().ask(question)
             if not self.clean:
                 self.clean = frozenset({question.prompt()})
             found = [] if question.prompt() in self.clean else [finding("MAJOR").model_dump()]
             return Answer(question, question.answer_type.model_validate({"findings": found}))
 
-    made = plant([packet()], "merged", model=Elsewhere())
-    assert FAULT_BY_ID["merged"].expected_agents == ("V2",)
+    made = plant([packet()], "evidence-courtesy", model=Elsewhere())
+    assert FAULT_BY_ID["evidence-courtesy"].expected_agents == ("V4",)
     assert made.cases
-    assert all(case.caught and case.caught_by_other and case.agents == ("V4",) for case in made.cases)
-    assert not any(case.caught_by_other for case in plant([packet()], "merged").cases)
+    assert all(case.caught and case.caught_by_other and case.agents == ("V2",) for case in made.cases)
+    assert not any(case.caught_by_other for case in plant([packet()], "evidence-courtesy").cases)
 
 
 def test_escalated_clean_document_is_only_a_false_alarm() -> None:
@@ -315,7 +320,7 @@ def test_escalated_clean_document_is_only_a_false_alarm() -> None:
 def test_an_issue_that_was_there_before_catches_nothing() -> None:
     """Baseline issues are not new, whatever is planted."""
     model = CountingModel(findings={"V4": [finding("MINOR")]})
-    made = plant([packet()], "label-all", model=model)
+    made = plant([packet()], ASKED_KINDS, model=model)
     assert {case.caught for case in made.cases} == {False}
 
 
@@ -445,15 +450,15 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     with GeminiServer(lambda call: '{"findings": []}') as server:
         words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
         asked = Settings.load(**words)
-        made = run_mutation_test([demo_run.output], asked, kinds=["label-all"], max_cases_per_kind=20)
+        made = run_mutation_test([demo_run.output], asked, kinds=["evidence-courtesy"], max_cases_per_kind=20)
         limited = Settings.load(**words, limits={"calls_per_run": 10})
-        few = run_mutation_test([demo_run.output], limited, kinds=["label-all"], max_cases_per_kind=20)
+        few = run_mutation_test([demo_run.output], limited, kinds=["evidence-courtesy"], max_cases_per_kind=20)
         calls = len(server.calls)
         forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
-        same = run_mutation_test([demo_run.output], forgiving, kinds=["label-all"], max_cases_per_kind=20)
+        same = run_mutation_test([demo_run.output], forgiving, kinds=["evidence-courtesy"], max_cases_per_kind=20)
     assert made.model == "gemini:gemini-2.5-flash"
     assert (len(made.cases), made.alarms) == (20, ())
-    assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything
+    assert not any(case.caught for case in made.cases)  # it never finds anything
     assert set(made.usage_by_agent) == {"V2", "V3", "V4"}
     assert all(Decimal(usage.cost_usd or 0) > 0 for usage in made.usage_by_agent.values())
     spent = sum(usage.calls for usage in (*made.usage_by_agent.values(), *few.usage_by_agent.values()))

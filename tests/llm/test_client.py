@@ -168,7 +168,7 @@ def test_model_finding_nothing_keeps_rule_findings(profile: str) -> None:
         outcome = asyncio.run(outcome_of(asked(server)))
         assert {call.role for call in server.calls} == ({"verifier"} if profile == "lean" else {"V2", "V3", "V4"})
     assert outcome.verdict.decision == "ESCALATE_TO_SME"
-    assert codes(outcome.issues) == ["V2-SEMANTIC", "V4-EVIDENCE-WEAK"]
+    assert {"V2-SECOND-READING", "V2-SEMANTIC", "V4-EVIDENCE-WEAK"} <= set(codes(outcome.issues))
     assert {issue.origin for issue in outcome.issues} == {"rule"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders import drop_expert_questions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,11 +20,11 @@ from evalkit.classification.schema import (
     convert_to_decimals,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v2_consistency import EXPERT_QUESTION_CODES, V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import ReviewRefused
-from evalkit.issue import IssueSeverity
+from evalkit.issue import Issue, IssueSeverity
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     ClassificationPart,
@@ -38,7 +39,7 @@ DEFAULT: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
 def is_clean(answer: ClassificationOutput, bundle: DocumentBundle) -> bool:
     found = [*V1SchemaValidator().validate(answer, bundle), *V2ConsistencyChecker().validate(answer, bundle)]
-    return all(issue.severity is IssueSeverity.MINOR for issue in found)
+    return all(issue.severity is IssueSeverity.MINOR for issue in drop_expert_questions(found))
 
 
 @pytest.fixture
@@ -111,6 +112,55 @@ def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: A
     issues = V2ConsistencyChecker().validate(doubted, five)
     assert [one.code for one in issues] == ["V2-BOUNDARY-DOUBT"]
     assert repair_validated_classification(doubted, issues, five, CLASSIFICATION_PARTS)[0].segments == doubted.segments
+
+
+@pytest.mark.parametrize("code", sorted(EXPERT_QUESTION_CODES))
+def test_a_question_to_the_expert_refuses_no_validation(
+    build: Any, five: Any, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """Ruling 37: their word is the answer, whatever the severity. Any other code of V2 refuses."""
+    answer = build.single("Other", pages=5)
+    for raised, is_refused in ((code, False), ("V2-ANOTHER", True)):
+        issue = Issue.create("V2", raised, IssueSeverity.BLOCKER, "a question", segment_index=1, page=1)
+        monkeypatch.setattr(V2ConsistencyChecker, "validate", lambda *_, raised=issue: [raised])
+        assert bool(find_rule_violations(answer, five, CLASSIFICATION_PARTS)) is is_refused
+        if is_refused:
+            with pytest.raises(ReviewRefused, match=raised):
+                repair_validated_classification(answer, [issue], five, CLASSIFICATION_PARTS)
+        else:
+            assert repair_validated_classification(answer, [issue], five, CLASSIFICATION_PARTS) == (answer, [])
+            segments = [(1, 5, "Clinical Note")]
+            after = correct_classification(answer, five, segments=segments, vouched_parts=CLASSIFICATION_PARTS)
+            assert after.dominant_type_overall is DocumentType.CLINICAL_NOTE
+
+
+def test_questions_to_the_expert_are_those_of_the_ruling() -> None:
+    assert {
+        "V2-PATIENT-MIXED",
+        "V2-SECOND-READING",
+        "V2-NO-ACT",
+        "V2-ACT-IN-OTHER",
+        "V2-UNSURE",
+        "V2-BOUNDARY-DOUBT",
+    } <= EXPERT_QUESTION_CODES
+    assert not any(code.startswith(("V2-PAGE-", "V2-DOMINANT", "V2-MIXTURE")) for code in EXPERT_QUESTION_CODES)
+
+
+def test_an_unsure_wrong_and_split_answer_can_be_validated(build: Any) -> None:
+    """The issues themselves, as V2 raises them of pages that perform no act."""
+    order = (
+        "Please schedule the patient for an MRI of the knee and call us about the time. Reason: pain, rule out a tear. "
+    )
+    bundle = build.bundle([[order * 3], ["Please send the report by fax to the clinic that asked for it. " * 4]])
+    parts = [build.segment(number, number, number, "Radiology Report") for number in (1, 2)]
+    weak = parts[0].segment_composition[3].model_copy(update={"confidence": 0.2})
+    assert weak.document_type is DocumentType.RADIOLOGY_REPORT
+    composition = (*parts[0].segment_composition[:3], weak, *parts[0].segment_composition[4:])
+    parts[0] = parts[0].model_copy(update={"segment_composition": composition})
+    answer = build.answer(parts, {"Radiology Report": 1.0}, "Radiology Report")
+    issues = V2ConsistencyChecker().validate(answer, bundle)
+    assert {one.code for one in issues} == {"V2-UNSURE", "V2-NO-ACT", "V2-BOUNDARY-DOUBT"}
+    assert repair_validated_classification(answer, issues, bundle, CLASSIFICATION_PARTS) == (answer, [])
 
 
 def test_who_agrees_has_answered_whose_pages_these_are(build: Any) -> None:

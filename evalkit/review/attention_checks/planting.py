@@ -17,6 +17,7 @@ from statistics import median
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure_issue
+from evalkit.classification.model_weights import EmbeddedModelWeights, load_embedded_weights
 from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -36,6 +37,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import EvalkitError
 from evalkit.issue import ISSUE_GROUP_BY_AGENT, Issue, number_issues
+from evalkit.llm.embedded import EmbeddedModel
 from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_attention_check_file_name
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -45,7 +47,7 @@ from evalkit.review.corrections import (
 )
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_packet
+from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_answering_model_name, read_packet
 from evalkit.store import (
     OutputFolder,
     ground_truth_file_name,
@@ -87,7 +89,15 @@ def plant_and_save_attention_check(
     if not isinstance(result, DocumentResult) or not {"dominant_type", "segments"} <= {*ground_truth.vouched}:
         return None
     salt = f"{seed}:{drawn_at}:{bundle.sha256}"
-    planted_variant = plant_answer_fault(ground_truth.ground_truth_classification, packet, bundle, random.Random(salt))  # noqa: S311 - no secret
+    planted_variant = plant_answer_fault(
+        ground_truth.ground_truth_classification,
+        packet,
+        bundle,
+        random.Random(salt),  # noqa: S311 - no secret
+        second_reader=None
+        if read_answering_model_name(output_folder, packet) == EmbeddedModel.name
+        else load_embedded_weights(),
+    )
     if planted_variant is None:
         return None
     faulty_answer, fault, issues = planted_variant
@@ -128,12 +138,18 @@ def plant_and_save_attention_check(
 
 
 def plant_answer_fault(
-    true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
+    true_answer: ClassificationOutput,
+    packet: SMEPacket,
+    bundle: DocumentBundle,
+    random_source: random.Random,
+    *,
+    second_reader: EmbeddedModelWeights | None = None,
 ) -> tuple[ClassificationOutput, Fault, tuple[Issue, ...]] | None:
     """The known answer with one fault in it, the fault, and the issues that stand beside it; None where none fits.
 
     No computed check of V1 to V4 raises anything about the planted answer that it does not raise about the known one,
-    the answer can be validated, and V5 sends it to a person.
+    the answer can be validated, and V5 sends it to a person. ``second_reader`` as V2 takes it: None for an answer of
+    the embedded model.
     """
     true_segments = _restore_evidence(true_answer, packet, bundle)
     agent_answer = packet.classification
@@ -142,7 +158,7 @@ def plant_answer_fault(
     honest_answer = _build_answer_if_valid(true_answer, true_segments, bundle)
     if honest_answer is None or honest_answer.dominant_type_overall != true_answer.dominant_type_overall:
         return None
-    expected_codes = _count_codes(_run_rule_checks(honest_answer, bundle))
+    expected_codes = _count_codes(_run_rule_checks(honest_answer, bundle, second_reader))
     fault_kinds = list(_FAULT_ITERATORS)
     random_source.shuffle(fault_kinds)
     for fault_kind in fault_kinds:
@@ -150,13 +166,16 @@ def plant_answer_fault(
         random_source.shuffle(variants)
         for segments, fault in variants:
             faulty_answer = _build_answer_if_valid(true_answer, segments, bundle)
-            if faulty_answer is None or _count_codes(_run_rule_checks(faulty_answer, bundle)) - expected_codes:
+            if (
+                faulty_answer is None
+                or _count_codes(_run_rule_checks(faulty_answer, bundle, second_reader)) - expected_codes
+            ):
                 continue
             shown_answer = faulty_answer.model_copy(
                 update={"number_of_segments": faulty_answer.number_of_segments + count_error}
             )
             issues = (
-                *_run_rule_checks(shown_answer, bundle),
+                *_run_rule_checks(shown_answer, bundle, second_reader),
                 *_iterate_issues_unrelated_to_fault(packet, shown_answer, fault),
             )
             if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
@@ -394,11 +413,13 @@ _FAULT_ITERATORS: Mapping[
 # ------------------------------------------------------------------------------------------------- issues
 
 
-def _run_rule_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+def _run_rule_checks(
+    answer: ClassificationOutput, bundle: DocumentBundle, second_reader: EmbeddedModelWeights | None
+) -> list[Issue]:
     """What the checks find without asking a model."""
     return [
         *V1SchemaValidator().validate(answer, bundle),
-        *V2ConsistencyChecker().validate(answer, bundle),
+        *V2ConsistencyChecker(second_reader=second_reader).validate(answer, bundle),
         *V3TrapDetector().validate(answer, bundle),
         *V4EvidenceQualityAssessor().validate(answer, bundle).issues,
     ]
