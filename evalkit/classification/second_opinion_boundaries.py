@@ -34,8 +34,6 @@ BEGINNING_THRESHOLD = 3.0
 """From here on a page begins a document, whatever the answer says."""
 CONTINUATION_THRESHOLD = -3.0
 """From here down it goes on with the page before."""
-SUPPORTED_THRESHOLD = 1.5
-"""From here on the page's signs agree with a classifier that rather begins a document on it."""
 UNSUPPORTED_THRESHOLD = 0.0
 """From here down nothing shows that a document begins on the page, if the one before it is of the same type."""
 

@@ -42,8 +42,8 @@ from evalkit.classification.schema import (
     convert_to_decimals,
 )
 from evalkit.classification.second_opinion_boundaries import (
+    BEGINNING_THRESHOLD,
     BOUNDARY_DOUBT_CODE,
-    SUPPORTED_THRESHOLD,
     UNSUPPORTED_THRESHOLD,
     find_boundary_issues,
     weigh_boundary,
@@ -405,7 +405,7 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
         if not 1 <= page <= bundle.total_pages:
             continue
         weight = weigh_boundary(answer, bundle, page)
-        is_settled = weight >= SUPPORTED_THRESHOLD if page in first_pages else weight < UNSUPPORTED_THRESHOLD
+        is_settled = weight >= BEGINNING_THRESHOLD if page in first_pages else weight < UNSUPPORTED_THRESHOLD
         if is_settled:
             continue
         has_probability = isinstance(probability, int | float) and 0 <= probability <= 1

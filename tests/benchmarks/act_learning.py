@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.classifying import examples
 from benchmarks.first_contact.papers import HERE
-from benchmarks.measuring import DATA, ROOT, bundles_of
+from benchmarks.measuring import ROOT
 from rich.console import Console
 from rich.table import Table
 from scipy.optimize import minimize
@@ -49,32 +49,12 @@ MAX_RIGHT_DOUBTED = 0.02
 
 def collect_texts() -> list[LabelledText]:
     """All labelled texts, by source."""
-    texts = [text for text in examples() if text.source]
+    texts = examples()
     for row in (HERE / "training.jsonl").read_text("utf-8").splitlines():
         fields = json.loads(row)
         author = fields["id"].split("-")[0]
         texts.append(LabelledText(fields["id"], DocumentType(fields["type"]), fields["text"], fields["group"], author))
-    return [*texts, *read_more_documents()]
-
-
-def read_more_documents() -> list[LabelledText]:
-    """``clinical_more``, where it is: documents of one segment, by source."""
-    folder = DATA.parent / "clinical_more"
-    if not folder.is_dir():
-        return []
-    labels = [json.loads(line) for line in (folder / "labels.jsonl").read_text("utf-8").splitlines()]
-    singles = [label for label in labels if len(label["segments"]) == 1 and not label["scan"]]
-    return [
-        LabelledText(
-            label["file"],
-            DocumentType(label["segments"][0]["type"]),
-            "\n".join(page.text for page in bundle.pages),
-            label["file"].split("_")[0] + "_" + label["file"].split("__")[1].split("_")[0],
-            label["file"].split("__")[0],
-        )
-        for label, bundle in zip(labels, bundles_of([folder / label["file"] for label in labels]), strict=True)
-        if label in singles
-    ]
+    return texts
 
 
 def compute_rates(pages: Sequence[Page]) -> list[float]:

@@ -170,6 +170,10 @@ SOURCE_FOLDS = {
     "blank forms": 1,
     "aci-bench": 2,
     "invented": 2,
+    "ccda": 0,
+    "gbb": 1,
+    "guna": 1,
+    "patoloji": 2,
 }
 """Sources that packets are drawn from together; each fold's are judged by what saw nothing of any of them."""
 PACKETS_A_FOLD = 120
