@@ -43,7 +43,7 @@ RIDGE, RIDGE_TERMS = 20.0, 0.1
 MIN_TERM_GROUPS, MIN_TERM_WEIGHT = 6, 0.02
 VARIANTS = {"whole", "misread", "no labels", "beginning"}
 """Of the variants of a text; parts out of its middle need not perform its act."""
-MAX_RIGHT_DOUBTED = 0.02
+MAX_RIGHT_DOUBTED = 0.03
 """Share of right texts, macro over types, that each of the two limits may doubt."""
 
 
