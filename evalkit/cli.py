@@ -1593,8 +1593,8 @@ def _describe_result(result: DocumentResult) -> Iterator[str]:
             if segment.patient:
                 keys = {"name": segment.patient.name_key, "number": segment.patient.number_key}
                 yield "    patient keys: " + ", ".join(f"{fact} {key or 'none'}" for fact, key in keys.items())
-    if result.evidence_quality_score is not None:
-        yield f"Evidence quality: {result.evidence_quality_score:.2f}"
+    score = result.evidence_quality_score
+    yield f"Evidence quality: {'not checked' if score is None else f'{score:.2f}'}"
     for agent, usage in sorted(result.usage.by_agent.items()):
         if usage.input_tokens:
             yield f"{agent}: {_format_usage(usage)}"

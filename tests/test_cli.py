@@ -322,7 +322,7 @@ def test_doctor_reports_weakened_and_slow_site_traps(tmp_path: Path) -> None:
         one for one in run_doctor_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
     ]
     assert check.is_fine
-    assert "fax-cover gives up BLOCKER for MAJOR and 2 of 2 texts" in check.found
+    assert "fax-cover gives up BLOCKER for MAJOR and 4 of 4 texts" in check.found
     slow = tmp_path / "slow.toml"
     slow.write_text(
         OWN_TRAPS.replace("administrative", "page_furniture")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalkit.classification.second_opinion_types import MAX_SIGN_COUNT, TYPE_SIGNS, count_type_signs, lower_ascii
+from evalkit.classification.second_opinion_types import TYPE_SIGNS, count_type_signs, lower_ascii
 
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
 _MIN_WORDS = 60
@@ -59,8 +59,9 @@ class ActFeatures(NamedTuple):
     @property
     def descriptions(self) -> dict[str, str]:
         """Feature → what the text does that shows it; finishes "the text …"."""
-        register = {feature.name: feature.sign for feature in (*self.word_features, *self.form_features)}
-        return register | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
+        words = {feature.name: feature.sign for feature in self.word_features}
+        forms = {feature.name: feature.sign for feature in self.form_features}
+        return words | forms | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,21 +125,11 @@ def count_features(text: str) -> FeatureCounts:
 
 
 def compute_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
-    """Return one number for each of ``ActFeatures.names``: logarithms of counts per hundred words, or of sign counts."""
+    """Return for each of ``ActFeatures.names`` the logarithm of its count per hundred words."""
     word_count = sum(counts.word_count for counts in counts_by_page)
     scale = 100 / max(word_count, _MIN_WORDS)
-    register = [
-        math.log1p(sum(column) * scale) for column in _transpose(counts.register_counts for counts in counts_by_page)
-    ]
-    signs = [
-        math.log1p(min(sum(column), MAX_SIGN_COUNT))
-        for column in _transpose(counts.sign_counts for counts in counts_by_page)
-    ]
-    return [*register, *signs]
-
-
-def _transpose(rows: Iterable[Sequence[int]]) -> Iterator[tuple[int, ...]]:
-    return zip(*rows, strict=True)
+    columns = zip(*((*counts.register_counts, *counts.sign_counts) for counts in counts_by_page), strict=True)
+    return [math.log1p(sum(column) * scale) for column in columns]
 
 
 def find_feature_match(name: str, text: str) -> str | None:

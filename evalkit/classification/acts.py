@@ -29,6 +29,7 @@ from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity
 
 NO_ACT_CODE: Final = "V2-NO-ACT"
@@ -40,6 +41,9 @@ MIN_WORDS_TO_JUDGE = 25
 
 _PERFORMED_PROBABILITY = 0.5
 """From here on an act is rather performed than not."""
+
+MAX_STANDARD_SCORE = 2.5
+"""A feature that is rarer or more frequent than in nearly all texts that were learned from counts as if it were this."""
 
 ACT_DESCRIPTIONS = {
     DocumentType.CLINICAL_NOTE: "an account, an examination or a plan of a person who was seen",
@@ -71,8 +75,20 @@ class ActWeights(TermWeights):
 
 @cache
 def load_act_weights() -> ActWeights:
-    """Load the shipped weights, once."""
-    return ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+    """Load the shipped weights, once. UsageError if they are not of the shipped features."""
+    weights = ActWeights.model_validate_json((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
+    if tuple(weights.features) != load_act_features().names:
+        raise UsageError(
+            f"{WEIGHTS_FILE} was learned from other features than act_features.toml has",
+            code="WEIGHTS-ENTRY",
+            remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
+        )
+    return weights
+
+
+def get_body_text(page: Page) -> str:
+    """Return a page's text without stamps, headers and footers: who sent or printed it says nothing of what it does."""
+    return "\n".join(block.text for block in page.visible_blocks if not block.furniture) or page.text
 
 
 @dataclass(frozen=True)
@@ -84,9 +100,9 @@ class ActReading:
 
     @cached_property
     def _standard_scores(self) -> list[float]:
-        rates = compute_feature_rates([count_features(page.text) for page in self.pages])
+        rates = compute_feature_rates([count_features(get_body_text(page)) for page in self.pages])
         return [
-            (rate - mean) / deviation
+            max(-MAX_STANDARD_SCORE, min(MAX_STANDARD_SCORE, (rate - mean) / deviation))
             for rate, (mean, deviation, _) in zip(rates, self.weights.features.values(), strict=True)
         ]
 
@@ -94,7 +110,9 @@ class ActReading:
     def probabilities(self) -> dict[DocumentType, float]:
         """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
         sums = list(self.weights.bias)
-        terms = dict.fromkeys(term for page in self.pages for term in find_weighted_terms(page.text, (), self.weights))
+        terms = dict.fromkeys(
+            term for page in self.pages for term in find_weighted_terms(get_body_text(page), (), self.weights)
+        )
         term_weight = compute_term_weight(len(terms))
         for term in terms:
             for index, weight in enumerate(self.weights.weights_by_term[term]):
@@ -240,6 +258,6 @@ def _find_first_sign(reading: ActReading, kind: DocumentType, instead_of: Docume
     """The strongest sign that can be shown: its page, its line, and what it says in words."""
     for name in reading.list_signs(kind, instead_of):
         for page in reading.pages:
-            if line := find_feature_match(name, page.text):
+            if line := find_feature_match(name, get_body_text(page)):
                 return page, line, f": the text {load_act_features().descriptions[name]}"
     return reading.pages[0], None, ""

@@ -22,8 +22,15 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from evalkit.classification.schema import DocumentType
+from evalkit.classification.vendors import (
+    find_vendor_mentions,
+    is_in_letterhead,
+    is_in_performing_lab_line,
+    load_vendors,
+)
 from evalkit.core.records import StrictRecord, describe_first_row_error
 from evalkit.documents.bundle import Page
+from evalkit.documents.furniture import is_stamp_line
 from evalkit.errors import UsageError
 
 TextZone = Literal["title", "heading", "body"]
@@ -79,6 +86,16 @@ class CueGroup(StrictRecord):
     """Words whose case matters, such as genes."""
     patterns: _Patterns = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _insert_listed_patterns(cls, row: Any) -> Any:
+        if not (isinstance(row, dict) and row.get("list") == "administrative"):
+            return row
+        listed_rows = _load_table("administrative.toml")["administrative"]
+        own_fields = {name: value for name, value in row.items() if name != "list"}
+        # As one pattern: the text is walked through once.
+        return own_fields | {"patterns": [f"(?i)(?:{'|'.join(listed_row['pattern'] for listed_row in listed_rows)})"]}
+
     @model_validator(mode="after")
     def _require_content(self) -> Self:
         if not (self.phrases or self.symbols or self.patterns):
@@ -95,25 +112,16 @@ class BoundaryCue(StrictRecord):
     patterns: _Patterns
 
 
-class Vendor(StrictRecord):
-    """A laboratory, and the phrases that stand for it."""
-
-    name: str
-    aliases: _Phrases = Field(min_length=1)
-
-
 class Lexicon(StrictRecord):
     """``lexicon.toml``, checked."""
 
     version: str
     groups: tuple[CueGroup, ...] = Field(alias="group")
     boundary_cues: tuple[BoundaryCue, ...] = Field(alias="start")
-    vendors: tuple[Vendor, ...] = Field(alias="vendor")
 
     @model_validator(mode="after")
     def _require_unique_names(self) -> Self:
         names = [group.id for group in self.groups] + [cue.id for cue in self.boundary_cues]
-        names += [vendor.name for vendor in self.vendors]
         if repeated := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"entry {repeated[0]!r} is there twice")
         return self
@@ -133,13 +141,6 @@ class Lexicon(StrictRecord):
         """Symbol → the groups that have it."""
         symbols = {symbol for group in self.groups for symbol in group.symbols}
         return {symbol: tuple(group for group in self.groups if symbol in group.symbols) for symbol in symbols}
-
-    @cached_property
-    def vendor_index(self) -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
-        """First token → the vendors' names that begin with it."""
-        return _index_by_first_word(
-            (vendor_alias, vendor.name) for vendor in self.vendors for vendor_alias in vendor.aliases
-        )
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class LexiconReading:
     """Canonical names, in order of appearance."""
 
 
-_TOP_LINE_COUNT, _MAX_TOP_LENGTH, _END_LINE_COUNT, _LETTERHEAD_LINE_COUNT = 14, 1500, 4, 8
+_TOP_LINE_COUNT, _MAX_TOP_LENGTH, _END_LINE_COUNT = 14, 1500, 4
 _MAX_TITLE_LENGTH, _MAX_TITLE_START, _TITLE_SIGN_WEIGHT = 110, 60, 2.0
 _TOKEN_PATTERN = re.compile(r"[^\W_]+(?:\(s\))?")
 _LABEL_SEPARATOR_PATTERN = re.compile(r"[/&,;(]|\b(?:and|or|AND|OR|And)\b")
@@ -199,10 +200,6 @@ _LABEL_PATTERN = re.compile(r"[ \t]*(?:[-•*▪○·]|\(?\d{1,2}[.)]|\(?[A-Za-z
 _CAPITAL_LABEL_PATTERN = re.compile(r"[A-Z][A-Z0-9/&,()' -]{2,50}(?=:)")
 _CAPITAL_SENTENCE_PATTERN = re.compile(r"(?:^|(?<=[.:)]\s))[A-Z][A-Z/& -]{2,40}(?=\.\s)", re.MULTILINE)
 _CHECKBOX_PATTERN = re.compile(r"\s*(?:[^\w\s\"'(*=#-]|[*-]\s|_{2,}|\( ?\))")
-_PERFORMING_LAB_PATTERN = re.compile(
-    r"(?i)\b(?:perform(?:ed|ing)|test(?:ed|ing)|report(?:ed|ing)|reference|analy[sz]ed)\b[^\n]{0,30}\b(?:by|at|lab(?:oratory)?|site)\b"
-    r"|\blab(?:oratory)?(?: name| facility)?\s*:"
-)
 _PAGE_COUNT_PATTERN = re.compile(r"(?i)\b(?:page|pg|p)\b\.?\s*0*(\d{1,4})\s*(?:of|/)\s*0*(\d{1,4})\b")
 _RECORD_NUMBER_PATTERN = re.compile(
     r"(?i)\b(?:accession|document id|report id|case|specimen id|order|requisition)\b(?:\s+(?:id|no|number|#))?\s*[.:#]+\s*"
@@ -230,7 +227,11 @@ _TITLE_SMALL_WORDS = {
 @cache
 def load_lexicon() -> Lexicon:
     """The shipped lexicon, loaded once."""
-    return parse_lexicon(tomllib.loads((files("evalkit.classification") / "lexicon.toml").read_text("utf-8")))
+    return parse_lexicon(_load_table("lexicon.toml"))
+
+
+def _load_table(file_name: str) -> dict[str, Any]:
+    return tomllib.loads((files("evalkit.classification") / file_name).read_text("utf-8"))
 
 
 def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
@@ -263,9 +264,7 @@ def apply_lexicon(page: Page) -> LexiconReading:
         page_counts=tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(page.text)),
         record_numbers=frozenset(match[1].lower() for match in _RECORD_NUMBER_PATTERN.finditer(page.text)),
         is_signed_off=_has_sign_off_at_end(page.text, furniture, lexicon),
-        vendors=_find_vendors(
-            page, block_spans, all_tokens, lexicon
-        ),  # a letterhead that repeats is furniture, and names the vendor
+        vendors=_find_vendors(page, block_spans),
     )
 
 
@@ -527,18 +526,25 @@ def _has_sign_off_at_end(text: str, furniture_spans: Sequence[Span], lexicon: Le
     return any(pattern.search(tail) for cue in lexicon.boundary_cues if cue.place == "end" for pattern in cue.patterns)
 
 
-def _find_vendors(
-    page: Page, block_spans: Sequence[tuple[int, Span]], tokens: Sequence[TokenSpan], lexicon: Lexicon
-) -> tuple[str, ...]:
-    """Vendors in the letterhead, in a heading or in a line that says who performed the test."""
+def _find_vendors(page: Page, block_spans: Sequence[tuple[int, Span]]) -> tuple[str, ...]:
+    """Vendors in the letterhead, in a heading or in a line that says who performed the test, in order of appearance.
+
+    A letterhead that repeats is furniture, and names the vendor; a fax stamp names who sent the page.
+    """
     text = page.text
-    line_spans = list(_split_line_spans(text))
-    letterhead_end = line_spans[min(len(line_spans), _LETTERHEAD_LINE_COUNT) - 1][1] if line_spans else 0
     heading_spans = [span for number, span in block_spans if page.blocks[number].type == "heading"]
-    names: dict[str, None] = {}
-    for _, (start, _), name in _match_phrases(tokens, lexicon.vendor_index):
-        line = _get_line(text, start)
-        is_in_letterhead = start < letterhead_end and len(line) <= _MAX_TITLE_LENGTH
-        if is_in_letterhead or _is_inside(start, heading_spans) or _PERFORMING_LAB_PATTERN.search(line):
-            names.setdefault(name)
-    return tuple(names)
+    stamp_spans = [
+        span
+        for number, span in block_spans
+        if page.blocks[number].furniture and is_stamp_line(page.blocks[number].text)
+    ]
+    starts_by_name = {
+        vendor.name: start
+        for vendor in load_vendors()
+        for start, _ in reversed(list(find_vendor_mentions(vendor, text)))
+        if not _is_inside(start, stamp_spans)
+        and (
+            is_in_letterhead(text, start) or _is_inside(start, heading_spans) or is_in_performing_lab_line(text, start)
+        )
+    }
+    return tuple(sorted(starts_by_name, key=starts_by_name.__getitem__))

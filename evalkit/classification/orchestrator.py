@@ -33,7 +33,10 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker, find_share_sum_issues
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import compute_grounded_ratio, compute_quality_score
+from evalkit.classification.v4_evidence_quality import (
+    compute_grounded_ratio,
+    score_evidence,
+)
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.verifiers import (
     Verifier,
@@ -345,13 +348,12 @@ class RetryOrchestrator:
         verdict: Verdict | None = None,
     ) -> ClassificationOutcome:
         open_v4_issues = [issue for issue in issues if issue.agent == "V4" and issue.status == "open"]
-        is_unscored = answer is None or any(issue.code == "V4-AGENT-FAILED" for issue in open_v4_issues)
         return ClassificationOutcome(
             verdict=verdict or self._v5.decide(issues),
             classification=answer,
             issues=tuple(issues),
             attempts=attempts,
-            evidence_quality_score=None if is_unscored else compute_quality_score(open_v4_issues),
+            evidence_quality_score=score_evidence(answer, open_v4_issues),
             grounded_ratio=None if answer is None else compute_grounded_ratio(answer, open_v4_issues),
             usage=question_cache.build_usage_report(),
             unanswered=tuple(sorted(question_cache.unanswered_agents)),

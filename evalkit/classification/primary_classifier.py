@@ -50,6 +50,7 @@ from evalkit.classification.v2_consistency import (
     find_types_tied_for_largest,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.furniture import is_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import widen_to_whole_words
 from evalkit.llm.answer_text import NormalisedAnswer
@@ -75,11 +76,6 @@ MAX_ANCHORS = 5
 #: A document of fewer words is a tab or a stamp: it may name a report, and holds none.
 MIN_DOCUMENT_WORDS = 8
 
-#: What V3 calls header and footer: it identifies a page, it says nothing about a document's type.
-_PAGE_FURNITURE_PATTERN = re.compile(
-    r"(?i)\bpage\s*\d+\s*(?:of|/)\s*\d+|\bfax(?:\s*(?:no|number|#))?\.?\s*[:#(\d]|\bMRN\b|\bmedical record (?:no|num|#)"
-    r"|\bdate of birth\b|\bbirth ?date\b|\bD\.?O\.?B\b"
-)
 # A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields. A sentence that is
 # wrapped is one passage: quoted from its second line on, "no / invasion" would be an invasion.
 _NOT_AFTER_ABBREVIATION = "".join(
@@ -474,7 +470,7 @@ def _find_quote_candidates(
             continue
         start, end = _fit_quote_window(text, *passage, passage_cues)
         passage_cues = _select_cues_in_span(passage_cues, (start, end))
-        is_identifying = _PAGE_FURNITURE_PATTERN.search(text, start, end) or has_patient_identifier(
+        is_identifying = is_page_furniture(text[start:end]) or has_patient_identifier(
             text[slice(*widen_to_whole_words(text, start, end))], reading.page
         )
         if passage_cues and not is_identifying:
@@ -499,7 +495,7 @@ def _split_passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
     for start, end in find_body_spans(text, furniture):
         pending_span: Span | None = None
         for part_span in [*_split_at_passage_ends(text, start, end), (end, end)]:
-            if part_span[0] == end or _PAGE_FURNITURE_PATTERN.search(text, *part_span):
+            if part_span[0] == end or is_page_furniture(text[slice(*part_span)]):
                 if pending_span and _is_long_enough(text[slice(*pending_span)]):
                     yield pending_span
                 pending_span = None

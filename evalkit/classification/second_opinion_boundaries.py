@@ -67,6 +67,7 @@ _CONCLUSION_PATTERN = _compile_pattern(
 _CONCLUSION_HEADING_PATTERN = _compile_pattern(
     r"(?:^|[.] )[ \t]*(?:[a-z]+ ){0,2}(impression|conclusion|opinion|plan|diagnosis|interpretation)\b[^\n:.]{0,20}(?::|$)"
 )
+_MIN_RUNNING_PAGES = 3
 _MIN_REPEATED_HEADINGS, _MAX_HEADING_WORDS, _TITLE_LINES = 2, 8, 4
 _PAGE_COUNT_PATTERN = _compile_pattern(r"\bpage[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b")
 _TITLE_PATTERN = _compile_pattern(
@@ -102,14 +103,19 @@ _STRONG_FORM_LEAD, _WEAK_FORM_LEAD = 4.0, 1.5
 
 
 def collect_boundary_signs(
-    previous_pages: Sequence[Page], page: Page, total_pages: int, contained_types: Container[DocumentType] = frozenset()
+    previous_pages: Sequence[Page],
+    page: Page,
+    total_pages: int,
+    contained_types: Container[DocumentType] = frozenset(),
+    running_counts: Container[tuple[int, int]] = frozenset(),
 ) -> list[BoundarySign]:
     """What speaks for and against a new document on ``page``, after these pages of one.
 
-    ``contained_types``: types of which the document is said to have whole pages besides its own.
+    ``contained_types``: types of which the document is said to have whole pages besides its own. ``running_counts``:
+    page counts that are the file's own, as ``find_running_counts`` gives them.
     """
     return [
-        *_compare_page_counts(previous_pages[-1], page, total_pages),
+        *_compare_page_counts(previous_pages[-1], page, total_pages, running_counts),
         *_compare_patients(previous_pages, page),
         *_compare_accession_numbers(previous_pages, page),
         *_compare_dates(previous_pages, page),
@@ -125,12 +131,15 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
 
     What the classifier says of its own doubts, ``v2_consistency`` raises.
     """
+    running_counts = find_running_counts(bundle)
     for segment in answer.segments:
         pages = _drop_blank_pages(bundle.iter_pages(segment.start_page, segment.end_page))
         contained_types = get_contained_types(segment)
         for index in range(1, len(pages)):
             previous_pages = [pages[0], *pages[max(1, index - _LOOKBACK_PAGES) : index]]
-            signs = collect_boundary_signs(previous_pages, pages[index], bundle.total_pages, contained_types)
+            signs = collect_boundary_signs(
+                previous_pages, pages[index], bundle.total_pages, contained_types, running_counts
+            )
             if _sum_weights(signs) >= BEGINNING_THRESHOLD:
                 yield _build_boundary_issue(segment, pages[index], signs, is_beginning=True)
         earlier_pages = _drop_blank_pages(
@@ -138,11 +147,24 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
         )
         if earlier_pages and pages:
             signs = collect_boundary_signs(
-                _select_last_segment_pages(answer, earlier_pages), pages[0], bundle.total_pages
+                _select_last_segment_pages(answer, earlier_pages),
+                pages[0],
+                bundle.total_pages,
+                running_counts=running_counts,
             )
             is_same_type = _get_type_of_page(answer, earlier_pages[-1].page_num) is segment.dominant_type
             if _sum_weights(signs) <= (UNSUPPORTED_THRESHOLD if is_same_type else CONTINUATION_THRESHOLD):
                 yield _build_boundary_issue(segment, pages[0], signs, is_beginning=False)
+
+
+def weigh_boundary(answer: ClassificationOutput, bundle: DocumentBundle, page_number: int) -> float:
+    """Return how much the signs on a page speak for a new document after the segment's pages before it, or against it."""
+    earlier_pages = _drop_blank_pages(bundle.iter_pages(page_number - _LOOKBACK_PAGES, page_number - 1))
+    if not earlier_pages:
+        return 0.0
+    previous_pages = _select_last_segment_pages(answer, earlier_pages)
+    page, running_counts = bundle.page(page_number), find_running_counts(bundle)
+    return _sum_weights(collect_boundary_signs(previous_pages, page, bundle.total_pages, running_counts=running_counts))
 
 
 def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> DocumentType | None:
@@ -219,7 +241,7 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def _find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
+def find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
     """Page i of n, and the line that says so, at the head and the foot of a page: in its middle it is of something else."""
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
@@ -228,16 +250,31 @@ def _find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _compare_page_counts(previous_page: Page, page: Page, total_pages: int) -> Iterator[BoundarySign]:
-    """How the document counts its pages; the packet's own count tells nothing."""
-    page_counts = [
-        page_count for page_count in _find_page_counts(page.text) if page_count[:2] != (page.page_num, total_pages)
-    ]
-    previous_counts = [
-        page_count
-        for page_count in _find_page_counts(previous_page.text)
-        if page_count[:2] != (previous_page.page_num, total_pages)
-    ]
+def find_running_counts(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
+    """Find page counts that run through all pages of a file, as a print-out of a whole record has: offset and total."""
+    pages = _drop_blank_pages(bundle.pages)
+    occurrences = Counter(
+        (number - page.page_num, total)
+        for page in pages
+        for number, total in {page_count[:2] for page_count in find_page_counts(page.text)}
+    )
+    return frozenset(key for key, times in occurrences.items() if times >= max(_MIN_RUNNING_PAGES, len(pages)))
+
+
+def _compare_page_counts(
+    previous_page: Page, page: Page, total_pages: int, running_counts: Container[tuple[int, int]] = frozenset()
+) -> Iterator[BoundarySign]:
+    """How the document counts its pages; the file's own count tells nothing."""
+
+    def find_own_counts(counted_page: Page) -> list[tuple[int, int, str]]:
+        return [
+            (number, total, line)
+            for number, total, line in find_page_counts(counted_page.text)
+            if (number, total) != (counted_page.page_num, total_pages)
+            and (number - counted_page.page_num, total) not in running_counts
+        ]
+
+    page_counts, previous_counts = find_own_counts(page), find_own_counts(previous_page)
     previous_numbers = {page_count[:2] for page_count in previous_counts}
     continuing_count = next(
         (
@@ -361,7 +398,6 @@ def _find_report_dates(page: Page) -> dict[str, str]:
     return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
 
 
-@lru_cache(maxsize=512)
 def _find_head_dates(page: Page) -> dict[str, str]:
     """The dates in the page's first lines that are no birth date: ISO 8601 → as it is written."""
     birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
@@ -385,7 +421,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         repeated -= frozenset.intersection(*previous_headings)
     if len(repeated) >= _MIN_REPEATED_HEADINGS:
         weight = 2.0 if len(repeated) > _MIN_REPEATED_HEADINGS else 1.0
-        yield BoundarySign(weight, f"has headings that the pages before have too ({', '.join(sorted(repeated)[:3])})")
+        yield BoundarySign(weight, "has headings that the pages before have too")
     conclusions = _find_conclusions(page.text)
     if conclusions & frozenset().union(*(_find_conclusions(previous_page.text) for previous_page in previous_pages)):
         yield BoundarySign(

@@ -45,6 +45,7 @@ from evalkit.classification.type_scoring import (
     extract_terms,
 )
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
+from evalkit.documents.furniture import find_stamp_lines
 from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
 
@@ -301,13 +302,17 @@ def build_pages_from_text(text: str) -> tuple[Page, ...]:
 
 
 def _build_page(number: int, lines: Sequence[str]) -> Page:
+    stamps = find_stamp_lines(lines)
     return Page(
         page_num=number,
         status=PageStatus.TEXT if lines else PageStatus.BLANK,
         text="\n".join(lines),
         paragraphs=tuple(lines),
         layout_metadata=LayoutMetadata(block_types=("paragraph",) * len(lines), has_tables=False),
-        blocks=tuple(Block(type="paragraph", text=line, box=(0.0, 0.0, 1.0, 1.0)) for line in lines),
+        blocks=tuple(
+            Block(type="paragraph", text=line, box=(0.0, 0.0, 1.0, 1.0), furniture=index in stamps)
+            for index, line in enumerate(lines)
+        ),
     )
 
 

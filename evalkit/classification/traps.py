@@ -1,10 +1,11 @@
-"""What V3 knows, as data: ``traps.toml``, and a site's own file of the same form whose rows come on top."""
+"""What V3 knows, as data: ``traps.toml``, the lists that others read as well, and a site's own file whose rows come on top."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 import tomllib
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
@@ -18,10 +19,11 @@ from evalkit.classification.bounded_regex import (
     require_fast_pattern,
 )
 from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.classification.vendors import SearchableName, load_vendor_rows
 from evalkit.core.records import describe_first_row_error
 from evalkit.core.safe_io import read_regular_file
+from evalkit.documents.furniture import load_furniture
 from evalkit.errors import UsageError
-from evalkit.grounding.normalise import canonicalise
 from evalkit.issue import IssueSeverity
 
 TrapScope = Literal["evidence", "page", "segment", "document"]
@@ -75,15 +77,8 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
-def _check_has_letters(text: str) -> str:
-    if not reduce_to_letters_and_digits(text):
-        raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
-    return text
-
-
 _MessageTemplate = Annotated[str, AfterValidator(_check_placeholders)]
 _PatternText = Annotated[str, Field(min_length=1), AfterValidator(_check_pattern)]
-_SearchableName = Annotated[str, AfterValidator(_check_has_letters)]
 _TrapExamples = Annotated[tuple[TrapExample, ...], Field(min_length=1)]
 
 
@@ -150,12 +145,6 @@ class _TemplateValues(dict[str, object]):
         return "–"
 
 
-@lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
-def reduce_to_letters_and_digits(text: str) -> str:
-    """Reduce a name to letters and digits, to compare names by."""
-    return "".join(filter(str.isalnum, canonicalise(text)))
-
-
 class RoutineVendorTrap(Trap):
     """A laboratory of trap 1."""
 
@@ -163,28 +152,51 @@ class RoutineVendorTrap(Trap):
     allowed_scopes = ("segment",)
     default_type = DocumentType.GENOMIC_REPORT
 
-    name: _SearchableName
-    names: tuple[_SearchableName, ...] = Field(min_length=1)
-    genomic_assays: tuple[_SearchableName, ...]
-
-    def is_named_in(self, text: str) -> bool:
-        """Whether the text has one of its names; case, spaces and punctuation do not matter."""
-        normalised_text = reduce_to_letters_and_digits(text)
-        return any(reduce_to_letters_and_digits(name) in normalised_text for name in self.names)
+    name: SearchableName
+    names: tuple[SearchableName, ...] = Field(min_length=1)
+    short_names: tuple[SearchableName, ...] = ()
+    genomic_assays: tuple[SearchableName, ...]
 
 
-class AdministrativePhraseTrap(Trap):
+class _PrefilteredTrap(Trap):
+    needs: tuple[str, ...] = ()
+    """Of these small letters a text must have some; none: whatever the text."""
+
+    @field_validator("needs")
+    @classmethod
+    def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not substring or substring != substring.lower() for substring in needs):
+            raise ValueError("they are compared with small letters")
+        return needs
+
+    def can_match(self, lowercase_text: str) -> bool:
+        """Whether it is worth looking for it in a text of which these are the small letters."""
+        return not self.needs or any(map(lowercase_text.__contains__, self.needs))
+
+
+class AdministrativePhraseTrap(_PrefilteredTrap):
     """A phrase of trap 2."""
 
     example_field = "page"
     allowed_scopes = ("segment", "document")
     default_type = DocumentType.PATHOLOGY_REPORT
 
-    phrase: _SearchableName
+    phrase: SearchableName
+    pattern: _PatternText | None = None
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Its regular expression; else its phrase in whole words, line breaks and a plural s do not matter."""
+        words = r"\s+".join(re.escape(word) for word in self.phrase.split())
+        return (self.pattern or rf"(?<!\w){words}s?(?!\w)",)
+
+    def find_match(self, text: str) -> str | None:
+        """The first place in the text, as it is written there."""
+        return find_first_match_with_timeout(self.patterns[0], text)
 
 
 class _PatternTrap(Trap):
-    name: _SearchableName
+    name: SearchableName
     pattern: _PatternText
 
     @property
@@ -208,25 +220,11 @@ class PageFurnitureTrap(_PatternTrap):
     allowed_scopes = ("evidence",)
 
 
-class PromptInjectionTrap(_PatternTrap):
+class PromptInjectionTrap(_PatternTrap, _PrefilteredTrap):
     """One kind of words that speak to a machine."""
 
     example_field = "page"
     allowed_scopes = ("page",)
-
-    needs: tuple[str, ...] = ()
-    """Of these small letters a text must have some; none: whatever the text."""
-
-    @field_validator("needs")
-    @classmethod
-    def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not substring or substring != substring.lower() for substring in needs):
-            raise ValueError("they are compared with small letters")
-        return needs
-
-    def can_match(self, lowercase_text: str) -> bool:
-        """Whether it is worth looking for it in a text of which these are the small letters."""
-        return not self.needs or any(map(lowercase_text.__contains__, self.needs))
 
 
 def _check_reachable(at_least: int, available: int, noun: str) -> None:
@@ -242,7 +240,7 @@ class OrderFormTrap(Trap):
     default_type = DocumentType.GENOMIC_REPORT
 
     at_least: int = Field(ge=1)
-    words: tuple[_SearchableName, ...] = Field(min_length=1)
+    words: tuple[SearchableName, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _check_threshold(self) -> OrderFormTrap:
@@ -354,8 +352,15 @@ TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
 
 @cache
 def load_shipped_traps() -> Traps:
-    """The traps that evalkit ships. UsageError naming the row that is wrong."""
-    return parse_traps((files("evalkit.classification") / "traps.toml").read_text("utf-8"))
+    """The traps that evalkit ships, of all its files. UsageError naming the row that is wrong."""
+    rows = _load_rows((files("evalkit.classification") / "traps.toml").read_text("utf-8"), "traps")
+    administrative_text = (files("evalkit.classification") / "administrative.toml").read_text("utf-8")
+    return _check_traps(
+        rows
+        | _load_rows(administrative_text, "administrative.toml")
+        | {"routine_vendor": load_vendor_rows()["routine_vendor"], "page_furniture": load_furniture().page_furniture},
+        "traps",
+    )
 
 
 @cache
@@ -398,10 +403,17 @@ def _require_fast_patterns(site_traps: Traps, path: str) -> None:
 
 def parse_traps(text: str, source_name: str = "traps") -> Traps:
     """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
+    return _check_traps(_load_rows(text, source_name), source_name)
+
+
+def _load_rows(text: str, source_name: str) -> dict[str, Any]:
     try:
-        rows = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source_name}: {error}", code="TRAPS", remedy="Correct that line.") from error
+
+
+def _check_traps(rows: dict[str, Any], source_name: str) -> Traps:
     try:
         return Traps.model_validate(rows)
     except ValidationError as error:

@@ -20,6 +20,12 @@ from evalkit.classification.findings import (
     build_issues_from_answers,
 )
 from evalkit.classification.model_weights import EmbeddedModelWeights
+from evalkit.classification.page_order import (
+    PAGES_MISSING_CODE,
+    PAGES_ORDER_CODE,
+    PAGES_REPEATED_CODE,
+    find_page_order_issues,
+)
 from evalkit.classification.patient_check import (
     ANY_PATIENT,
     PATIENT_CODES,
@@ -35,7 +41,13 @@ from evalkit.classification.schema import (
     TypePresence,
     convert_to_decimals,
 )
-from evalkit.classification.second_opinion_boundaries import BOUNDARY_DOUBT_CODE, find_boundary_issues
+from evalkit.classification.second_opinion_boundaries import (
+    BEGINNING_THRESHOLD,
+    BOUNDARY_DOUBT_CODE,
+    UNSUPPORTED_THRESHOLD,
+    find_boundary_issues,
+    weigh_boundary,
+)
 from evalkit.classification.second_reading import SECOND_READING_CODE, find_second_reading_issues
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
 from evalkit.documents.bundle import DocumentBundle
@@ -60,6 +72,9 @@ EXPERT_QUESTION_CODES = PATIENT_CODES | {
     NO_ACT_CODE,
     ACT_IN_OTHER_CODE,
     SECOND_READING_CODE,
+    PAGES_MISSING_CODE,
+    PAGES_ORDER_CODE,
+    PAGES_REPEATED_CODE,
 }
 
 #: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
@@ -87,13 +102,15 @@ class V2ConsistencyChecker:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
+        stated_doubts = get_stated_beginning_probabilities(classification)
         issues = [
             *_find_consistency_issues(classification, bundle.total_pages),
+            *_check_doubted_boundaries(classification, bundle),
+            *(issue for issue in find_boundary_issues(classification, bundle) if issue.page not in stated_doubts),
+            *find_page_order_issues(classification, bundle),
             *find_patient_issues(classification, bundle, self._patient_expectation),
             *find_act_issues(classification, bundle),
         ]
-        stated_doubts = get_stated_beginning_probabilities(classification)
-        issues += (issue for issue in find_boundary_issues(classification, bundle) if issue.page not in stated_doubts)
         if self._second_reader:
             issues += find_second_reading_issues(classification, bundle, self._second_reader)
         return number_issues("V2", issues)
@@ -131,7 +148,6 @@ def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> 
     yield from _check_overall_dominant_type(answer)
     yield from _check_mixture(answer)
     yield from _check_presence_levels(answer)
-    yield from _check_doubted_boundaries(answer, total_pages)
 
 
 def _get_share(entry: TypePresence | MixtureEntry) -> float:
@@ -382,10 +398,15 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
             )
 
 
-def _check_doubted_boundaries(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
-    """Joins of which the classifier itself says that it cannot tell whether a document begins there."""
+def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
+    """Joins of which the classifier itself cannot tell whether a document begins there, and nor do the page's own signs."""
+    first_pages = {segment.start_page for segment in answer.segments}
     for page, probability in sorted(get_stated_beginning_probabilities(answer).items()):
-        if not 1 <= page <= total_pages:
+        if not 1 <= page <= bundle.total_pages:
+            continue
+        weight = weigh_boundary(answer, bundle, page)
+        is_settled = weight >= BEGINNING_THRESHOLD if page in first_pages else weight < UNSUPPORTED_THRESHOLD
+        if is_settled:
             continue
         has_probability = isinstance(probability, int | float) and 0 <= probability <= 1
         yield Issue.create(

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
+from evalkit.classification.evidence_strength import is_only_in_furniture
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -29,7 +31,6 @@ from evalkit.classification.schema import (
 )
 from evalkit.classification.second_opinion_types import (
     find_note_around_report,
-    is_only_in_furniture,
     measure_type_signs_in_text,
     measure_type_signs_on_pages,
 )
@@ -39,11 +40,14 @@ from evalkit.classification.traps import (
     HiddenTextTrap,
     OrderFormTrap,
     PageFurnitureTrap,
+    RoutineVendorTrap,
     Traps,
     load_shipped_traps,
 )
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
+from evalkit.classification.vendors import find_vendor_mentions, is_vendor_signal, iter_name_spans
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.furniture import blank_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Question
@@ -62,6 +66,7 @@ _REPORTED_RESULT_PATTERN = re.compile(
     r"\b(?:showed|shows|found|described|revealed|demonstrated|was read|reads)\b",
     re.IGNORECASE,
 )
+_LETTERHEAD_LINES = 3
 MIN_READER_PHRASES = 3
 """From so many words to a reader on, a text without a patient and a day is a leaflet."""
 
@@ -159,12 +164,15 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
     if location is None:
         return
     for vendor in traps.routine_vendor:
-        signal = next((text for text in answer.vendor_signals if vendor.is_named_in(text)), None)
+        signal = next((signal for signal in answer.vendor_signals if is_vendor_signal(vendor, signal)), None)
         if signal is None:
             continue
         pages = _select_genomic_pages(answer, bundle)
+        mention = _find_vendor_on_pages(vendor, pages)
+        if mention is None and _find_vendor_on_pages(vendor, bundle.pages):
+            continue  # it reports on another segment's pages
         assay = _find_written_name(vendor.genomic_assays, pages)
-        page, quote = assay or _find_written_name(vendor.names, [*pages, *bundle.pages]) or (None, None)
+        page, quote = assay or mention or (None, None)
         yield Issue.create(
             "V3",
             "V3-TRAP-VENDOR",
@@ -187,13 +195,20 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
         )
 
 
+def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> tuple[int, str] | None:
+    """The first page that names the laboratory, other than in a stamp, and the name as the page writes it."""
+    for page in pages:
+        text = strip_stamp_lines(page)
+        if span := next(find_vendor_mentions(vendor, text), None):
+            return page.page_num, text[slice(*span)]
+    return None
+
+
 def _find_written_name(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
     """The first page that has one of the names, and the name as the page writes it."""
     for page in pages:
-        for name in names:
-            name_pattern = r"\W{0,3}".join(re.escape(letter) for letter in name if letter.isalnum())
-            if match := re.search(rf"(?<!\w){name_pattern}", page.text, re.IGNORECASE):
-                return page.page_num, match.group()
+        if span := next(iter_name_spans(names, blank_addresses(page.text)), None):
+            return page.page_num, page.text[slice(*span)]
     return None
 
 
@@ -231,11 +246,7 @@ def _build_phrase_issues(
         return
     places_by_message: dict[tuple[IssueSeverity, str, str], list[tuple[str, int, str]]] = {}
     for row, pages in searched_rows:
-        place = next(
-            ((page.page_num, written_phrase) for page in pages if (written_phrase := _find_phrase(page, row.phrase))),
-            None,
-        )
-        if place:
+        if place := _find_administrative_words(row, pages, kind):
             placeholders = {"found": place[1], "type": kind.value, "level": level.value, "page": place[0]}
             key = row.severity, row.render_message("", **placeholders), row.render_remedy("", **placeholders)
             places_by_message.setdefault(key, []).append((row.phrase, *place))
@@ -256,6 +267,44 @@ def _build_phrase_issues(
             page=page,
             quote=quote,
         )
+
+
+def _find_administrative_words(
+    row: AdministrativePhraseTrap, pages: Sequence[Page], kind: DocumentType
+) -> tuple[int, str] | None:
+    """The first page that has the words, and the words as it writes them: none of stamps, of addresses, or of the header's
+    labels where the pages hold a result of their own.
+    """
+    for page in pages:
+        if not row.can_match(_lower_text(page.text)):
+            continue  # nearly always, and known at once
+        text = blank_addresses(strip_stamp_lines(page))
+        written_words = row.find_match(text)
+        if written_words and row.find_match(_strip_header_labels(text)) is None and not _is_order(kind, pages):
+            continue
+        if written_words:
+            return page.page_num, written_words
+    return None
+
+
+#: "Requisition no.: 4471": a label of up to four words, and its value, which has a digit.
+_NUMBER_LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|#:?)\s*(?=[\w/.-]*\d)[\w/.-]+")
+_LABEL_PATTERN = re.compile(r"\b[A-Za-z][A-Za-z./]*(?: [A-Za-z./]+){0,3}\s*(?::|#:?)\s*\w")
+
+
+def _strip_header_labels(text: str) -> str:
+    """The text without labels of numbers that stand among other labels: two in a line, or one next to another's line.
+
+    One that a page begins with is what the page is called.
+    """
+    lines = text.split("\n")
+    label_counts = [0, *(len(_LABEL_PATTERN.findall(line)) for line in lines), 0]
+    return "\n".join(
+        _NUMBER_LABEL_PATTERN.sub(" ", line)
+        if label_counts[number] > 1 or (number > 1 and label_counts[number - 1] + label_counts[number + 1])
+        else line
+        for number, line in enumerate(lines, 1)
+    )
 
 
 def _check_prompt_injection_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
@@ -367,10 +416,10 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
     if _locate_genomic_claim(answer) is None:
         return
     for vendor in traps.routine_vendor:
-        if any(map(vendor.is_named_in, answer.vendor_signals)):
+        if any(is_vendor_signal(vendor, signal) for signal in answer.vendor_signals):
             continue
         pages = _select_genomic_pages(answer, bundle)
-        page = next((page for page in pages if any(map(vendor.is_named_in, page.paragraphs[:3]))), None)
+        page = next((page for page in pages if _find_vendor_in_letterhead(vendor, page)), None)
         if page and not _find_written_name(vendor.genomic_assays, pages):
             yield Finding(
                 reasoning="A letterhead says who made the report; this laboratory's everyday product is blood panels.",
@@ -379,9 +428,15 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
                 "vendor_signals, and Genomic Report is marked PRIMARY",
                 document_type=GENOMIC.value,
                 page=page.page_num,
-                quote=next(filter(vendor.is_named_in, page.paragraphs)),
+                quote=_find_vendor_in_letterhead(vendor, page),
                 suggested_fix="Check whether this is a routine panel",
             )
+
+
+def _find_vendor_in_letterhead(vendor: RoutineVendorTrap, page: Page) -> str | None:
+    """The first of the page's topmost paragraphs that names the laboratory."""
+    letterhead = islice((text for text in strip_stamp_lines(page).split("\n") if text.strip()), _LETTERHEAD_LINES)
+    return next((line for line in letterhead if any(find_vendor_mentions(vendor, line))), None)
 
 
 def _check_order_form(
@@ -393,7 +448,7 @@ def _check_order_form(
             continue
         for page in bundle.iter_pages(segment.start_page, segment.end_page):
             written_words = [written_word for word in order_form.words if (written_word := _find_phrase(page, word))]
-            if len(written_words) >= order_form.at_least and _is_order_page(kind, page):
+            if len(written_words) >= order_form.at_least and _is_order(kind, [page]):
                 word_list = ", ".join(written_words[:4])
                 placeholders = {
                     "found": word_list,
@@ -416,9 +471,9 @@ def _check_order_form(
                 )
 
 
-def _is_order_page(kind: DocumentType, page: Page) -> bool:
-    """Whether the page has nothing of the report that it orders, or more of a form."""
-    forms = measure_type_signs_on_pages([page])
+def _is_order(kind: DocumentType, pages: Sequence[Page]) -> bool:
+    """Whether the pages have nothing of the report that they order, or more of a form."""
+    forms = measure_type_signs_on_pages(pages)
     return forms[kind] < max(MIN_RESULT_STRENGTH, forms[DocumentType.OTHER])
 
 

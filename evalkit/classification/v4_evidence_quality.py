@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from evalkit.classification.evidence_strength import find_weak_evidence_of_others, has_sign_of_type
 from evalkit.classification.findings import (
     Findings,
     PageRange,
     VerifierQuestion,
     build_issues_from_answers,
+    is_agent_failure_issue,
     iter_segment_primary_types,
 )
-from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
-from evalkit.classification.second_opinion_types import find_weak_evidence
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel, Segment
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import QuoteLocation, QuoteLocator
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
@@ -28,6 +29,10 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 MIN_SNIPPET_WORDS, MAX_SNIPPET_WORDS = 3, 60
 """Words of a snippet, both ends in."""
 
+MAX_UNSUPPORTED_SHARE = 0.10
+"""A type that has more of a segment needs a quote that shows it; this share needs none."""
+
+_SECONDARY_LEVELS = frozenset((PresenceLevel.EMBEDDED_RAW, PresenceLevel.MENTION_ONLY))
 _OUTSIDE_FILE = "V4-PAGE-OUTSIDE-FILE"
 
 PENALTY_BY_SEVERITY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
@@ -61,7 +66,9 @@ class V4EvidenceQualityAssessor:
     ) -> list[Question[Findings]]:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
         return [
-            VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence, pages)
+            VerifierQuestion(
+                "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_others, pages
+            )
         ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
@@ -74,6 +81,13 @@ def compute_quality_score(issues: Iterable[Issue]) -> float:
     return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
+def score_evidence(answer: ClassificationOutput | None, open_issues: Iterable[Issue]) -> float | None:
+    """Return the quality score by V4's open issues; None where V4 had nothing to judge or could not."""
+    v4_issues = [issue for issue in open_issues if issue.agent == "V4"]
+    is_judged = answer is not None and (bool(v4_issues) or any(True for _ in _list_claimed_quotes(answer)))
+    return compute_quality_score(v4_issues) if is_judged and not any(map(is_agent_failure_issue, v4_issues)) else None
+
+
 def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]) -> float | None:
     """Quotes found on the page they claim / quotes claimed, by V4's computed issues; None where none is claimed."""
     claimed_count = sum(1 for _ in _list_claimed_quotes(answer))
@@ -81,12 +95,16 @@ def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]
     return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
-def describe_score(score: float) -> str:
+def describe_score(score: float | None) -> str:
     """What a score means, in specification 001's words.
 
     >>> [describe_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
+    >>> describe_score(None)
+    'not checked'
     """
+    if score is None:
+        return "not checked"
     if score >= 1.0:
         return "all evidence verified"
     if score >= 0.7:
@@ -98,6 +116,10 @@ class _ClaimedQuote(NamedTuple):
     segment: Segment
     document_type: DocumentType
     evidence: Evidence
+
+    @property
+    def is_in_segment(self) -> bool:
+        return self.segment.start_page <= self.evidence.page <= self.segment.end_page
 
     def build_issue(self, code: str, severity: IssueSeverity, message: str, **fields: object) -> Issue:
         return Issue.create(
@@ -124,10 +146,11 @@ def _list_claimed_quotes(answer: ClassificationOutput) -> Iterator[_ClaimedQuote
 def _find_evidence_issues(
     answer: ClassificationOutput,
     bundle: DocumentBundle,
-    located_quotes: Iterable[tuple[_ClaimedQuote, QuoteLocation]],
+    located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]],
     locator: QuoteLocator,
 ) -> Iterator[Issue]:
     yield from _check_primary_evidence(answer)
+    yield from _check_presence_support(answer, located_quotes)
     for claimed_quote, quote_location in located_quotes:
         if not 1 <= claimed_quote.evidence.page <= bundle.total_pages:
             yield claimed_quote.build_issue(
@@ -166,9 +189,42 @@ def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
             )
 
 
+def _check_presence_support(
+    answer: ClassificationOutput, located_quotes: Sequence[tuple[_ClaimedQuote, QuoteLocation]]
+) -> Iterator[Issue]:
+    """A type that has a part of a segment, and is not its own, needs a quote that shows it (contract ruling 21)."""
+    supported = {
+        (claimed_quote.segment.segment_index, claimed_quote.document_type)
+        for claimed_quote, quote_location in located_quotes
+        if quote_location.is_found
+        and claimed_quote.is_in_segment
+        and has_sign_of_type(claimed_quote.evidence.snippet, claimed_quote.document_type)
+    }
+    for segment in answer.segments:
+        for presence in segment.segment_composition if segment.dominant_type else ():
+            kind = presence.document_type
+            if (
+                presence.presence_level in _SECONDARY_LEVELS
+                and presence.segment_share > MAX_UNSUPPORTED_SHARE
+                and kind is not DocumentType.OTHER
+                and (segment.segment_index, kind) not in supported
+            ):
+                yield Issue.create(
+                    "V4",
+                    "V4-PRESENCE-UNSUPPORTED",
+                    MAJOR,
+                    f"{kind.value} is said to be {presence.segment_share:.0%} of segment {segment.segment_index} "
+                    f"({presence.presence_level.value}), and no quote from its pages shows it",
+                    location=f"segment {segment.segment_index} → {kind.value}",
+                    suggested_fix="Quote what shows the type, or take it away",
+                    segment_index=segment.segment_index,
+                    document_type=kind.value,
+                )
+
+
 def _check_quote_in_segment(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
     start, end = claimed_quote.segment.start_page, claimed_quote.segment.end_page
-    if not start <= claimed_quote.evidence.page <= end:
+    if not claimed_quote.is_in_segment:
         yield claimed_quote.build_issue(
             "V4-PAGE-OUTSIDE-SEGMENT",
             MAJOR,

@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStatus
-from evalkit.documents.layout import LayoutBlock
+from evalkit.documents.layout import LayoutBlock, mark_stamps
 from evalkit.documents.page_builder import build_page
 from evalkit.documents.page_content import UNPRINTABLE_CHARACTER, PageContent, PageToken
 from evalkit.documents.pdf import determine_page_status
@@ -377,14 +377,16 @@ def _build_page_from_response(known_page: PageWithKnownWords, blocks: Sequence[_
     unused_words = Counter(token.text for token in known_page.known_tokens) - Counter(
         word for block in blocks if not block.is_doubtful for word in block.words
     )
-    layout_blocks = list(
-        _build_placed_layout_blocks(
-            [
-                response_block
-                for response_block in blocks
-                if not response_block.is_doubtful or Counter(response_block.words) <= unused_words
-            ],
-            known_page,
+    layout_blocks = mark_stamps(
+        list(
+            _build_placed_layout_blocks(
+                [
+                    response_block
+                    for response_block in blocks
+                    if not response_block.is_doubtful or Counter(response_block.words) <= unused_words
+                ],
+                known_page,
+            )
         )
     )
     page = build_page(

@@ -22,6 +22,7 @@ from statistics import median
 from typing import Literal
 
 from evalkit.documents.bundle import BlockType
+from evalkit.documents.furniture import find_stamp_lines, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
@@ -32,9 +33,6 @@ _LIST_MARKER = re.compile(
     r"|\(?(\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)]"
 )
 _PAGE_NUMBER = re.compile(r"\W*((page|pg\.?|p\.)\s*)?\d{1,4}(\s*(of|/)\s*\d{1,4})?\W*", re.IGNORECASE)
-_PAGE_OF_TOTAL = re.compile(r"\b(page|pg\.?|p\.)\s*\d{1,4}(\s*(of|/)\s*\d{1,4})?\b", re.IGNORECASE)
-_CLOCK_TIME = re.compile(r"\b\d{1,2}:\d{2}\b")
-_FAX_WORD = re.compile(r"\bfax\b", re.IGNORECASE)
 #: A frame around whole passages is a form's layout, not a table: so many words are in one of its cells.
 _MAX_CELL_WORDS = 80
 _MIN_CELL_GAP = 1.5
@@ -150,14 +148,14 @@ def lay_out_blocks(
     """
     header_blocks: list[LayoutBlock] = []
     footer_blocks: list[LayoutBlock] = []
-    body_lines = _select_upright_lines(page)
-    for zone, row in _find_rows_in_margins(body_lines, page):
-        if _is_furniture(zone, _join_row_text(row), repeated_margin_keys):
-            (header_blocks if zone == "top" else footer_blocks).append(
-                LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), furniture=True)
-            )
-            margin_line_ids = set(map(id, row))
-            body_lines = [line for line in body_lines if id(line) not in margin_line_ids]
+    upright_lines = _select_upright_lines(page)
+    furniture_line_ids: set[int] = set()
+    for is_header, row in _find_furniture_rows(upright_lines, page, repeated_margin_keys):
+        (header_blocks if is_header else footer_blocks).append(
+            LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), furniture=True)
+        )
+        furniture_line_ids.update(map(id, row))
+    body_lines = [line for line in upright_lines if id(line) not in furniture_line_ids]
     tables, free_lines = _fill_tables(page.grids, body_lines)
     open_tables, free_lines = _fill_tables(
         (
@@ -227,11 +225,31 @@ def _find_rows_in_margins(
             yield "bottom", row
 
 
-def _is_furniture(zone: str, text: str, repeated_margin_keys: set[tuple[str, str]]) -> bool:
-    if (zone, fold_case_and_mask_digits(text)) in repeated_margin_keys or _PAGE_NUMBER.fullmatch(text):
-        return True
-    is_fax_stamp = _CLOCK_TIME.search(text) and (_FAX_WORD.search(text) or _PAGE_OF_TOTAL.search(text))
-    return bool(is_fax_stamp or (_PAGE_OF_TOTAL.search(text) and len(text.split()) <= 14))
+def _find_furniture_rows(
+    lines: Sequence[PageLine], page: PageContent, repeated_margin_keys: set[tuple[str, str]]
+) -> Iterator[tuple[bool, _TextRow]]:
+    """The rows that are furniture, from the top down, and whether each is a header: in the margins what is repeated or
+    looks like a stamp, near the page's head and foot stamps on a page that says more.
+    """
+    margin_line_ids = {
+        id(line)
+        for zone, row in _find_rows_in_margins(lines, page)
+        if (zone, fold_case_and_mask_digits(_join_row_text(row))) in repeated_margin_keys
+        or _PAGE_NUMBER.fullmatch(_join_row_text(row))
+        or is_stamp_line(_join_row_text(row))
+        for line in row
+    }
+    rows = _group_rows(lines)
+    stamps = find_stamp_lines([_join_row_text(row) for row in rows])
+    for index, row in enumerate(rows):
+        if index in stamps or all(id(line) in margin_line_ids for line in row):
+            yield 2 * index < len(rows), row
+
+
+def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
+    """The blocks of a page that others have laid out, in reading order, with its stamps marked as furniture."""
+    stamps = find_stamp_lines([" ".join(token.text for token in block.tokens) for block in blocks])
+    return [replace(block, furniture=block.furniture or index in stamps) for index, block in enumerate(blocks)]
 
 
 def _join_row_tokens(rows: Iterable[_TextRow]) -> tuple[PageToken, ...]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned_pages import FileOcr, PageOcrSettings
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 10
+LAYOUT_VERSION = 11
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
 _IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.patient_keys import KeyedClassification
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.vendors import load_vendors
 from evalkit.core.grouping import group_by
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth_table import GroundTruthDocument
@@ -709,7 +710,7 @@ def _is_ordinary_word(word: str) -> bool:
 def _load_ordinary_words() -> frozenset[str]:
     """Words in small letters that are nobody's name: those of files, of forms and of the five types."""
     groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
-    vendor_names = (chain([vendor.name], vendor.aliases) for vendor in load_lexicon().vendors)
+    vendor_names = ((vendor.name, *vendor.names, *vendor.short_names) for vendor in load_vendors())
     joined_text = " ".join(chain.from_iterable(chain(groups, vendor_names)))
     return _NON_NAME_WORDS | {word.casefold() for word in _LETTERS_PATTERN.findall(f"{joined_text} {_FILE_NAME_WORDS}")}
 

@@ -202,7 +202,7 @@ def _find_labelled_text(
     labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
     if not labels:
         return
-    lines = report.body_lines if is_second_look else report.finding_lines
+    lines = (report.body_lines if is_second_look else report.finding_lines) + report.furniture_lines
     for line_number, line in enumerate(lines):
         if line.group == "history":
             continue
@@ -711,7 +711,7 @@ def _read_institution(
             position = line.page.text.index(words, start)
             yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
     institution_pattern = _compile_lexicon_pattern("institution", "words")
-    for line in report.body_lines if is_second_look else report.body_lines[:4]:
+    for line in (*(report.body_lines if is_second_look else report.body_lines[:4]), *report.furniture_lines):
         text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
         if (
             line.kind != "row"

@@ -91,6 +91,11 @@ class ClinicalReport:
         return tuple(_iter_lines(self.pages))
 
     @cached_property
+    def furniture_lines(self) -> tuple[ReportLine, ...]:
+        """Headers, footers and stamps, of no part of the report: they may have a label and what belongs to it."""
+        return tuple(_iter_furniture_lines(self.pages))
+
+    @cached_property
     def sections(self) -> tuple[ReportSection, ...]:
         """In reading order; one that is continued on the next page is one part."""
         sections: list[ReportSection] = []
@@ -164,6 +169,15 @@ def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
         for block in page.visible_blocks:
             if not block.furniture:
                 yield from tracker.split_block_into_lines(page, block, position)
+            position += len(block.text) + 1
+
+
+def _iter_furniture_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
+    for page in pages:
+        position = 0
+        for block in page.visible_blocks:
+            if block.furniture:
+                yield ReportLine(page, position, position + len(block.text), "text", "", "")
             position += len(block.text) + 1
 
 

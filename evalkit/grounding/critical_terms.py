@@ -1,4 +1,4 @@
-"""The words that decide, ``difference.toml``: by kind, and what turns or frames a clause."""
+"""The words that decide, ``difference.toml``: by kind, and what negates a clause."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ class DifferenceKind(StrEnum):
     NAME = "name or code"
     WORD = "word"
     DIVISION = "division into words"
+    TIME = "another time"
+    PERSON = "another person"
+    CONDITION = "condition"
+    QUESTION = "question"
 
 
 _KIND_BY_NAME = {

@@ -11,13 +11,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.search import box_text_span_by_line
+from evalkit.grounding.critical_terms import load_terms
 from evalkit.grounding.difference import compare_quote_with_passage, has_content_words
-from evalkit.grounding.normalise import CanonicalText, build_canonical_text, canonicalise
+from evalkit.grounding.normalise import DASHES, CanonicalText, build_canonical_text, canonicalise
 from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.grounding.vocabulary import DocumentVocabulary
 from evalkit.issue import PageBox, QuoteVerdict
@@ -39,6 +41,15 @@ _LONG_WORD = re.compile(r"[^\W\d_]{5,}")
 # sign behind a name: .5, -2, A-.
 _LEADING_PUNCTUATION = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
 _TRAILING_PUNCTUATION = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
+# What is left out between two parts of a quote: dots, often in brackets.
+_ELLIPSIS = re.compile(r"\s*[\[(<{]\s*(?:\.{2,}|(?:\.\s){2,}\.?|…+)\s*[\])>}]\s*|\s*(?:\.{3,}|\.\s\.\s\.|…+)\s*")
+_SENTENCE_BREAK = re.compile(r"[.!?;](?=\s)|\n(?![^\W\d_A-Z])")
+#: Stands for what an earlier part quotes; no letter, so that nothing is read out of it.
+_QUOTED_FILLER = "\u2591"
+#: The worst part of an elided quote counts.
+_VERDICTS_BY_WEIGHT = (
+    QuoteVerdict.ABSENT, QuoteVerdict.ALTERED, QuoteVerdict.UNCERTAIN, QuoteVerdict.WRONG_PAGE, QuoteVerdict.NOISY, QuoteVerdict.VERBATIM,
+)  # fmt: skip
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 #: So many differences are told; more would not be read.
 _MAX_SHOWN_DIFFERENCES = 3
@@ -92,8 +103,42 @@ class QuoteLocator:
     def locate(self, quote: str, page_number: int) -> QuoteLocation:
         """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist).
 
-        An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN.
+        An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN. One joined by
+        dots is found part by part, and the worst part counts.
         """
+        location = self._locate_whole(quote, page_number)
+        parts = [part for part in _ELLIPSIS.split(quote) if _LETTER_OR_DIGIT.search(part)]
+        if location.is_found or len(parts) < 2:
+            return location
+        return self._locate_parts(parts, page_number)
+
+    def _locate_parts(self, parts: Sequence[str], page_number: int) -> QuoteLocation:
+        """Find the parts in their order on the page, each in what is left of it; else wherever each of them is."""
+        passage = self._get_passage(page_number)
+        locations: list[QuoteLocation] = []
+        for previous_part, part in pairwise(("", *parts)):
+            location = passage and passage.find_exact(canonicalise(part), part)
+            if passage and location:
+                locations.append(_check_joint(previous_part, part, passage, location))
+                passage = passage.without_text_before(location.end)
+            else:
+                locations.append(self._locate_whole(part, page_number))
+        worst = min(locations, key=lambda location: _VERDICTS_BY_WEIGHT.index(location.verdict))
+        if not worst.is_found:
+            return worst
+        in_order = all(left.end <= right.start for left, right in pairwise(locations))
+        return replace(
+            locations[0],
+            verdict=QuoteVerdict.NOISY if in_order else QuoteVerdict.UNCERTAIN,
+            end=locations[-1].end if in_order else locations[0].end,
+            page_spans=tuple(page_span for location in locations for page_span in location.page_spans),
+            difference_text=None if in_order else "the parts of the quote are in another order there",
+        )
+
+    def _get_passage(self, page_number: int) -> _PagePassage | None:
+        return self._passages[page_number - 1] if 1 <= page_number <= len(self._passages) else None
+
+    def _locate_whole(self, quote: str, page_number: int) -> QuoteLocation:
         canonical_quote = canonicalise(quote)
         if not _LETTER_OR_DIGIT.search(canonical_quote):
             return QuoteLocation(QuoteVerdict.ABSENT, similarity=0.0)
@@ -106,7 +151,7 @@ class QuoteLocator:
         )
 
     def _locate_canonical(self, canonical_quote: str, quote: str, page_number: int) -> QuoteLocation:
-        claimed_passage = self._passages[page_number - 1] if 1 <= page_number <= len(self._passages) else None
+        claimed_passage = self._get_passage(page_number)
         nearby_passages = [claimed_passage] if claimed_passage else []
         if (location := self._find_exact(canonical_quote, quote, nearby_passages)) and location.is_found:
             return location
@@ -220,8 +265,6 @@ class QuoteLocator:
         if comparison.matched_share < _MIN_MATCHED_SHARE:
             return passage.create_location(QuoteVerdict.ABSENT, span, similarity=similarity)
         differences = comparison.differences
-        if not differences and (omission := find_omitted_context(passage.text, *span)):
-            differences = (omission,)
         if (
             comparison.compared_span
         ):  # a window as long as the quote is a little beside it where the passage is shorter or longer
@@ -229,6 +272,8 @@ class QuoteLocator:
                 text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
             )
             span = exact_span if passage.is_own_span(exact_span) else span
+        if not differences and (omission := find_omitted_context(passage.text, *span)):
+            differences = (omission,)
         if not differences:
             return passage.create_location(QuoteVerdict.NOISY, span, similarity=similarity)
         verdict = (
@@ -242,6 +287,23 @@ class QuoteLocator:
             similarity=similarity,
             difference_text="; ".join(map(str, differences[:_MAX_SHOWN_DIFFERENCES])),
         )
+
+
+def _check_joint(previous_part: str, part: str, passage: _PagePassage, location: QuoteLocation) -> QuoteLocation:
+    """The part's location; UNCERTAIN if the dots make one sentence of two: the biopsy shows … melanoma."""
+    if location.verdict is QuoteVerdict.UNCERTAIN and not has_content_words(part):
+        location = replace(location, verdict=QuoteVerdict.NOISY, difference_text=None)
+    gap = passage.text[: location.start].rpartition(_QUOTED_FILLER)[2] if previous_part else ""
+    is_unfinished = not (load_terms("stop") | load_terms("unfinished")).isdisjoint(
+        previous_part.casefold().split()[-1:]
+    )
+    if location.is_found and (is_unfinished or len(part.split()) == 1) and _SENTENCE_BREAK.search(gap):
+        return replace(
+            location,
+            verdict=QuoteVerdict.UNCERTAIN,
+            difference_text="the dots join words of different sentences",
+        )
+    return location
 
 
 def _strip_outer_punctuation(quote: str) -> str:
@@ -283,6 +345,10 @@ class _PagePassage:
                 text += page.text[start:end]
         return cls(first_page, text, tuple(page_spans), second_page_start)
 
+    def without_text_before(self, end: int) -> _PagePassage:
+        """The same place with what precedes ``end`` made unreadable: the earlier parts of a quote were found there."""
+        return replace(self, text=_QUOTED_FILLER * end + self.text[end:])
+
     @cached_property
     def long_words(self) -> frozenset[str]:
         return _find_long_words(self.text)
@@ -305,7 +371,11 @@ class _PagePassage:
                 reversed_location = reversed_location or self.create_location(
                     verdict, span, difference_text=str(omission)
                 )
-            elif self.second_page_start is None and self.text[slice(*span)] == quote.strip():
+            elif (
+                self.second_page_start is None
+                and self.first_page.status.is_readable  # else a model saw the picture, and recognition agrees with it
+                and self.text[slice(*span)] == quote.strip()
+            ):
                 return self.create_location(QuoteVerdict.VERBATIM, span)
             else:
                 matching_spans.append(span)
@@ -391,7 +461,7 @@ def _find_hard_and_soft_divisions(text: str) -> tuple[set[int], set[int]]:
     space_divisions, loose_divisions = set(), set()
     for index in range(1, len(canonical_form.text)):
         gap = text[canonical_form.original_indices[index - 1] + 1 : canonical_form.original_indices[index]]
-        if "\n" in gap or "\t" in gap or "-" in gap or "\u2010" in gap:
+        if not _LOOSE_DIVISIONS.isdisjoint(gap):
             loose_divisions.add(index)
         elif (
             any(map(str.isspace, gap))
@@ -400,6 +470,9 @@ def _find_hard_and_soft_divisions(text: str) -> tuple[set[int], set[int]]:
         ):
             space_divisions.add(index)
     return space_divisions | loose_divisions, loose_divisions
+
+
+_LOOSE_DIVISIONS = frozenset("\n\t" + DASHES)
 
 
 def widen_to_whole_words(text: str, start: int, end: int) -> tuple[int, int]:

@@ -15,10 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+#: Every sign that is drawn as a dash or hyphen, ASCII's own among them: one hyphen.
+DASHES = "-‐‑‒–—―−⸺⸻⁃﹘﹣－᠆־"
+
 _CHARACTER_FOLDS = (
     dict.fromkeys("‘’‚‛′´`", "'")
     | dict.fromkeys("“”„‟″", '"')
-    | dict.fromkeys("‐‑‒–—―−﹘﹣－", "-")
+    | dict.fromkeys(DASHES, "-")
     | dict.fromkeys("•▪●·∙", "*")
     | dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
     | {"×": "x", "≥": ">=", "≤": "<=", "⩾": ">=", "⩽": "<=", "⁻": "^-", "⁺": "^+", "⁄": "/"}
@@ -105,6 +108,8 @@ _PLAIN_TRANSLATION = str.maketrans(_CHARACTER_FOLDS)
 # In all of these the sign stands first, and what is before it is asked then: the engine skips to the next sign.
 _LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
+_DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)")
+
 
 def is_plain_ascii(text: str) -> bool:
     """Whether every character is its own canonical form: ASCII, and no backtick, which is a quote."""
@@ -118,13 +123,18 @@ def normalise_characters(text: str) -> str:
         if is_plain_ascii(text)
         else unicodedata.normalize("NFKC", text.translate(_PLAIN_TRANSLATION)).translate(_PLAIN_TRANSLATION)
     )
-    return _LINE_END_HYPHEN.sub("", normalised_text) if "-" in normalised_text else normalised_text
+    if "-" not in normalised_text:
+        return normalised_text
+    return _DOUBLE_HYPHEN.sub("-", _LINE_END_HYPHEN.sub("", normalised_text))
 
 
-_ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z]))")
+# Two hyphens are typed for one dash.
+_ASCII_JOINING_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z])|(?=-))")
 _SPACE_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
-# Behind a capital a hyphen before a space is a sign: blood type A- was found.
-_JOINING_HYPHEN = re.compile(r"[-\u2010\u2011](?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))")
+# Behind a capital a hyphen before a space is a sign: blood type A- was found. A long dash divides clauses.
+_JOINING_HYPHEN = re.compile(
+    rf"[{DASHES}](?:(?<![—―⸺⸻])(?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))|(?=[{DASHES}]))"
+)
 
 
 def _find_joining_hyphens(text: str) -> frozenset[int]:

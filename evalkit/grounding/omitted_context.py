@@ -1,39 +1,181 @@
-"""What a quote leaves out of its own clause: a negation, a condition, another subject.
+"""What a quote leaves out of its own sentence: a negation, a hedge, another time or person, a condition, a question.
 
-Cut rightly, the words of a document can say the opposite of it. What stands beside a quote in its clause is looked at;
-what the lists, ``difference.toml``, do not know is not seen.
+Cut rightly, the words of a document can say the opposite of it. What is beside a quote in its sentence is looked at;
+what the lists, ``difference.toml`` and ``omitted_context.toml``, do not know is not seen.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from evalkit.grounding.critical_terms import DifferenceKind, load_terms
 from evalkit.grounding.difference import QuoteDifference
 from evalkit.grounding.tokens import tokenise
 
-#: So many words before a quote may hold a negation that reaches it, or something that frames it.
-_NEGATION_REACH_WORDS, _FRAMING_REACH_WORDS = 20, 4
+#: So many words before a quote may hold a negation that reaches it.
+_NEGATION_REACH_WORDS = 20
 #: So many characters are looked at.
-_MAX_CHARACTERS_BEFORE, _MAX_CHARACTERS_AFTER = 220, 60
+_MAX_CHARACTERS_BEFORE, _MAX_CHARACTERS_AFTER = 220, 120
 # A sentence goes on behind a break where a small letter follows. All signs stand first: the engine skips to the next.
 _CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
-_SENTENCE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
+_SENTENCE_END = re.compile(r"[.;!?](?=\s|$)|\n(?![^\W\d_A-Z])")
+_PHRASE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
+# An answer that a form prints or a hand ticks ends what was asked; it says nothing of the next line or column.
+_BOX = r"(?:\[[ xX✓]?\]|\([ xX✓]?\)|[☐☑☒✓✔✗✘□■])"
+_ANSWER = r"(?i:yes|no|none|n/?a|unknown|unsure|present|absent|positive|negative|normal|abnormal|denied)"
+_ANSWER_END = re.compile(
+    rf"{_BOX}[ \t]*(?:{_ANSWER})\b(?=\s*$|[ \t]{{2,}}|\s*[|;,\n]|\s*{_BOX}|\s+[A-Z])"
+    rf"|(?<!\w){_ANSWER}[ \t]*{_BOX}(?=\s)"
+    rf"|\(?(?<!\w)(?i:yes|no)\)?[ \t]*/[ \t]*\(?(?i:yes|no)\b\)?"
+    rf"|(?<=[:?])[ \t]*(?:{_ANSWER})\b(?=[ \t]{{2,}}|[ \t]*[|\t]|\s+[A-Z][^.:?\n]{{0,40}}[:?])"
+)
+_ANSWER_HINT = re.compile(rf"[:?/]\s*\(?{_ANSWER}\b|{_BOX}")
+_MAX_LABEL_CHARACTERS = 50
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
 # The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
 _CONTINUED_LINE = re.compile(
     r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|a|an|or|and|with|no evidence)\n$", re.IGNORECASE
 )
 _LABEL_END = re.compile(r"[ \t]*(?::|\t)")
+_LABEL_LINE = re.compile(r"([^\n:]{1,60}):[ \t]*\n\s*$")
+# Before what is asked about; a page with several has lost its boxes or bullets, and before a number it was another sign.
+_QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
+_QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
+_MAX_QUERY_MARKS = 2
+_WORD_START = r"\b"
+_GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
+
+
+class ContextCue(NamedTuple):
+    """What turns a quote that is cut out beside it."""
+
+    kind: DifferenceKind
+    position: str
+    """``before`` or ``after`` the quote, or the ``label`` of its line."""
+    pattern: re.Pattern[str]
+    reach: int
+    """So many words may be between it and the quote."""
+    crosses_commas: bool
+
+
+@cache
+def load_context_tables() -> dict[str, Any]:
+    """Load ``omitted_context.toml``."""
+    return tomllib.loads((files("evalkit.grounding") / "omitted_context.toml").read_text("utf-8"))
+
+
+@cache
+def _load_cues(position: str) -> tuple[ContextCue, ...]:
+    return tuple(
+        ContextCue(
+            DifferenceKind(row["kind"]),
+            position,
+            re.compile(row[position] if position == "label" else rf"{_WORD_START}(?:{row[position]})"),
+            row.get("reach", 0),
+            row.get("commas", False),
+        )
+        for row in load_context_tables()["cue"]
+        if position in row
+    )
+
+
+@cache
+def _load_any_cue(position: str) -> re.Pattern[str]:
+    """All cues of a position in one, which most sentences have none of."""
+    expressions = [cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position)]
+    return re.compile(rf"{_WORD_START}(?:{'|'.join(expressions)})")
+
+
+@cache
+def _load_boundary(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(load_context_tables()[name]))
 
 
 def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | None:
     """Find what beside ``text[start:end]`` reverses it or puts it in doubt, if any."""
-    return _find_cue_before(text, start, end) or _find_cue_after(text, start, end)
+    return (
+        _find_negation_before(text, start, end)
+        or _find_negation_after(text, start, end)
+        or next(_iter_frames(text, start, end), None)
+    )
 
 
-def _find_cue_before(text: str, start: int, end: int) -> QuoteDifference | None:
+def _iter_frames(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
+    """What hedges, dates or conditions the quote, or is about another person; not what the quote has of that kind."""
+    quote = _fold(text[start:end]).strip()
+    for cue, words in (*_iter_cues_before(text, start), *_iter_cues_after(text, start, end)):
+        own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
+        # What ends in a cue is cut within the phrase.
+        if not any(match and match.end() < len(quote) for match in own_matches):
+            yield QuoteDifference(cue.kind, "", words)
+    if _is_in_question(text, end) or _is_queried(text, start):
+        yield QuoteDifference(DifferenceKind.QUESTION, "", "?")
+
+
+@cache
+def _load_all_cues() -> tuple[ContextCue, ...]:
+    return _load_cues("before") + _load_cues("after")
+
+
+def _iter_cues_before(text: str, start: int) -> Iterator[tuple[ContextCue, str]]:
+    sentence = _extract_clause_before(text, start, crosses_colons=True)
+    label, colon, clause = _fold(sentence).rpartition(": ")
+    if not colon and (label_line := _LABEL_LINE.search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
+        label = _fold(label_line[1])
+    label = label.rpartition(": ")[2].strip(" •*-–.0123456789()")
+    for cue in _load_cues("label") if label else ():
+        if cue.pattern.fullmatch(label):
+            yield cue, label
+    clause = clause.lstrip()
+    for cue in _load_cues("before") if _load_any_cue("before").search(clause) else ():
+        for match in cue.pattern.finditer(clause):
+            gap = clause[match.end() :]
+            if (
+                len(_GAP_WORD.findall(gap)) <= cue.reach
+                and (cue.crosses_commas or "," not in gap)
+                and not _load_boundary("endings").search(gap)
+            ):
+                yield cue, match.group().strip()
+
+
+def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:
+    if _is_section_label(text, start, end):
+        return
+    clause = _fold(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
+    for cue in _load_cues("after") if _load_any_cue("after").search(clause) else ():
+        if match := cue.pattern.search(clause):
+            gap = clause[: match.start()]
+            if len(_GAP_WORD.findall(gap)) <= cue.reach and not _load_boundary("beginnings").search(gap):
+                yield cue, match.group().strip()
+
+
+def _is_in_question(text: str, end: int) -> bool:
+    """Whether the sentence that goes on behind the quote ends in a question mark."""
+    if text[end - 1] in ".!?;":
+        return False
+    sentence_end = _SENTENCE_END.search(text, end, end + _MAX_CHARACTERS_AFTER)
+    return (sentence_end is not None and sentence_end.group() == "?") or text[end : end + 2].lstrip(" ").startswith("?")
+
+
+def _is_queried(text: str, start: int) -> bool:
+    """Whether a question mark before the words asks about them: ? appendicitis."""
+    line_start = text.rfind("\n", 0, start) + 1
+    if text.find("?", line_start, start) < 0 or not (query := _QUERY_BEFORE_QUOTE.search(text, line_start, start)):
+        return False
+    return bool(_QUERY_MARK.match(text, query.start())) and len(_QUERY_MARK.findall(text)) <= _MAX_QUERY_MARKS
+
+
+def _fold(text: str) -> str:
+    """The text in small letters with single spaces, and with the space at its ends."""
+    return re.sub(r"\s+", " ", text.lower()).replace("’", "'")
+
+
+def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | None:
     clause = _extract_clause_before(text, start)
     clause_words: Sequence[str] = [
         "0" if _ZERO_OF_COUNT.fullmatch(token.folded) else token.folded for token in tokenise(clause)
@@ -44,22 +186,19 @@ def _find_cue_before(text: str, start: int, end: int) -> QuoteDifference | None:
         cue := _find_first_cue(clause_words[-_NEGATION_REACH_WORDS:], load_terms("negated", "before"))
     ):
         return QuoteDifference(DifferenceKind.NEGATION, "", cue)
-    if cue := _find_first_cue(clause_words[-_FRAMING_REACH_WORDS:], load_terms("framed", "before")):
-        return QuoteDifference(DifferenceKind.MODAL, "", cue, is_doubtful=True)
     return None
 
 
-def _find_cue_after(text: str, start: int, end: int) -> QuoteDifference | None:
+def _find_negation_after(text: str, start: int, end: int) -> QuoteDifference | None:
     # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
-    clause = _SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
+    clause = _PHRASE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:]
     clause_words = [token.folded for token in tokenise(clause)]
     while clause_words and (clause_words[0] in load_terms("negated", "linking") or clause_words[0].endswith("ly")):
         clause_words = clause_words[1:]
     for phrase_length in (2, 1):
         if (cue := " ".join(clause_words[:phrase_length])) in load_terms("negated", "after"):
             return None if _is_section_label(text, start, end) else QuoteDifference(DifferenceKind.NEGATION, "", cue)
-    is_question = text[end : end + 2].lstrip(" ").startswith("?")
-    return QuoteDifference(DifferenceKind.MODAL, "", "?") if is_question else None
+    return None
 
 
 def _is_section_label(text: str, start: int, end: int) -> bool:
@@ -90,7 +229,11 @@ def _find_first_cue(clause_words: Sequence[str], cues: frozenset[str]) -> str | 
 
 
 def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool:
-    """Whether the cue is none here: record no 123, with and without contrast."""
+    """Whether the cue is none here: record no 123, with and without contrast, non-small cell carcinoma, not only."""
+    if phrase == "not":
+        return clause_words[index + 1 : index + 2] == ["only"]
+    if phrase == "non":
+        return index + 1 < len(clause_words)
     if phrase == "no":
         return index + 1 < len(clause_words) and clause_words[index + 1][:1].isdigit()
     return (
@@ -101,10 +244,10 @@ def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool
     )
 
 
-def _extract_clause_before(text: str, start: int) -> str:
+def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = False) -> str:
     """The end of the clause before ``start``."""
     window = text[max(start - _MAX_CHARACTERS_BEFORE, 0) : start + 1]
-    clause_ends = [match.end() for match in _CLAUSE_END.finditer(window) if match.end() < len(window)]
+    clause_ends = [end for end, sign in _find_clause_ends(text, start) if not (crosses_colons and sign == ":")]
     while clause_ends:
         window_head = window[: clause_ends[-1]]
         label_cue = window_head.endswith(":") and _find_first_cue(
@@ -116,3 +259,30 @@ def _extract_clause_before(text: str, start: int) -> str:
             break
         clause_ends.pop()
     return window[clause_ends[-1] if clause_ends else 0 : -1]
+
+
+@lru_cache(maxsize=4)  # asked for twice, with and without colons
+def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
+    """Where clauses end in the characters before ``start``, each with the sign or answer that ends it."""
+    window_start = max(start - _MAX_CHARACTERS_BEFORE, 0)
+    window = text[window_start : start + 1]
+    clause_ends = [
+        (match.end(), match.group())
+        for match in _CLAUSE_END.finditer(window)
+        if match.end() < len(window) and not _is_inside_sentence(window, match.start())
+    ]
+    if _ANSWER_HINT.search(window):
+        clause_ends += [
+            (match.end() - window_start, match.group())
+            for match in _ANSWER_END.finditer(text, window_start, start + _MAX_LABEL_CHARACTERS)
+            if match.end() <= start
+        ]
+    return sorted(clause_ends)
+
+
+def _is_inside_sentence(window: str, index: int) -> bool:
+    """Whether the sign ends no sentence: the point of an abbreviation, a question mark before what is asked."""
+    if window[index] == "?":
+        return not window[index - 1 : index].strip()
+    last_word = re.split(r"[^\w.]", window[max(index - 10, 0) : index])[-1].lower()
+    return window[index] == "." and last_word in load_context_tables()["abbreviations"]

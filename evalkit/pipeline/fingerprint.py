@@ -7,6 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
+from evalkit.classification.evidence_strength import load_strength_tables
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.orchestrator import UnparseableClassification
@@ -15,6 +16,7 @@ from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.traps import load_shipped_and_site_traps
 from evalkit.grounding import get_grounding_version
+from evalkit.grounding.omitted_context import load_context_tables
 from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
@@ -37,7 +39,14 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
         "lexicon": load_lexicon().version,
         "weights": load_embedded_weights().version,
         "traps": traps.version,
-        "tables_sha256": hash_canonical_json([load_type_definitions(), traps.model_dump(mode="json")]),
+        "tables_sha256": hash_canonical_json(
+            [
+                load_type_definitions(),
+                traps.model_dump(mode="json"),
+                load_context_tables(),
+                load_strength_tables(),
+            ]
+        ),
         "prompts": compute_prompt_versions(),
     }
 

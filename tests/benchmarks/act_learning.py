@@ -14,13 +14,14 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from benchmarks.classifying import examples
 from benchmarks.first_contact.papers import HERE
-from benchmarks.measuring import DATA, ROOT, bundles_of
+from benchmarks.measuring import ROOT
 from rich.console import Console
 from rich.table import Table
 from scipy.optimize import minimize
@@ -28,7 +29,7 @@ from scipy.special import log_softmax, softmax
 
 from evalkit.classification import training
 from evalkit.classification.act_features import compute_feature_rates, count_features, load_act_features
-from evalkit.classification.acts import WEIGHTS_FILE, ActWeights
+from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, get_body_text
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
 from evalkit.classification.type_scoring import extract_terms
@@ -38,7 +39,7 @@ Rows = npt.NDArray[np.intp]
 
 KINDS = list(DocumentType)
 OTHER = KINDS.index(DocumentType.OTHER)
-RIDGE, RIDGE_TERMS = 20.0, 0.25
+RIDGE, RIDGE_TERMS = 20.0, 0.1
 MIN_TERM_GROUPS, MIN_TERM_WEIGHT = 6, 0.02
 VARIANTS = {"whole", "misread", "no labels", "beginning"}
 """Of the variants of a text; parts out of its middle need not perform its act."""
@@ -48,37 +49,17 @@ MAX_RIGHT_DOUBTED = 0.02
 
 def collect_texts() -> list[LabelledText]:
     """All labelled texts, by source."""
-    texts = [text for text in examples() if text.source]
+    texts = examples()
     for row in (HERE / "training.jsonl").read_text("utf-8").splitlines():
         fields = json.loads(row)
         author = fields["id"].split("-")[0]
         texts.append(LabelledText(fields["id"], DocumentType(fields["type"]), fields["text"], fields["group"], author))
-    return [*texts, *read_more_documents()]
-
-
-def read_more_documents() -> list[LabelledText]:
-    """``clinical_more``, where it is: documents of one segment, by source."""
-    folder = DATA.parent / "clinical_more"
-    if not folder.is_dir():
-        return []
-    labels = [json.loads(line) for line in (folder / "labels.jsonl").read_text("utf-8").splitlines()]
-    singles = [label for label in labels if len(label["segments"]) == 1 and not label["scan"]]
-    return [
-        LabelledText(
-            label["file"],
-            DocumentType(label["segments"][0]["type"]),
-            "\n".join(page.text for page in bundle.pages),
-            label["file"].split("_")[0] + "_" + label["file"].split("__")[1].split("_")[0],
-            label["file"].split("__")[0],
-        )
-        for label, bundle in zip(labels, bundles_of([folder / label["file"] for label in labels]), strict=True)
-        if label in singles
-    ]
+    return texts
 
 
 def compute_rates(pages: Sequence[Page]) -> list[float]:
     """The features of pages as one document."""
-    return compute_feature_rates([count_features(page.text) for page in pages])
+    return compute_feature_rates([count_features(get_body_text(page)) for page in pages])
 
 
 class Learned(NamedTuple):
@@ -93,7 +74,11 @@ class Learned(NamedTuple):
 
     def compute_sums(self, found: TrainingSet, rates: FloatArray, rows: Rows) -> FloatArray:
         terms = training.build_term_matrix(found, rows, self.vocabulary) @ self.term_weights
-        return np.asarray((rates[rows] - self.means) / self.scales @ self.weights + terms + self.bias)
+        return np.asarray(_standardise(rates[rows], self.means, self.scales) @ self.weights + terms + self.bias)
+
+
+def _standardise(rates: FloatArray, means: FloatArray, scales: FloatArray) -> FloatArray:
+    return np.clip((rates - means) / scales, -MAX_STANDARD_SCORE, MAX_STANDARD_SCORE)
 
 
 def fit(found: TrainingSet, rates: FloatArray, rows: Rows) -> Learned:
@@ -104,7 +89,7 @@ def fit(found: TrainingSet, rates: FloatArray, rows: Rows) -> Learned:
     transposed, chosen, columns = terms.T.tocsr(), rates[rows], len(KINDS)
     means = np.average(chosen, axis=0, weights=row_weights)
     scales = np.sqrt(np.average((chosen - means) ** 2, axis=0, weights=row_weights)) + 0.15
-    standard, target = (chosen - means) / scales, np.eye(columns)[kinds]
+    standard, target = _standardise(chosen, means, scales), np.eye(columns)[kinds]
     end = standard.shape[1] * columns
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -163,7 +148,7 @@ def judge(texts: Sequence[LabelledText]) -> Judged:
     found = TrainingSet(
         variants,
         np.zeros((len(variants), 0, 0)),
-        [frozenset(term.text for page in some for term in extract_terms(page.text)) for some in pages],
+        [frozenset(term.text for page in some for term in extract_terms(get_body_text(page))) for some in pages],
         np.array([KINDS.index(one.original.document_type) for one in variants]),
     )
     rates = np.array([compute_rates(some) for some in pages])
@@ -202,10 +187,10 @@ def choose_limits(chances: FloatArray, kinds: Rows) -> tuple[float, float]:
     return round(float(least), 3), round(float(most), 3)
 
 
-def learn_weights(judged: Judged, without: str | None = None) -> dict[str, Any]:
-    """The contents of ``act_weights.json``, of all sources or without one; its limits are those of unseen sources."""
-    rows = np.array([row for row, part in enumerate(judged.parts) if without not in part])
-    whole = np.array([row for row in judged.whole if without not in judged.parts[row]])
+def learn_weights(judged: Judged, without: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+    """The contents of ``act_weights.json``, of all sources or without some; its limits are those of unseen sources."""
+    rows = np.array([row for row, part in enumerate(judged.parts) if part.isdisjoint(without)])
+    whole = np.array([row for row in judged.whole if judged.parts[row].isdisjoint(without)])
     kinds = judged.found.true_types[whole]
     temperature = choose_temperature(judged.sums[whole], kinds)
     least, most = choose_limits(softmax(judged.sums[whole] / temperature, axis=1), kinds)
@@ -235,9 +220,9 @@ def _round(numbers: FloatArray) -> list[float]:
     return [round(float(number), 3) + 0.0 for number in numbers]
 
 
-def learn_without(judged: Judged, source: str) -> ActWeights:
-    """Weights that saw nothing of a source; their temperature and limits are those of the other sources."""
-    return ActWeights.model_validate_json(json.dumps(learn_weights(judged, source)))
+def learn_without(judged: Judged, sources: AbstractSet[str]) -> ActWeights:
+    """Weights that saw nothing of these sources; their temperature and limits are those of the others."""
+    return ActWeights.model_validate_json(json.dumps(learn_weights(judged, sources)))
 
 
 def tabulate(judged: Judged) -> Table:

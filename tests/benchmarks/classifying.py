@@ -80,7 +80,27 @@ def examples() -> list[LabelledText]:
         replace(one, group="hl7 pdf" if ".pdf" in told[one.id] else "hl7 svg") if one.source == "hl7" else one
         for one in sourced
     ]
-    return [*grouped, *(replace(one, source="invented") for one in training.read_labelled_texts([INVENTED]))]
+    invented = (replace(one, source="invented") for one in training.read_labelled_texts([INVENTED]))
+    return [*grouped, *invented, *read_more_documents()]
+
+
+def read_more_documents() -> list[LabelledText]:
+    """``clinical_more``, where it is: documents of one segment with a text layer, by source."""
+    folder = DATA.parent / "clinical_more"
+    if not folder.is_dir():
+        return []
+    labels = [json.loads(line) for line in (folder / "labels.jsonl").read_text("utf-8").splitlines()]
+    singles = [label for label in labels if len(label["segments"]) == 1 and not label["scan"]]
+    return [
+        LabelledText(
+            label["file"],
+            DocumentType(label["segments"][0]["type"]),
+            "\n".join(page.text for page in bundle.pages),
+            "_".join(label["file"].replace("__", "_").split("_")[:2]),
+            label["file"].split("__")[0],
+        )
+        for label, bundle in zip(singles, bundles_of([folder / label["file"] for label in singles]), strict=True)
+    ]
 
 
 class Chances(NamedTuple):
@@ -158,8 +178,9 @@ class Judged:
         return parse_weights_json(training.build_weights_json(self.fits[fold], believed, joins))
 
 
-def judged(some: Sequence[LabelledText]) -> Judged:
-    folds = training.assign_folds_to_groups(some)
+def judged(some: Sequence[LabelledText], folds: Mapping[str, int] | None = None) -> Judged:
+    """``folds``: group → fold, if they are not to be drawn."""
+    folds = folds or training.assign_folds_to_groups(some)
     found = training.build_training_set(training.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
     of_fold = training.list_source_parts_by_variant(found, lambda one: folds[one.group])
@@ -368,9 +389,9 @@ class Drawn(NamedTuple):
         )
 
 
-def drawn(judged_: Judged, some: Sequence[LabelledText]) -> Drawn:
+def drawn(judged_: Judged, some: Sequence[LabelledText], count: int = PACKETS) -> Drawn:
     made = {
-        fold: packets([one for one in some if judged_.folds[one.group] == fold], PACKETS, 100 + fold)
+        fold: packets([one for one in some if judged_.folds[one.group] == fold], count, 100 + fold)
         for fold in judged_.fits
     }
     chains = {}

@@ -30,6 +30,7 @@ from evalkit.classification.acts import ActWeights
 from evalkit.classification.model_weights import EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.patient_check import PatientExpectation
+from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
@@ -142,7 +143,7 @@ def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledTe
             {**shipped_joins, "types": 0.0},
             [text for text in texts if text.source != source],
         )
-        unseen[source] = Unseen(parse_weights_json(embedded), act_learning.learn_without(act_judged, source))
+        unseen[source] = Unseen(parse_weights_json(embedded), act_learning.learn_without(act_judged, {source}))
     return unseen, texts
 
 
@@ -157,6 +158,43 @@ def try_labelled_texts() -> Iterator[Trial]:
                 outcome = verify(bundle, build_answer(bundle, [(1, bundle.total_pages, name)]))
                 kind = f"{'right' if is_right else 'wrong'} label on {text.document_type.value}"
                 yield Trial(kind, f"{text.id} ({text.source}) as {name}", is_right, outcome)
+
+
+# -------------------------------------------------------------------------------------------------------------- packets
+
+SOURCE_FOLDS = {
+    "mtsamples": 0,
+    "tcga": 0,
+    "synthetic": 1,
+    "hl7": 1,
+    "blank forms": 1,
+    "aci-bench": 2,
+    "invented": 2,
+    "ccda": 0,
+    "gbb": 1,
+    "guna": 1,
+    "patoloji": 2,
+}
+"""Sources that packets are drawn from together; each fold's are judged by what saw nothing of any of them."""
+PACKETS_A_FOLD = 120
+
+
+def try_packets() -> Iterator[Trial]:
+    """Packets drawn from labelled texts, classified and verified by weights that saw nothing of their sources."""
+    texts = classifying.examples()
+    folds = {text.group: SOURCE_FOLDS[text.source] for text in texts}
+    judged = classifying.judged(texts, folds)
+    drawn = classifying.drawn(judged, texts, PACKETS_A_FOLD)
+    act_judged = act_learning.judge(act_learning.collect_texts())
+    for fold, packets in drawn.packets.items():
+        sources = {source for source, own_fold in SOURCE_FOLDS.items() if own_fold == fold}
+        embedded = judged.known(fold, drawn.joins(without=fold))
+        with use_weights(Unseen(embedded, act_learning.learn_without(act_judged, sources))):
+            for number, packet in enumerate(packets):
+                answer = classify_by_embedded_model(packet.bundle, model_weights=embedded)
+                is_right = classifying.spans(answer) == [tuple(span) for span in packet.truth]
+                outcome = verify(packet.bundle, answer.to_json())
+                yield Trial("drawn packets, source not seen", f"fold {fold} packet {number}", is_right, outcome)
 
 
 # ------------------------------------------------------------------------------------------------------ structure
@@ -267,13 +305,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=("open", "sealed"), default="open")
     parser.add_argument("--fax", action="store_true", help="send the papers by fax")
-    parser.add_argument("--only", nargs="*", default=["look-alikes", "cases", "texts", "structures"])
+    parser.add_argument("--only", nargs="*", default=["look-alikes", "cases", "texts", "packets", "structures"])
     parser.add_argument("--wrong", action="store_true", help="name each wrong acceptance and each needless stop")
     chosen = parser.parse_args()
     parts: dict[str, Callable[[], Iterator[Trial]]] = {
         "look-alikes": lambda: try_look_alikes(chosen.half, as_fax=chosen.fax),
         "cases": lambda: try_small_cases(chosen.half, as_fax=chosen.fax),
         "texts": try_labelled_texts,
+        "packets": try_packets,
         "structures": try_structures,
     }
     console = Console(width=190)

@@ -9,29 +9,19 @@ import pytest
 from benchmarks.quote_alterations import list_planted_pages
 from builders import (
     GENOMIC,
-    MENTION_ONLY,
     NOTE,
     OTHER,
     PATHOLOGY,
     RADIOLOGY,
-    doc2_6,
-    doc2_6_answer,
-    document,
-    evidence,
-    one_segment,
     page,
-    parse_answer,
 )
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.schema import DocumentType, Evidence
+from evalkit.classification.schema import DocumentType
 from evalkit.classification.second_opinion_types import (
     MAX_SIGN_COUNT,
     TYPE_SIGNS,
-    find_weak_evidence,
-    is_generic_reference,
-    is_statement,
     measure_type_signs_on_pages,
 )
 
@@ -67,47 +57,6 @@ def test_form_weight_is_capped_at_four_repetitions() -> None:
 def test_a_label_is_contradicted_by_the_form_of_another(kind: str, label: str) -> None:
     forms = measure_type_signs_on_pages([page(1, TEXTS[kind])])
     assert forms.find_contradicting_type(DocumentType(label)) == (None if kind == label else kind)
-
-
-def test_the_slides_own_document_has_no_weak_evidence() -> None:
-    assert list(find_weak_evidence(parse_answer(doc2_6_answer()), doc2_6())) == []
-
-
-@pytest.mark.parametrize(
-    ("snippet", "generic"),
-    [
-        ("See attached results", True),
-        ("Please see enclosed report", True),
-        ("Report to follow", True),
-        ("Results are pending", True),
-        ("as noted above", True),
-        ("See attached: BRCA1 c.5266dupC, pathogenic", False),
-        ("See attached: p.V600E", False),
-        ("Invasive ductal carcinoma, grade 2", False),
-        ("See the long discussion of the tumour board from last Tuesday", False),
-    ],
-)
-def test_a_quote_that_only_points_elsewhere_is_generic(snippet: str, generic: bool) -> None:
-    assert is_generic_reference(Evidence(snippet=snippet, page=1)) is generic
-
-
-@pytest.mark.parametrize(
-    ("snippets", "severity"),
-    [
-        (["See attached results"], "MAJOR"),
-        (["See attached results", "BRCA1 c.5266dupC was detected"], "MINOR"),
-        (["BRCA1 c.5266dupC was detected"], None),
-        ([], None),
-    ],
-)
-def test_a_type_that_rests_on_generic_quotes_alone_is_weak(snippets: list[str], severity: str | None) -> None:
-    value = parse_answer(one_segment(GENOMIC, 1, *(evidence(snippet, 1) for snippet in snippets)))
-    assert [one.severity for one in find_weak_evidence(value, document("any text"))] == ([severity] if severity else [])
-
-
-def test_a_mention_may_rest_on_a_generic_quote() -> None:
-    value = parse_answer(one_segment(GENOMIC, 1, evidence("See attached results", 1), level=MENTION_ONLY))
-    assert list(find_weak_evidence(value, document("See attached results"))) == []
 
 
 WITHOUT_THE_USUAL_FORMS = {
@@ -182,97 +131,6 @@ def test_reference_ranges_in_brackets_are_the_form_of_a_panel() -> None:
     assert forms.find_contradicting_type(DocumentType.OTHER) is None
 
 
-def test_a_culture_is_evidence_of_other() -> None:
-    said = "Culture: >100,000 CFU/mL Escherichia coli"
-    assert list(find_weak_evidence(parse_answer(one_segment(OTHER, 1, evidence(said, 1))), document(said))) == []
-
-
-@pytest.mark.parametrize(
-    ("snippet", "weak"),
-    [
-        ("Thank you for allowing us to take part in this patient's care.", True),
-        ("Electronically signed on 01/02/2024 at 14:45.", True),
-        ("Parking is available behind the main building.", True),
-        ("SURGICAL PATHOLOGY REPORT", True),
-        ("SURGICAL PATHOLOGY REPORT: invasive carcinoma", False),
-        ("The caliceal system shows no stones; kidneys are normal.", False),
-        ("Margins are negative.", False),
-    ],
-)
-@pytest.mark.parametrize("kind", [GENOMIC, PATHOLOGY, NOTE])
-def test_generic_line_is_weak_evidence_for_a_type(kind: str, snippet: str, weak: bool) -> None:
-    found = list(find_weak_evidence(parse_answer(one_segment(kind, 1, evidence(snippet, 1))), document(snippet)))
-    assert [one.severity for one in found] == (["MAJOR"] if weak else [])
-    beside = one_segment(kind, 1, evidence(snippet, 1), evidence(TEXTS[kind][:60], 1))
-    assert list(find_weak_evidence(parse_answer(beside), document(snippet, TEXTS[kind]))) == []
-
-
-@pytest.mark.parametrize(
-    "title", ["FAX COVER SHEET", "Patient Registration", "Certificate of immunization", "Referral"]
-)
-def test_administrative_title_is_evidence_of_other(title: str) -> None:
-    assert list(find_weak_evidence(parse_answer(one_segment(OTHER, 1, evidence(title, 1))), document(title))) == []
-
-
-@pytest.mark.parametrize("in_the_body", [False, True])
-def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None:
-    header = "Pine Hill Hospital is the place of all pathology"
-    text = f"{header}\nMargins are negative." + (f"\nReviewed by {header}" if in_the_body else "")
-    value = parse_answer(one_segment(PATHOLOGY, 1, evidence(header, 1)))
-    found = list(find_weak_evidence(value, document(page(1, text, furniture=[header]))))
-    assert [one.severity for one in found] == ([] if in_the_body else ["MAJOR"])
-
-
-STATED = (
-    "Margins are negative.",
-    "no residual tumour",
-    "Nodular basal cell carcinoma, deep edge involved",
-    "Diagnosis: melanoma",
-    "Tumor size 2.3 cm",
-    "EGFR p.Leu858Arg",
-    "BRAF V600E",
-    "disc protrusion L4-L5",
-    "kein Anhalt auf Tumor",
-    "Squamous cell carcinoma.",
-    "Block B, invasive ductal carcinoma, left breast core",
-    "Small left effusion.",
-    "Mild degenerative changes.",
-    "Complex tear of the posterior horn of the medial meniscus reaching the inferior surface.",
-    "The cut surface reveals a gray-black tissue.",
-    "The lesion extends into the left cavernous sinus along the inferior edge of the segment of the left cavernous artery",
-    "The report is signed and the specimen of the patient was received in the department of pathology on the same day",
-)
-NOT_STATED = (
-    "SURGICAL PATHOLOGY REPORT",
-    "Department of Radiology",
-    "FINAL DIAGNOSIS:",
-    "Specimen\nMargin\nCarcinoma",
-    "BRCA1 TP53 KRAS EGFR gene panel",
-    "Small cell carcinoma panel",
-    "Center of acute leukemia and the chronic lymphoma",
-    "invasive ductal carcinoma specimen margin biopsy gross microscopic diagnosis lymph node stage grade tissue nuclear stain",
-    "pathology specimen margin carcinoma biopsy gross microscopic diagnosis invasion lymph node stage grade tissue",
-    "radiology ct mri findings impression technique contrast negative axial image opacity nodule effusion lung chest liver",
-)
-
-
-@pytest.mark.parametrize(("quote", "says"), [*((one, True) for one in STATED), *((one, False) for one in NOT_STATED)])
-def test_a_title_or_a_list_of_words_states_nothing(quote: str, says: bool) -> None:
-    assert is_statement(quote) is says
-    (kind,) = [PATHOLOGY]
-    found = list(find_weak_evidence(parse_answer(one_segment(kind, 1, evidence(quote, 1))), document(quote)))
-    assert bool(found) or says
-    # A form is known by its title, and beside a finding a title does no harm.
-    assert not any(
-        "list of words" in one.message
-        for one in find_weak_evidence(parse_answer(one_segment(OTHER, 1, evidence(quote, 1))), document(quote))
-    )
-    beside = one_segment(kind, 1, evidence(quote, 1), evidence(TEXTS[kind][:60], 1))
-    assert not any(
-        "list of words" in one.message for one in find_weak_evidence(parse_answer(beside), document(quote, TEXTS[kind]))
-    )
-
-
 MEDICINES = (
     "MEDICATION LIST\nMetformin 500 mg tablet one tablet by mouth twice daily\nLisinopril 10 mg tablet every morning\n"
     "Atorvastatin 40 mg at bedtime\nAspirin 81 mg chewable one daily\nLevothyroxine 75 mcg one daily before breakfast"
@@ -304,7 +162,6 @@ def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
 @given(st.text(max_size=400))
 def test_any_text_can_be_weighed(text: str) -> None:
     assert all(measure_type_signs_on_pages([page(1, text)])[kind] >= 0 for kind in DocumentType)
-    assert is_generic_reference(Evidence(snippet=text, page=1)) in (True, False)
 
 
 @pytest.mark.parametrize("filler", ["\n", ".\n"])

@@ -7,10 +7,12 @@ from itertools import product
 import pytest
 from builders import (
     DOC2_6,
+    EMBEDDED_RAW,
     GENOMIC,
     MENTION_ONLY,
     NO_EVIDENCE,
     NOTE,
+    OTHER,
     PRIMARY,
     Json,
     an_issue,
@@ -36,8 +38,10 @@ from evalkit.classification.v4_evidence_quality import (
     V4EvidenceQualityAssessor,
     compute_grounded_ratio,
     compute_quality_score,
+    score_evidence,
 )
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.issue import Issue
 from evalkit.llm.model import Answer
 
 FOUND = "BRCA1 c.5266dupC was detected"
@@ -147,6 +151,62 @@ def test_the_place_of_a_misplaced_quote_is_shown_as_boxes() -> None:
     (issue,) = [one for one in assess(quoting(evidence(FOUND, 3))).issues if one.code == "V4-QUOTE-WRONG-PAGE"]
     assert issue.verdict == "WRONG_PAGE"
     assert [box[0] for box in issue.boxes] == [2]
+
+
+def with_presence(kind: str, level: str, share: float, *quotes: Json) -> Json:
+    """The genomic report of doc2_6 with another type as a part of its first segment."""
+    composition = [
+        presence(GENOMIC, PRIMARY, 0.9, 1 - share, evidence(FOUND, 2)),
+        presence(kind, level, 0.5, share, *quotes),
+    ]
+    return answer(segment(1, 1, 8, GENOMIC, composition), overall=GENOMIC, shares={GENOMIC: 1 - share, kind: share})
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "share", "quotes", "fires"),
+    [
+        (NOTE, EMBEDDED_RAW, 0.3, [], True),
+        (NOTE, MENTION_ONLY, 0.11, [], True),
+        (NOTE, MENTION_ONLY, 0.10, [], False),
+        (NOTE, NO_EVIDENCE, 0.3, [], False),
+        (OTHER, EMBEDDED_RAW, 0.3, [], False),
+        (NOTE, EMBEDDED_RAW, 0.3, [evidence("Chief complaint: breast lump", 6)], False),
+        (NOTE, EMBEDDED_RAW, 0.3, [evidence("Chief complaint: knee pain", 6)], True),
+        (NOTE, EMBEDDED_RAW, 0.3, [evidence("Allele fraction 0.48 at 212x coverage", 2)], True),
+        (GENOMIC, MENTION_ONLY, 0.3, [evidence("Allele fraction 0.48 at 212x coverage", 2)], False),
+    ],
+)
+def test_presence_with_a_share_needs_a_quote_that_shows_it(
+    kind: str, level: str, share: float, quotes: list[Json], fires: bool
+) -> None:
+    value = with_presence(kind, level, share, *quotes)
+    issues = [issue for issue in assess(value).issues if issue.code == "V4-PRESENCE-UNSUPPORTED"]
+    assert [(issue.severity, issue.auto_fixable, issue.document_type) for issue in issues] == (
+        [("MAJOR", False, kind)] if fires else []
+    )
+
+
+def test_quote_on_another_segments_page_supports_no_presence() -> None:
+    composition = [presence(GENOMIC, PRIMARY, 0.9, 0.7, evidence(FOUND, 2))]
+    composition.append(presence(NOTE, EMBEDDED_RAW, 0.5, 0.3, evidence("Chief complaint: breast lump", 6)))
+    rest = segment(2, 6, 8, NOTE, compose_single_type(NOTE, evidence("Chief complaint: breast lump", 6)))
+    value = answer(segment(1, 1, 5, GENOMIC, composition), rest, overall=GENOMIC, shares={GENOMIC: 0.6, NOTE: 0.4})
+    assert "V4-PRESENCE-UNSUPPORTED" in codes(assess(value).issues)
+
+
+@pytest.mark.parametrize(
+    ("value", "issues", "score"),
+    [
+        (one_segment(GENOMIC, 8, evidence(FOUND, 2)), [], 1.0),
+        (one_segment(GENOMIC, 8, evidence(FOUND, 2)), [an_issue("MAJOR", agent="V4")], 0.85),
+        (one_segment(GENOMIC, 8, evidence(FOUND, 2)), [an_issue("MAJOR", agent="V2")], 1.0),
+        (one_segment(GENOMIC, 8, level=MENTION_ONLY), [], None),
+        (one_segment(GENOMIC, 8), [an_issue("BLOCKER", agent="V4")], 0.7),
+        (None, [], None),
+    ],
+)
+def test_score_is_null_where_nothing_was_judged(value: Json | None, issues: list[Issue], score: float | None) -> None:
+    assert score_evidence(parse_answer(value) if value else None, issues) == score
 
 
 # ----------------------------------------------------------------------------------------------------- scores

@@ -228,6 +228,13 @@ def test_types_of_text(kind: str, expected: str, furniture: bool) -> None:
     assert (block.type, block.text, block.furniture) == (expected, "The specimen", furniture)
 
 
+def test_a_stamp_of_any_type_is_furniture() -> None:
+    stamp = "06/11/2023 08:04 FROM: HARBOR CLINIC TO: 555-0190 P.02/09"
+    texts = [stamp, *LEFT, *RIGHT]
+    found = page(ONE, *(paragraph(text, 0) for text in texts))
+    assert [block.text for block in found.blocks if block.furniture] == [stamp]
+
+
 def test_a_heading_comes_before_what_is_below_it() -> None:
     below = [paragraph("First", 0), paragraph("Second", 0, kind="heading-2", blocks=[paragraph("Third", 0)])]
     found = page(ONE, paragraph("Top", kind="heading-1", blocks=below), paragraph("Last", 0))

@@ -154,3 +154,15 @@ def test_masking_makes_running_numbers_equal() -> None:
 def test_furniture_by_its_looks(text: str, y: float, is_furniture: bool) -> None:
     (block,) = lay_out_blocks(page(line(text, 50, y)), set(), USUAL)
     assert block.furniture is is_furniture
+
+
+def test_stamps_below_the_margin_are_furniture_too() -> None:
+    body = [line(f"The liver is of ordinary size, number {n}", 50, 150 + 14 * n) for n in range(8)]
+    notice = line("CONFIDENTIAL: this page is intended only for the clinic named above.", 50, 300)
+    title = line("ULTRASOUND OF THE ABDOMEN", 50, 120)
+    stamp = line("Printed on 06/11/2023 08:04", 50, 100)
+    blocks = lay_out_blocks(page(stamp, title, *body, notice), set(), USUAL)
+    texts = [" ".join(token.text for token in block.tokens) for block in blocks]
+    assert [block.furniture for block in blocks][:2] == [True, False]
+    assert [text for text, block in zip(texts, blocks, strict=True) if block.furniture] == [stamp.text, notice.text]
+    assert texts[1] == title.text

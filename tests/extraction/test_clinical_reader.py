@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from builders import document
+from builders import document, page
 from extraction.reports import page_of
 
 from evalkit.extraction.clinical_reader import find_field_values, find_line_mentioning_field
@@ -217,3 +217,10 @@ def test_a_page_of_one_long_line_is_read_in_no_time() -> None:
             find_field_values(field, report, include_second_look=True)
             find_line_mentioning_field(field, report)
     assert time.process_time() - began < 5
+
+
+def test_labels_in_headers_and_footers_are_read_too() -> None:
+    strip = "DOE, JANE  MRN 70021  Reported: 02/07/2025"
+    report = ClinicalReport([page(1, f"{strip}\nFINAL DIAGNOSIS: Tubular adenoma.", furniture=[strip])])
+    assert values("pathology", "date", report) == ["2025-02-07"]
+    assert all(strip not in line.text for line in report.body_lines)

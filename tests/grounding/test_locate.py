@@ -211,6 +211,72 @@ def test_an_anchor_is_on_the_page_or_not(anchor: str, number: int, there: bool) 
     assert QuoteLocator(doc2_6()).has_quote(anchor, number) is there
 
 
+# -------------------------------------------------------------------------------------------------- elided quotes
+
+ELIDED_PAGE = (
+    "Gross: a polyp of 9 mm. The stalk is free. Diagnosis: tubular adenoma, low grade.\n"
+    "The patient denies chills, sweats or fever at night. The mole is by no means a melanoma of the skin."
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "verdict"),
+    [
+        ("a polyp of 9 mm ... tubular adenoma, low grade", "NOISY"),
+        ("a polyp of 9 mm […] The stalk is free", "NOISY"),
+        ("a polyp of 9 mm (. . .) tubular adenoma", "NOISY"),
+        ("... tubular adenoma, low grade …", "NOISY"),
+        ("The patient denies ... fever at night", "NOISY"),
+        ("chills, sweats … fever at night", "ALTERED"),
+        ("The mole is ... a melanoma of the skin", "ALTERED"),
+        ("a polyp of 9 mm ... tubular carcinoma, low grade", "ALTERED"),
+        ("a polyp of 9 mm ... villous growth of the colon", "ABSENT"),
+        ("tubular adenoma … a polyp of 9 mm", "UNCERTAIN"),
+        ("The stalk is ... tubular adenoma", "UNCERTAIN"),
+    ],
+)
+def test_elided_quote_is_worth_its_worst_part(quote: str, verdict: str) -> None:
+    assert locate(quote, 1, ELIDED_PAGE).verdict == verdict
+
+
+def test_boxes_of_an_elided_quote_surround_each_part() -> None:
+    place = locate("a polyp of 9 mm ... low grade", 1, ELIDED_PAGE)
+    assert [ELIDED_PAGE[start:end] for _, start, end in place.page_spans] == ["a polyp of 9 mm", "low grade"]
+    assert len(place.boxes) == 2
+
+
+@pytest.mark.parametrize("dash", "-‐‑‒–—―−⸺")
+@pytest.mark.parametrize("other_dash", ["-", "–", "—", "--"])
+def test_every_dash_and_hyphen_is_the_same(dash: str, other_dash: str) -> None:
+    text = "an ABL1{0}BCR fusion and a 12{0}14 mm nodule, grade II{0}III"
+    assert locate(text.format(other_dash).replace("--14", "-14"), 1, text.format(dash)).is_found
+
+
+def test_long_dash_ends_a_word() -> None:
+    assert locate("invasive carcinoma", 1, "invasive carcinoma—poorly differentiated").verdict == "VERBATIM"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "is_found"),
+    [
+        ("Margins negative for tumour", "Margins are negative for tumour", True),
+        ("The margins are negative for tumour", "The margins negative for tumour", True),
+        ("Progesterone receptor: weak (5%)", "Progesterone receptor is weak (5%)", True),
+        ("The pain is gone today", "The pain was gone today", False),
+        ("Nodes not involved by tumour", "Nodes are involved by tumour", False),
+        ("Ejection fraction 32% by echo", "Ejection fraction is 23% by echo", False),
+    ],
+)
+def test_missing_or_added_copula_alone_is_noise(text: str, quote: str, is_found: bool) -> None:
+    assert locate(quote, 1, text).is_found is is_found
+
+
+def test_recognised_text_that_agrees_with_a_picture_is_noisy() -> None:
+    bundle = document(page(1, "invasive carcinoma of the breast", status="image"))
+    assert QuoteLocator(bundle).locate("invasive carcinoma of the breast", 1).verdict == "NOISY"
+    assert QuoteLocator(bundle).locate("lobular carcinoma in situ of the left side", 1).verdict == "UNCERTAIN"
+
+
 # ------------------------------------------------------------------------------------------------------ boxes
 
 

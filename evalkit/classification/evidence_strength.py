@@ -1,0 +1,273 @@
+"""How much a quote says: evidence for a type is a finding, a value, a variant, a diagnosis, an encounter."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from evalkit.classification.findings import Finding, iter_segment_primary_types
+from evalkit.classification.primary_classifier import classify_by_embedded_model
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence
+from evalkit.documents.bundle import Block, DocumentBundle
+from evalkit.grounding.normalise import canonicalise
+from evalkit.issue import IssueSeverity
+
+MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
+
+
+class StrengthRow(NamedTuple):
+    """A form of a quote that makes it evidence, or that makes it none."""
+
+    name: str
+    pattern: re.Pattern[str]
+    reason: str = ""
+    excused_by: frozenset[str] = frozenset()
+    types: frozenset[DocumentType] = frozenset(DocumentType) - {DocumentType.OTHER}
+
+
+@cache
+def load_strength_tables() -> dict[str, Any]:
+    """Load ``evidence_strength.toml``."""
+    return tomllib.loads((files("evalkit.classification") / "evidence_strength.toml").read_text("utf-8"))
+
+
+@cache
+def _load_rows(table_name: str) -> tuple[StrengthRow, ...]:
+    return tuple(
+        StrengthRow(
+            row["name"],
+            re.compile(row["pattern"], 0 if row.get("case") else re.IGNORECASE),
+            row.get("reason", ""),
+            frozenset(row.get("excused_by", ())),
+            frozenset(map(DocumentType, row["types"])) if "types" in row else StrengthRow._field_defaults["types"],
+        )
+        for row in load_strength_tables()[table_name]
+    )
+
+
+def find_results(quote: str) -> frozenset[str]:
+    """The kinds of results that the quote states.
+
+    >>> sorted(find_results("Estrogen receptor: positive (95%)")), sorted(find_results("SURGICAL PATHOLOGY REPORT"))
+    (['answer', 'measure'], [])
+    """
+    return frozenset(row.name for row in _load_rows("result") if row.pattern.search(quote))
+
+
+@cache
+def _load_signs() -> Mapping[DocumentType, tuple[re.Pattern[str], frozenset[str]]]:
+    return {
+        DocumentType(row["type"]): (re.compile(row["pattern"], re.IGNORECASE), frozenset(row["results"]))
+        for row in load_strength_tables()["sign"]
+    }
+
+
+def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
+    """Whether the quote is of a text of the type or speaks of one; anything may be of Other.
+
+    >>> has_sign_of_type("MRI of the knee last year", DocumentType.RADIOLOGY_REPORT)
+    True
+    """
+    if kind is DocumentType.OTHER:
+        return True
+    pattern, results = _load_signs()[kind]
+    return bool(pattern.search(quote)) or not results.isdisjoint(find_results(quote))
+
+
+def find_weakness(quote: str, kind: DocumentType) -> StrengthRow | None:
+    """What the quote is instead of evidence of the type, by its form.
+
+    >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
+    'a generic reference'
+    """
+    rows = [row for row in _load_rows("weakness") if kind in row.types and row.pattern.search(quote)]
+    results = find_results(quote) if rows else frozenset()
+    return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
+
+
+#: Beginnings of words for the body, its diseases and what is done about them: a sentence without any could stand anywhere.
+_BODY_TERMS = re.compile(
+    r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
+    r"(?<!diagnosis)(?<!diagnoses)(?<!prognosis)(?<!genomic)"
+    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass\b|masses|tumou?r(?! (?:board|conference|centre|center))|cancer|malign|benign"
+    r"|fractur|stenos|effusion|dis[ck]s?\b|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar"
+    r"|thyroid|brain|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|treat|therap"
+    r"|surg|medicat|medicine|dose|tablet|mg\b|mm\b|cm\b|biops|margin|cell|nuclear|allerg|invasi|muscul|muscle|mucos|tendon|ligament|joint"
+    r"|nerve|gland|ulcer|flexion|hernia|append|gallbl|bile|duct|pancrea|stomach|o?esoph|trachea|bronch|pleur|mediast|ventric"
+    r"|atri[au]|valve|coronar|carotid|pulse|respir|oxygen|gait|reflex|sensation|mood|affect\b|memory|speech|vision|hearing|balance"
+    r"|dizz|rash|itch|swell|o?edema|bleed|bruis|fatigue|appetit|diarrh|weight|infect|wound|pregnan|fetal|infant|child|year-old"
+    r"|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure"
+    r"|stroke|depress|anxi|sleep|urin|stool|bladder|glucose|sodium|potassium|hemoglobin|platelet|cholesterol|creatinine"
+    r"|meds\b|murmur|tender|palpa|guarding|rales|wheez|rhythm|fontanel|testic|epididym|rectal|vertebr|plaque|cord\b|skull|csf\b"
+    r"|vessel|ischa?emi|hydroceph|white matter|clavic|ileostomy|colostomy|endometr|myometr|cervi[xc]|fallop|adipose|h(?:a)?emato"
+    r"|densit|quadrant|lobe\b|lobes\b|lucen|opaci|t(?:oo|ee)th|dental|h(?:a)?emorrh|graft|stent|implant|suture|ana?esthe|scar\b"
+    r"|anesthe|incision|cultur|bacteri|susceptib)",
+    re.IGNORECASE,
+)
+#: Of which papers are made that are neither note nor report.
+_PAPER_TERMS = re.compile(
+    r"\b(?:consent|authori[sz]|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result"
+    r"|diagnos|exam|specimen|prescri|refill|pharmac|history|laborator|imaging|discharge|fax cover|cover sheet|facsimile"
+    r"|transmittal|referral|waiver|certificat|questionnaire|registration|appointment|sign(?:ed|ature)|hereby|understand|agree|revo[ck]|expire|privacy"
+    r"|recipient|guardian|representative|request|record|copy|copies|facility|form\b|address|phone|refus|permission|fee\b)",
+    re.IGNORECASE,
+)
+_HIGH_CONFIDENCE = 0.7
+
+
+def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
+    for segment, kind in iter_segment_primary_types(answer):
+        for presence in segment.segment_composition:
+            if presence.document_type is not kind:
+                continue
+            weak_quotes = [
+                (quoted_evidence, weakness)
+                for quoted_evidence in presence.top_evidence
+                if (weakness := _describe_weakness(quoted_evidence, kind, bundle))
+            ]
+            is_all_weak = len(weak_quotes) == len(presence.top_evidence)
+            if not is_all_weak:  # beside good evidence a dull line does no harm; only a reference was meant as more
+                weak_quotes = [
+                    (quoted_evidence, weakness)
+                    for quoted_evidence, weakness in weak_quotes
+                    if weakness.name == GENERIC_REFERENCE
+                ]
+            if not weak_quotes:
+                continue
+            is_unsupported = is_all_weak and presence.confidence >= _HIGH_CONFIDENCE
+            evidence, weakness = weak_quotes[0]
+            snippet = " ".join(evidence.snippet.split())
+            yield Finding(
+                reasoning=f"The quote {weakness.reason}.",
+                severity=MAJOR if is_all_weak else MINOR,
+                message=f"Evidence snippet '{snippet}' is {weakness.name}, not specific evidence of {kind.value}."
+                + (f" Confidence {presence.confidence:g} is not supported by it." if is_unsupported else ""),
+                segment_index=segment.segment_index,
+                document_type=kind.value,
+                page=evidence.page,
+                quote=evidence.snippet,
+                suggested_fix="Quote a finding",
+            )
+
+
+def find_weak_evidence_of_others(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """Find weak evidence, but for the embedded program's own quotes: they are hits of its words, meant as no more."""
+    findings = list(find_weak_evidence(answer, bundle))
+    own_quotes = {
+        (kind, evidence.page, evidence.snippet)
+        for segment, kind in (iter_segment_primary_types(classify_by_embedded_model(bundle)) if findings else ())
+        for presence in segment.segment_composition
+        for evidence in presence.top_evidence
+        if presence.document_type is kind
+    }
+    yield from (
+        finding for finding in findings if (finding.document_type, finding.page, finding.quote) not in own_quotes
+    )
+
+
+GENERIC_REFERENCE = "a generic reference"
+_TITLE_OR_WORD_LIST = StrengthRow(
+    "a title or a list of words", re.compile(""), "states nothing: it is no sentence and has no value"
+)
+_ONLY_FURNITURE = StrengthRow(
+    "the header or footer of the page", re.compile(""), "says whose page it is, or who printed it"
+)
+_LINE_OF_ANY_DOCUMENT = StrengthRow(
+    "a line that any document could have", re.compile(""), "names nothing that is particular to the type"
+)
+
+
+def _describe_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> StrengthRow | None:
+    """What the quote is instead of evidence; None where it is some."""
+    quote = evidence.snippet
+    if weakness := find_weakness(quote, kind):
+        return weakness
+    if is_only_in_furniture(evidence, bundle):
+        return _ONLY_FURNITURE
+    results = find_results(quote)
+    if kind is not DocumentType.OTHER and not is_statement(quote) and results <= {"finding", "diagnosis"}:
+        return _TITLE_OR_WORD_LIST
+    has_terms = _BODY_TERMS.search(quote) or (kind is DocumentType.OTHER and _PAPER_TERMS.search(quote))
+    return None if results or has_terms else _LINE_OF_ANY_DOCUMENT
+
+
+#: What makes a sentence of words, here and where English is not spoken, and ends of words that say that something is so.
+_STATEMENT_WORDS = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
+    r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
+    r"|do|does|may|can|could|versus|reveals?|demonstrates?|extends?|abuts?|measures?|depends?|represents?|includes?|involves?|contains?|suggests?"
+    r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
+    re.IGNORECASE,
+)
+#: A number, a variant, a level of the spine; a label with what stands behind it; a script without spaces. A gene's name,
+#: which has a number too, is no value.
+_VALUE_PATTERN = re.compile(
+    r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
+    r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
+)
+#: A disease or a change that is said to be of some kind, size or place: a diagnosis needs no verb.
+_DIAGNOSIS_PATTERN = re.compile(
+    r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
+    r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
+    r"|old|new|stable|complete|partial)\s(?:[^\W\d_]+\s){0,2}(?:\w{3,}(?:oma|itis|osis|plasia|trophy|ectasis|pathy|lithiasis)s?"
+    r"|effusions?|fractures?|tears?|mass(?:es)?|nodules?|lesions?|changes|hernia(?:tion)?|infarct(?:ion)?|h(?:a)?emorrhage|o?edema"
+    r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
+    re.IGNORECASE,
+)
+#: What a diagnosis is not called by: the names of tests, papers and places.
+_NON_DIAGNOSIS_NOUNS = re.compile(
+    r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
+    r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",
+    re.IGNORECASE,
+)
+_LINKING_WORDS = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", re.IGNORECASE)
+_WORDS_PER_STATEMENT = 12
+#: Findings are written in telegrams: "Scalp clean, no crust", and a change with its place: "adenoma of the colon".
+_TELEGRAM_PATTERN = re.compile(
+    r"[a-z]{3,}[,;] [a-z]{3,}|(?:oma|itis|osis|polyp|cyst|ulcer|nodule|mass|fracture|tear|stone|lesion)s? (?:of|in|with|at) (?:the|an?|both|left|right)\b"
+)
+#: Notes are written in phrases: "Cough and fever for four days." has no verb.
+_NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)
+
+
+def is_statement(quote: str) -> bool:
+    """Whether the quote says that something is so: a sentence, a value, a label with what stands behind it, a diagnosis.
+
+    >>> [is_statement(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
+    [False, True, True, True]
+    >>> [is_statement(quote) for quote in ("Department of Pathology", "Cough and fever for some days.")]
+    [False, True]
+    """
+    word_count = len(quote.split())
+    if _VALUE_PATTERN.search(quote) or _NOTE_PHRASE_PATTERN.search(quote) or _TELEGRAM_PATTERN.search(quote):
+        return True
+    if (
+        word_count <= _WORDS_PER_STATEMENT
+        and _DIAGNOSIS_PATTERN.search(quote)
+        and not _NON_DIAGNOSIS_NOUNS.search(quote)
+    ):
+        return True
+    content_word_count = max(
+        word_count - len(_LINKING_WORDS.findall(quote)), 1
+    )  # a list of words has nothing that joins them
+    return len(_STATEMENT_WORDS.findall(quote)) * _WORDS_PER_STATEMENT >= content_word_count
+
+
+def is_only_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
+    """Whether the quote stands in the page's furniture and nowhere else on it."""
+    if not 1 <= evidence.page <= bundle.total_pages:
+        return False
+    blocks = bundle.page(evidence.page).visible_blocks
+    furniture = [block for block in blocks if block.furniture]
+    if not furniture or not (canonical_quote := canonicalise(evidence.snippet)):
+        return False
+
+    def has_quote(block: Block) -> bool:
+        return canonical_quote in canonicalise(block.text)
+
+    return any(map(has_quote, furniture)) and not any(has_quote(block) for block in blocks if not block.furniture)

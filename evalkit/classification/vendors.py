@@ -1,0 +1,147 @@
+"""Laboratories by name: the one list of them for vendor signals (lexicon) and for trap 1 (V3)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Annotated, Any, Protocol
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from evalkit.core.records import StrictRecord, describe_first_row_error
+from evalkit.documents.furniture import blank_addresses
+from evalkit.errors import UsageError
+
+LETTERHEAD_LINES, MAX_LETTERHEAD_LINE_LENGTH = 8, 110
+_PERFORMING_LAB_PATTERN = re.compile(
+    r"(?i)\b(?:perform(?:ed|ing)|test(?:ed|ing)|report(?:ed|ing)|reference|analy[sz]ed)\b[^\n]{0,30}\b(?:by|at|lab(?:oratory)?|site)\b"
+    r"|\blab(?:oratory)?(?: name| facility)?\s*:"
+)
+_SEPARATOR_PATTERN = re.compile(r"[\W_]+")
+_PERSON_PATTERN = re.compile(r"\s*,\s*[A-Z][\w'-]+")
+
+
+def _require_letters(name: str) -> str:
+    if not any(map(str.isalnum, name)):
+        raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
+    return name
+
+
+SearchableName = Annotated[str, AfterValidator(_require_letters)]
+
+
+class VendorNames(Protocol):
+    """What a laboratory is called."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that are nothing else."""
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """Words that are also something else: they count where only a laboratory is named."""
+
+
+class Vendor(StrictRecord):
+    """A laboratory of ``vendors.toml``."""
+
+    name: SearchableName
+    names: tuple[SearchableName, ...] = Field(min_length=1)
+    short_names: tuple[SearchableName, ...] = ()
+
+
+class _VendorTable(StrictRecord):
+    vendor: tuple[Vendor, ...]
+    routine_vendor: tuple[dict[str, Any], ...]
+    """Checked where the traps are loaded."""
+
+
+@cache
+def load_vendors() -> tuple[Vendor, ...]:
+    """The shipped laboratories, those of trap 1 among them, loaded once."""
+    return parse_vendors(load_vendor_rows())
+
+
+@cache
+def load_vendor_rows() -> dict[str, Any]:
+    """``vendors.toml``, not checked."""
+    return tomllib.loads((files("evalkit.classification") / "vendors.toml").read_text("utf-8"))
+
+
+def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
+    """Check the laboratories that the TOML data describes. UsageError naming the row that is wrong."""
+    try:
+        table = _VendorTable.model_validate(rows)
+        routine_vendors = tuple(
+            Vendor.model_validate({name: row[name] for name in Vendor.model_fields if name in row})
+            for row in table.routine_vendor
+        )
+    except ValidationError as error:
+        problem = describe_first_row_error(error, rows)
+        raise UsageError(f"vendors.toml: {problem}", code="VENDORS", remedy="Correct that row of the file.") from error
+    vendors = (*routine_vendors, *table.vendor)
+    names = [vendor.name for vendor in vendors]
+    if repeated_names := [name for name in names if names.count(name) > 1]:
+        raise UsageError(
+            f"vendors.toml: {repeated_names[0]!r} is there twice",
+            code="VENDORS",
+            remedy="Correct that row of the file.",
+        )
+    return vendors
+
+
+def is_vendor_signal(vendor: VendorNames, signal: str) -> bool:
+    """Whether a vendor signal is one of its names, short ones too."""
+    return next(iter_name_spans((*vendor.names, *vendor.short_names), blank_addresses(signal)), None) is not None
+
+
+def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, int]]:
+    """Where the text names the laboratory: addresses are no text, and a short name counts at the beginning of a letterhead's
+    line or where the line says who performed a test.
+    """
+    prose = blank_addresses(text)
+    yield from iter_name_spans(vendor.names, prose)
+    for start, end in iter_name_spans(vendor.short_names, prose):
+        line_start = prose.rfind("\n", 0, start) + 1
+        is_first_word = not prose[line_start:start].strip()
+        is_letterhead_line = is_first_word and is_in_letterhead(text, start) and not _PERSON_PATTERN.match(prose, end)
+        if prose[start].isupper() and (is_letterhead_line or is_in_performing_lab_line(text, start)):
+            yield start, end
+
+
+def is_in_letterhead(text: str, position: int) -> bool:
+    """Whether the position is in one of the text's first lines, and the line is short."""
+    lines_before = [line for line in text[:position].split("\n")[:-1] if line.strip()]
+    return len(lines_before) < LETTERHEAD_LINES and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
+
+
+def is_in_performing_lab_line(text: str, position: int) -> bool:
+    """Whether the line of this position says who performed a test."""
+    return _PERFORMING_LAB_PATTERN.search(_get_line(text, position)) is not None
+
+
+def _get_line(text: str, position: int) -> str:
+    end = text.find("\n", position)
+    return text[text.rfind("\n", 0, position) + 1 : end if end >= 0 else len(text)].strip()
+
+
+def iter_name_spans(names: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
+    """Where the text has one of the names as a whole; case and what stands between the letters do not matter."""
+    letters_of_text = _keep_letters_and_digits(text)
+    for name in names:
+        if _keep_letters_and_digits(name) in letters_of_text:  # hardly ever, and known at once
+            yield from (match.span() for match in _compile_name(name).finditer(text))
+
+
+@lru_cache(maxsize=512)  # of every name, and of the page on which each is looked for
+def _keep_letters_and_digits(text: str) -> str:
+    return _SEPARATOR_PATTERN.sub("", text).lower()
+
+
+@cache
+def _compile_name(name: str) -> re.Pattern[str]:
+    letters = r"[\W_]{0,3}".join(re.escape(letter) for letter in name if letter.isalnum())
+    return re.compile(rf"(?<!\w){letters}(?!\w)", re.IGNORECASE)

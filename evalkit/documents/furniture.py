@@ -1,0 +1,171 @@
+"""Recognise page furniture: fax stamps, headers and footers of print-outs, notices of confidentiality, patient strips.
+
+What furniture looks like is data, ``furniture.toml``: the one list of it for readers, classifier and verifiers.
+Furniture is set aside for titles, traps and quotes only; identity, dates and fields are read from it as well.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from itertools import pairwise, takewhile
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from evalkit.core.records import StrictRecord
+from evalkit.documents.bundle import Page
+
+_HEAD_LINES, _FOOT_LINES = 6, 10
+"""Lines of a page's head and foot in which stamps are looked for; at most half of the page each."""
+_MIN_BODY_WORDS = 15
+"""A page of fewer words beside its stamps is no stamped page: the stamps are what it says."""
+_WRAPPED_LINE_LENGTH, _WRAPPED_LINE_WORDS = 55, 5
+"""A notice goes on with a capital only behind a line of so many letters, on one of so many words."""
+_ADDRESS_PATTERN = re.compile(
+    r"(?i)\b(?:https?://|www\.)\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b(?:[a-z\d-]+\.)+(?:com|org|net|gov|edu|info|health|example)\b(?:/\S*)?"
+)
+_ADDRESS_SIGN_PATTERN = re.compile(r"(?i)@|://|\.(?:com|org|net|gov|edu|info|health|example)\b|www\.")
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace("\n", ""), re.IGNORECASE | re.MULTILINE)
+
+
+class _Pattern(StrictRecord):
+    pattern: Annotated[re.Pattern[str], BeforeValidator(_compile)]
+
+
+class _Stamp(StrictRecord):
+    id: str
+    all: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
+    at_least: int = 0
+    words: int
+
+
+class FurnitureTable(StrictRecord):
+    """``furniture.toml``, checked."""
+
+    page_furniture: tuple[dict[str, Any], ...]
+    """Rows of V3's trap 3, checked where the traps are loaded."""
+    stamp_part: tuple[dict[str, str], ...]
+    stamp: tuple[_Stamp, ...]
+    outer_stamp: tuple[_Stamp, ...]
+    notice_opening: _Pattern
+    notice: _Pattern
+    sentence: _Pattern
+    consent: _Pattern
+    cover: _Pattern
+
+    @cached_property
+    def parts(self) -> dict[str, re.Pattern[str]]:
+        """Every pattern that stamps are made of, by its id."""
+        return {row["id"]: _compile(row["pattern"]) for row in (*self.page_furniture, *self.stamp_part)}
+
+    @cached_property
+    def evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """What is no evidence wherever it is quoted."""
+        return tuple(self.parts[row["id"]] for row in self.page_furniture)
+
+
+@cache
+def load_furniture() -> FurnitureTable:
+    """The shipped table, loaded once."""
+    text = (files("evalkit.documents") / "furniture.toml").read_text("utf-8")
+    return FurnitureTable.model_validate(tomllib.loads(text))
+
+
+def is_page_furniture(text: str) -> bool:
+    """Whether the text has a page number, a fax number, a record number or a date of birth.
+
+    >>> is_page_furniture("Pg 3/8"), is_page_furniture("3 of 8 nodes")
+    (True, False)
+    """
+    return any(pattern.search(text) for pattern in load_furniture().evidence_patterns)
+
+
+def is_stamp_line(line: str) -> bool:
+    """Whether the line is a stamp, if it stands at a page's head or foot.
+
+    >>> is_stamp_line("03/05/2025 14:01 FROM: CLINIC TO: 555-0106 P.1/3"), is_stamp_line("Seen on 03/05/2025 at 14:01")
+    (True, False)
+    """
+    return _is_any_of(line, load_furniture().stamp)
+
+
+def _is_any_of(line: str, stamps: Iterable[_Stamp]) -> bool:
+    parts, word_count = load_furniture().parts, len(line.split())
+
+    @cache
+    def has(part: str) -> bool:
+        return parts[part].search(line) is not None
+
+    return any(
+        word_count <= stamp.words and all(map(has, stamp.all)) and sum(map(has, stamp.any)) >= stamp.at_least
+        for stamp in stamps
+    ) and not load_furniture().sentence.pattern.search(line)
+
+
+def find_stamp_lines(lines: Sequence[str]) -> set[int]:
+    """Find the stamps at the head and foot of a page: indices of its lines, which are in order from the top down.
+
+    None on a cover sheet, and none where hardly anything else would be left.
+    """
+    head_end, foot_start = min(_HEAD_LINES, len(lines) // 2), max(len(lines) - _FOOT_LINES, len(lines) // 2)
+    head, foot = range(head_end), range(foot_start, len(lines))
+    stamps = {
+        index
+        for zone in (head, foot)
+        for index in (*_find_notice_lines(lines, zone), *(index for index in zone if is_stamp_line(lines[index])))
+    }
+    for zone in (head, foot[::-1]):
+        stamps.update(
+            takewhile(lambda index: index in stamps or _is_any_of(lines[index], load_furniture().outer_stamp), zone)
+        )
+    body_word_count = sum(len(line.split()) for index, line in enumerate(lines) if index not in stamps)
+    is_cover = stamps and load_furniture().cover.pattern.search("\n".join(lines))
+    return set() if is_cover or body_word_count < _MIN_BODY_WORDS else stamps
+
+
+def _find_notice_lines(lines: Sequence[str], zone: range) -> Iterator[int]:
+    """The lines of each passage of the zone that says who may read the page."""
+    table = load_furniture()
+    passage: list[int] = []
+    for index, following in pairwise([*zone, zone.stop]):
+        passage.append(index)
+        if following == zone.stop or not _is_wrapped(lines[index], lines[following]):
+            text = "\n".join(lines[number] for number in passage)
+            if table.notice.pattern.search(text) and not table.consent.pattern.search(text):
+                yield from passage
+            passage = []
+
+
+def _is_wrapped(line: str, following: str) -> bool:
+    """Whether the sentence of a line goes on in the following one."""
+    if line.endswith((".", "!", "?", ":", "*", "]")) or load_furniture().notice_opening.pattern.search(following):
+        return False
+    is_full = len(line) >= _WRAPPED_LINE_LENGTH and len(following.split()) >= _WRAPPED_LINE_WORDS
+    return following[:1].islower() or (is_full and ":" not in following)
+
+
+def strip_stamp_lines(page: Page) -> str:
+    """The text of the page without its stamps; a letterhead that is repeated from page to page is none."""
+    blocks = page.visible_blocks
+    stamps = find_stamp_lines([block.text for block in blocks]) if any(block.furniture for block in blocks) else set()
+    return "\n".join(block.text for index, block in enumerate(blocks) if not (block.furniture and index in stamps))
+
+
+@lru_cache(maxsize=64)  # every laboratory is looked for on the same page
+def blank_addresses(text: str) -> str:
+    """The text with spaces for addresses of the web and of mail, which are no prose; of the same length.
+
+    >>> blank_addresses("See www.lab.example/req now")
+    'See                     now'
+    """
+    if not _ADDRESS_SIGN_PATTERN.search(text):
+        return text
+    return _ADDRESS_PATTERN.sub(lambda match: " " * len(match.group()), text)
