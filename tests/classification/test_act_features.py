@@ -96,6 +96,12 @@ def test_a_word_of_a_short_text_weighs_no_more_than_of_sixty() -> None:
     assert compute_feature_rates([count_features("")]) == [0.0] * len(FEATURES.names)
 
 
+def test_a_repeated_form_of_a_type_counts_four_times_at_most() -> None:
+    index = FEATURES.names.index("vital signs")
+    rates = [compute_feature_rates([count_features("BP 128/76\n" * 2)] * pages)[index] for pages in (1, 2, 5)]
+    assert rates[0] < rates[1] == rates[2]
+
+
 # ------------------------------------------------------------------------------------------- what can be shown
 
 

@@ -204,6 +204,11 @@ def test_a_segment_without_a_type_or_text_is_not_judged() -> None:
     assert list(find_act_issues(parse_answer(untyped), document(NOT_PERFORMED["order"][1]))) == []
     blank = parse_answer(one_segment(NOTE, 2)).segments[0]
     assert read_act_of_segment(blank, document("", " \n")) is None
+    reading = read_act_of_segment(
+        parse_answer(one_segment(NOTE, 3)).segments[0], document(PERFORMED[NOTE], "", PERFORMED[NOTE])
+    )
+    assert reading is not None
+    assert [one.page_num for one in reading.pages] == [1, 3]
 
 
 def test_each_segment_is_read_by_itself() -> None:
@@ -348,6 +353,18 @@ def test_signs_for_one_type_are_none_for_the_other(texts: list[str], kinds: tupl
     signs, opposite = reading.list_signs(*kinds), reading.list_signs(*kinds[::-1])
     assert set(signs).isdisjoint(opposite)
     assert {*signs, *opposite} <= set(load_act_features().names)
+
+
+@pytest.mark.parametrize(("strong", "weak"), [("reader", "writer"), ("writer", "reader")])
+def test_the_sign_that_speaks_most_comes_first(strong: str, weak: str) -> None:
+    weights = load_act_weights()
+    row_by_name = {strong: (0.0, 0.0, 0.0, 0.0, 2.0), weak: (0.0, 0.0, 0.0, 0.0, 0.5)}
+    features = {name: (0.0, 1.0, row_by_name.get(name, (0.0,) * 5)) for name in weights.features}
+    reading = ActReading(
+        [page(1, "Bring your card. My card is here.")], weights.model_copy(update={"features": features})
+    )
+    assert reading.list_signs(DocumentType.OTHER, DocumentType.CLINICAL_NOTE) == [strong, weak]
+    assert reading.list_signs(DocumentType.CLINICAL_NOTE, DocumentType.OTHER) == []
 
 
 # ---------------------------------------------------------------------------------------------------- weights

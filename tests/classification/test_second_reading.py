@@ -58,9 +58,13 @@ def test_a_claimed_type_is_contradicted_by_pages_of_another(kind: str, claimed: 
 
 
 def test_the_page_with_the_strongest_cue_is_named() -> None:
-    (issue,) = find_issues(NOTE, "Thank you.", PERFORMED[PATHOLOGY], "Thank you.")
-    assert issue.page == 2
-    assert issue.quote in PERFORMED[PATHOLOGY]
+    """Cues of the type that is read, not of another that a page before has."""
+    beginning, end = ("\n".join(PERFORMED[NOTE].splitlines()[part]) for part in (slice(2), slice(-2, None)))
+    for first_page in ("Thank you.", beginning, end):
+        (issue,) = find_issues(GENOMIC, first_page, PERFORMED[PATHOLOGY], "Thank you.")
+        assert PATHOLOGY in issue.suggested_fix
+        assert issue.page == 2
+        assert issue.quote in PERFORMED[PATHOLOGY]
 
 
 def test_each_segment_is_read_by_itself() -> None:

@@ -93,7 +93,7 @@ def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attenti
     drawn = plant_and_queue_attention_checks(
         open_folder(output), 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z"
     ).cases
-    assert simulate_and_submit_reviews(open_folder(output), truth, fault_notice_rate=attention) == len(drawn) >= 2
+    assert simulate_and_submit_reviews(open_folder(output), truth, fault_notice_rate=attention) == len(drawn) >= 1
     study = read_study(output)
     assert {(one.reviewer, one.is_fault_noticed, one.is_wrongly_validated) for one in study.attention_checks} == {
         (UNEXPOSED_REVIEWER, attention == 1.0, attention == 0.0)
