@@ -24,6 +24,9 @@ from evalkit.issue import Issue, IssueSeverity
 
 SECOND_READING_CODE: Final = "V2-SECOND-READING"
 
+_MIN_READ_PROBABILITY = 0.5
+"""A reading that finds no type rather than not, as of a page with few words, contradicts none."""
+
 
 def find_second_reading_issues(
     classification: ClassificationOutput, bundle: DocumentBundle, weights: EmbeddedModelWeights
@@ -41,7 +44,10 @@ def find_second_reading_issues(
         read_type = scores.types_by_probability[0]
         # Of a type that was never learned its probability says nothing.
         is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
-        is_contradicted = scores.probabilities[segment.dominant_type] < weights.max_contradicted_probability
+        is_contradicted = (
+            scores.probabilities[segment.dominant_type] < weights.max_contradicted_probability
+            and scores.probabilities[read_type] >= _MIN_READ_PROBABILITY
+        )
         if is_learned and is_contradicted and not _is_plainly_other(segment, bundle):
             yield _build_second_reading_issue(segment, segment.dominant_type, read_type, scores, pages)
 

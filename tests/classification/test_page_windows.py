@@ -230,7 +230,7 @@ def test_doubted_boundary_of_a_window_is_reported_once(
         ((1, 4), said((1, 4, NOTE), self_evaluation=first)),
         ((4, 8), said((4, 8, NOTE), self_evaluation=second)),
     ]
-    bundle = document(*["page"] * 8)
+    bundle = document(*["A page."] * 8)
     whole = join_window_answers(told)
     found = [*find_issues_within_windows(bundle, told), *V2ConsistencyChecker().validate(whole, bundle)]
     assert [(one.code, one.page) for one in found] == [("V2-BOUNDARY-DOUBT", page) for page in pages]

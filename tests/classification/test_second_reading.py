@@ -81,7 +81,7 @@ def test_each_segment_is_read_by_itself() -> None:
 def test_the_limit_is_the_weights_own() -> None:
     assert find_issues(PATHOLOGY, PERFORMED[NOTE]) != []
     assert find_issues(PATHOLOGY, PERFORMED[NOTE], max_contradicted_probability=0.0) == []
-    assert find_issues(NOTE, PERFORMED[NOTE], max_contradicted_probability=1.0) != []
+    assert find_issues(PATHOLOGY, PERFORMED[NOTE], max_contradicted_probability=1.0) != []
 
 
 @pytest.mark.parametrize("counts", [{}, {PATHOLOGY: 0}])
@@ -91,6 +91,12 @@ def test_nothing_is_said_of_a_type_that_was_not_learned(counts: dict[str, int]) 
     unlearned = {kind: count for kind, count in learned.items() if kind != PATHOLOGY} | counts
     assert find_issues(PATHOLOGY, PERFORMED[NOTE], training_group_counts=unlearned) == []
     assert find_issues(GENOMIC, PERFORMED[NOTE], training_group_counts=unlearned) != []
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("text", ["0", "Thank you.", "See attached", "Page 3"])
+def test_pages_that_say_nothing_contradict_no_type(text: str, kind: str) -> None:
+    assert find_issues(kind, text, max_contradicted_probability=0.49) == []
 
 
 def test_pages_without_text_or_type_are_not_read() -> None:

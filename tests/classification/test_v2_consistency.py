@@ -276,8 +276,9 @@ def test_wrong_sum_is_not_also_reported_as_wrong_mixture() -> None:
 @pytest.mark.parametrize(
     ("told", "pages"),
     [
-        ({"doubtful_joins": [{"page": 6, "begins": 0.46}]}, [6]),
-        ({"doubtful_joins": [{"page": 7, "begins": 0.5}, {"page": 6, "begins": "perhaps"}, {"page": 7}]}, [6, 7]),
+        ({"doubtful_joins": [{"page": 7, "begins": 0.46}]}, [7]),
+        ({"doubtful_joins": [{"page": 8, "begins": 0.5}, {"page": 7, "begins": "perhaps"}, {"page": 8}]}, [7, 8]),
+        ({"doubtful_joins": [{"page": 6, "begins": 0.46}]}, []),  # a title, an opening: the page itself settles it
         ({"doubtful_joins": []}, []),
         ({"doubtful_joins": [{"page": 0}, {"page": 9}, {"page": 10**12}, {"page": True}, {"page": "6"}, 6, None]}, []),
         ({"doubtful_joins": {"page": 6}}, []),
@@ -295,9 +296,9 @@ def test_boundary_doubted_by_classifier_is_a_major_issue(told: Any, pages: list[
 
 def test_a_doubt_says_how_probable_the_beginning_is() -> None:
     (found,) = find_issues(
-        copy_with(doc2_6_answer(), {"self_evaluation": {"doubtful_joins": [{"page": 6, "begins": 0.46}]}})
+        copy_with(doc2_6_answer(), {"self_evaluation": {"doubtful_joins": [{"page": 7, "begins": 0.46}]}})
     )
-    assert found.message == "The classifier itself is unsure whether a document begins on page 6 (46%)"
+    assert found.message == "The classifier itself is unsure whether a document begins on page 7 (46%)"
 
 
 @pytest.mark.parametrize(("confidence", "is_unsure"), [(0.03, True), (0.49, True), (0.5, False), (0.92, False)])

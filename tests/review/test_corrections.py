@@ -105,7 +105,8 @@ def test_a_fault_counts_where_its_part_is_vouched_for(
         assert (code in found) is any(parts <= vouched for parts in needed), vouched
 
 
-def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: Any) -> None:
+def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any) -> None:
+    five = build.bundle([["A text."]] * 5)
     doubted = build.single("Other", pages=5).model_copy(
         update={"self_evaluation": {"doubtful_joins": [{"page": 3, "begins": 0.4}]}}
     )
