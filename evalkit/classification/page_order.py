@@ -96,7 +96,7 @@ def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentB
         if len(page_numbers) > 1:
             repeated_page = page_numbers[1]
             segment = next(
-                (one for one in classification.segments if one.start_page <= repeated_page <= one.end_page), None
+                (part for part in classification.segments if part.start_page <= repeated_page <= part.end_page), None
             )
             yield _build_issue(
                 PAGES_REPEATED_CODE,

@@ -209,7 +209,11 @@ def test_a_block_of_furniture_alone_is_a_thin_page() -> None:
     blocks = (Block(type="paragraph", text="Doe Clinic", box=BOX, furniture=True),)
     thin = page(2, "Doe Clinic").model_copy(update={"blocks": blocks})
     found = segment_pages(
-        [read_page_for_scoring(page(1, MRI)), read_page_for_scoring(thin), read_page_for_scoring(page(3, SKIN))]
+        [
+            read_page_for_scoring(page(1, MRI)),
+            read_page_for_scoring(thin),
+            read_page_for_scoring(page(3, f"PATHOLOGY REPORT\n{SKIN}")),
+        ]
     )
     assert found.document_ranges == ((0, 2), (2, 3))
     assert [join.page_num for join in found.joins] == [3]

@@ -85,7 +85,11 @@ def test_a_folder_without_results_is_one_line_and_stays_empty(
 
 
 @pytest.mark.parametrize("attention", [0.0, 1.0])
-def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attention: float) -> None:
+def test_planted_faults_are_noticed_as_often_as_it_is_said(
+    output: Path, attention: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A fault is planted where no rule sees it, and the demo's pages are long enough to miss the act of each other type.
+    monkeypatch.setattr("evalkit.classification.v2_consistency.find_act_issues", lambda *_: ())
     truth = output.parent / "truth.csv"
     truth.write_bytes((files("evalkit.samples") / "content" / "truth.csv").read_bytes())
     simulate_and_submit_reviews(open_folder(output), truth, error_rate=0.0, second_opinion_rate=0.0)
