@@ -20,24 +20,26 @@ PAGES_MISSING_CODE: Final = "V2-PAGES-MISSING"
 PAGES_ORDER_CODE: Final = "V2-PAGES-ORDER"
 PAGES_REPEATED_CODE: Final = "V2-PAGES-REPEATED"
 
-_TRANSPORT_PATTERN = re.compile(r"\bfax|\b(?:from|to)\s*:|\d{1,2}:\d{2}|\bprinted\b", re.IGNORECASE)
+_TRANSPORT_PATTERN = re.compile(r"fax|\b(?:from|to)\s*:|\d{1,2}:\d{2}|\bprinted\b", re.IGNORECASE)
 """A count in a line of a fax machine or printer is of what was sent or printed, not of the document."""
 _MIN_REPEATED_WORDS = 30
 """Pages of fewer words may be equal by chance, such as forms and separators."""
-_MAX_MISSING_PAGES = 50
-"""More are no document's: the count was misread."""
+_MIN_PRESENT_SHARE = 1 / 3
+"""Of which less is there, the count is of a transmission or print-out, or was misread."""
 
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     """Raise V2-PAGES-MISSING and V2-PAGES-ORDER by printed counts of each segment, V2-PAGES-REPEATED by equal text."""
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        if counts := _read_printed_counts(pages, bundle.total_pages):
+        # What a file of several documents counts through is the file's own count.
+        file_pages = bundle.total_pages if len(pages) < bundle.total_pages else None
+        if counts := _read_printed_counts(pages, file_pages):
             yield from _check_counts(segment, counts)
     yield from _find_repeated_pages(classification, bundle)
 
 
-def _read_printed_counts(pages: Sequence[Page], total_pages: int) -> dict[int, tuple[int, int]]:
+def _read_printed_counts(pages: Sequence[Page], file_pages: int | None) -> dict[int, tuple[int, int]]:
     """Page → its number and the number of pages, as the document counts itself; empty where not all pages agree on it."""
     counts_by_page = {
         page.page_num: {
@@ -45,7 +47,7 @@ def _read_printed_counts(pages: Sequence[Page], total_pages: int) -> dict[int, t
             for number, total, line in find_page_counts(page.text)
             if 1 <= number <= total and not _TRANSPORT_PATTERN.search(line)
         }
-        - {(page.page_num, total_pages)}
+        - {(page.page_num, file_pages)}
         for page in pages
         if page.text.strip()
     }
@@ -66,7 +68,7 @@ def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]]) -> Itera
     first = 1 if min(numbers) <= 2 <= len(numbers) else min(numbers)
     last = total if min(numbers) == 1 else max(numbers)
     missing = sorted({*range(first, last + 1)} - numbers)
-    if 0 < len(missing) <= _MAX_MISSING_PAGES:
+    if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
             PAGES_MISSING_CODE,
             f"Segment {segment.segment_index} counts {total} pages, but {_format_numbers(missing)} "

@@ -1,0 +1,71 @@
+"""Pages that documents count themselves: missing, out of order, there twice."""
+
+from __future__ import annotations
+
+import pytest
+from builders import document, one_segment, parse_answer
+
+from evalkit.classification.page_order import find_page_order_issues
+from evalkit.documents import DocumentBundle
+
+BODY = [
+    "The wound was inspected and found clean. The patient walks with a frame and eats without help. Sutures stay in.",
+    "Blood pressure was taken twice in the morning, and the ward doctor asked for a further film of the left ankle joint.",
+    "At the third visit the physiotherapist wrote that stairs are managed, and that no further sessions are thought needed.",
+    "The family was told about the date of the follow-up, and a letter to the family doctor was dictated on the same day.",
+]
+
+
+def read(*counts: str) -> DocumentBundle:
+    return document(*(f"{body}\n{body.upper()}\n{count}" for body, count in zip(BODY, counts, strict=False)))
+
+
+def codes(bundle: DocumentBundle) -> list[tuple[str, int | None]]:
+    answer = parse_answer(one_segment("Clinical Note", bundle.total_pages))
+    return [(issue.code, issue.page) for issue in find_page_order_issues(answer, bundle)]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        ("Page 1 of 3", "Page 2 of 3", "Page 3 of 3"),
+        ("", "", ""),
+        ("Page 7 of 20", "Page 8 of 20", "Page 9 of 20"),  # of a print-out of the whole record
+        ("Fax page 1 of 9", "Fax page 2 of 9", "Fax page 3 of 9"),
+        ("To: 555 0100 page 1 of 9", "To: 555 0100 page 2 of 9"),
+        ("Page 1 of 3", "", "Page 3 of 3"),  # not all pages are counted
+    ],
+)
+def test_whole_documents_raise_nothing(counts: tuple[str, ...]) -> None:
+    assert codes(read(*counts)) == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "missing"),
+    [
+        (("Page 1 of 4", "Page 2 of 4", "Page 4 of 4"), "page 3 is not"),
+        (("Page 1 of 4", "Page 2 of 4"), "pages 3 and 4 are not"),
+        (("Page 2 of 4", "Page 3 of 4", "Page 4 of 4"), "page 1 is not"),
+        (("Page 5 of 30", "Page 8 of 30"), "pages 6 and 7 are not"),
+    ],
+)
+def test_missing_pages_are_named(counts: tuple[str, ...], missing: str) -> None:
+    bundle = read(*counts)
+    answer = parse_answer(one_segment("Clinical Note", bundle.total_pages))
+    (issue,) = find_page_order_issues(answer, bundle)
+    assert issue.code == "V2-PAGES-MISSING"
+    assert issue.severity == "MAJOR"
+    assert missing in issue.message
+
+
+def test_pages_out_of_order_are_named_once() -> None:
+    assert codes(read("Page 1 of 4", "Page 3 of 4", "Page 2 of 4", "Page 4 of 4")) == [("V2-PAGES-ORDER", 3)]
+
+
+def test_a_page_that_is_there_twice_is_named() -> None:
+    repeated = f"{BODY[0]}\n{BODY[1]}"
+    assert codes(document(repeated, BODY[2] * 2, repeated)) == [("V2-PAGES-REPEATED", 3)]
+
+
+def test_short_equal_pages_are_no_repetition() -> None:
+    assert codes(document("Left blank on purpose", "Left blank on purpose")) == []
