@@ -81,16 +81,16 @@ SENT_TWICE = (TRUTH[2], TRUTH[8])
 CLAIMS: tuple[tuple[int, int, str, int, str, str], ...] = (
     (1, 1, OTHER, 1, "FAX COVER SHEET", "FAX COVER SHEET"),
     (2, 5, NOTE, 2, "Lump in the left breast, noticed three weeks ago.", "Lump"),
-    (6, 8, PATHOLOGY, 7, "The specimen is received in formalin", "specimen"),
+    (6, 8, PATHOLOGY, 7, "five cores of tan-yellow tissue, the longest 1.6 cm", "cores"),
     (9, 16, GENOMIC, 10, "The allele fraction of the PALB2 variant is 0.49", "allele fraction"),
     (17, 17, RADIOLOGY, 17, "Known malignancy of the left breast, 21 mm, BI-RADS 6.", "BI-RADS"),
     (18, 22, NOTE, 19, "Cough and fever for four days.", "fever"),
     (23, 25, NOTE, 23, "the operation, its risks and the alternatives were explained to me", "operation"),
-    (26, 28, PATHOLOGY, 27, "The specimen is received in formalin", "specimen"),
+    (26, 28, PATHOLOGY, 27, "five cores of tan-yellow tissue, the longest 1.6 cm", "cores"),
     (29, 31, NOTE, 29, "She sleeps poorly and is worried about her daughters.", "sleeps poorly"),
     (32, 34, RADIOLOGY, 33, "no nodule, no pleural effusion", "pleural effusion"),
     (35, 36, OTHER, 35, "Complete Blood Count", "Complete Blood Count"),
-    (37, 39, PATHOLOGY, 37, "We agree with the outside diagnosis.", "diagnosis"),
+    (37, 39, PATHOLOGY, 37, "outside slides: invasive ductal carcinoma, grade 2", "carcinoma"),
 )
 
 

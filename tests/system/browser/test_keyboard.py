@@ -188,6 +188,7 @@ def test_fax_packet_escalates_with_its_own_faults_only(fax: Path) -> None:
         ("V2-PATIENT-SEVERAL", 19),
         ("V2-SECOND-READING", 23),  # a consent form as a note
         ("V2-SEMANTIC", 23),
+        ("V4-EVIDENCE-WEAK", 23),
     ]
     (no_act,) = (one for one in result["issues"] if one["code"] == "V2-NO-ACT")
     assert result["classification"]["segments"][no_act["segment_index"] - 1]["start_page"] == 23
