@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -21,8 +22,6 @@ from evalkit.classification.second_opinion_types import TYPE_SIGNS, count_type_s
 _WORD_PATTERN = re.compile(r"[a-z][a-z/]*(?:['’.-][a-z]+)*")
 _MIN_WORDS = 60
 """Rates of shorter texts are of so many words, or one word would decide a line."""
-_MAX_LINE_LENGTH = 80
-"""Characters of a line that is shown."""
 
 
 class WordFeature(NamedTuple):
@@ -132,27 +131,26 @@ def compute_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float
     return [math.log1p(sum(column) * scale) for column in columns]
 
 
-def find_feature_match(name: str, text: str) -> str | None:
-    """Return the first line of a text that shows a feature; None if it shows none, or only line breaks and the like."""
+def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a text shows a feature, in order; nothing but line breaks and the like shows none."""
     features = load_act_features()
-    for feature in features.word_features:
-        if feature.name == name:
-            return next(
-                (line.strip()[:_MAX_LINE_LENGTH] for line in text.splitlines() if _has_word_of(feature, line)), None
-            )
-    forms = {feature.name: feature for feature in features.form_features}
-    if name in forms:
-        match = forms[name].pattern.search(text if forms[name].is_case_sensitive else lower_ascii(text))
+    words = next((feature.words for feature in features.word_features if feature.name == name), None)
+    if words is not None:
+        yield from _iter_word_spans(words, lower_ascii(text))
+        return
+    form = next((feature for feature in features.form_features if feature.name == name), None)
+    if form is not None:
+        matches = form.pattern.finditer(text if form.is_case_sensitive else lower_ascii(text))
     else:
-        match = next(sign for sign in TYPE_SIGNS if sign.name == name).pattern.search(text)
-    if match is None or not match.group().strip():
-        return None
-    start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.start())
-    return text[start : end if end > 0 else None].strip()[:_MAX_LINE_LENGTH] or None
+        matches = next(sign for sign in TYPE_SIGNS if sign.name == name).pattern.finditer(text)
+    yield from (match.span() for match in matches if match.group().strip())
 
 
-def _has_word_of(feature: WordFeature, line: str) -> bool:
-    words = _WORD_PATTERN.findall(lower_ascii(line))
-    return any(word in feature.words for word in words) or any(
-        f"{first} {second}" in feature.words for first, second in pairwise(words)
-    )
+def _iter_word_spans(words: AbstractSet[str], lowercase_text: str) -> Iterator[tuple[int, int]]:
+    previous: re.Match[str] | None = None
+    for match in _WORD_PATTERN.finditer(lowercase_text):
+        if match.group() in words:
+            yield match.span()
+        elif previous and f"{previous.group()} {match.group()}" in words:
+            yield previous.start(), match.end()
+        previous = match

@@ -9,9 +9,11 @@ learns; nothing of the embedded model is used, so that the two can contradict ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import islice
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -19,10 +21,10 @@ from pydantic import Field
 from evalkit.classification.act_features import (
     compute_feature_rates,
     count_features,
-    find_feature_match,
+    iter_feature_spans,
     load_act_features,
 )
-from evalkit.classification.findings import Finding, iter_segment_primary_types
+from evalkit.classification.findings import Finding, cut_quote, iter_segment_primary_types
 from evalkit.classification.model_weights import TermWeights, TypeWeights
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
 from evalkit.classification.second_opinion_boundaries import get_contained_types
@@ -42,6 +44,10 @@ MIN_WORDS_TO_JUDGE = 25
 _PERFORMED_PROBABILITY = 0.5
 """From here on an act is rather performed than not."""
 
+_MAX_OWN_PAGES = 12
+"""Of a report with text of other types behind it, so many first pages are tried: each try reads all pages."""
+_MAX_TRIED_SPANS = 5
+"""Places of one sign that are tried before the next sign: those that name the patient are not shown."""
 MAX_STANDARD_SCORE = 2.5
 """A feature that is rarer or more frequent than in nearly all texts that were learned from counts as if it were this."""
 
@@ -122,20 +128,25 @@ class ActReading:
                 sums[index] += score * weight
         return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
-    def get_act_probability(self, kind: DocumentType, *, has_foreign_text: bool = False) -> float:
+    def get_act_probability(
+        self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
+    ) -> float:
         """How probably the pages, or some of them, perform the act of a type.
 
-        Of a note, whose pages of results say nothing, it is that of the likeliest page; of a report that is said to
-        have text of other types behind its own (``has_foreign_text``), that of its first pages.
+        Of a note, whose pages of results say nothing, it is that of the likeliest page. Of a report that is said to have
+        text of other types behind its own, it is that of its first pages where the others read like one of these types: what
+        an answer says of pages counts only where they bear it out.
         """
-        parts: list[Sequence[Page]] = []
+        readings = [self]
         if kind is DocumentType.CLINICAL_NOTE and len(self.pages) > 1:
-            parts = [[page] for page in self.pages]
-        elif kind in REPORT_TYPES and has_foreign_text:
-            parts = [self.pages[:count] for count in range(1, len(self.pages))]
-        return max(
-            reading.probabilities[kind] for reading in (self, *(ActReading(part, self.weights) for part in parts))
-        )
+            readings += [ActReading([page], self.weights) for page in self.pages]
+        elif kind in REPORT_TYPES and contained_types:
+            readings += (
+                ActReading(self.pages[:count], self.weights)
+                for count in range(1, min(len(self.pages), _MAX_OWN_PAGES + 1))
+                if ActReading(self.pages[count:], self.weights).likeliest_type in contained_types
+            )
+        return max(reading.probabilities[kind] for reading in readings)
 
     @property
     def likeliest_type(self) -> DocumentType:
@@ -144,7 +155,7 @@ class ActReading:
 
     def list_signs(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
         """The features that the text shows more than usual and that speak most for one type against another."""
-        first, second = (list(DocumentType).index(each) for each in (kind, instead_of))
+        first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
             name: score * (row[first] - row[second])
             for score, (name, (_, _, row)) in zip(self._standard_scores, self.weights.features.items(), strict=True)
@@ -160,7 +171,7 @@ def read_act_of_segment(
 ) -> ActReading | None:
     """Read what a segment's pages do; None where they say too little to judge."""
     pages = [page for page in bundle.iter_pages(segment.start_page, segment.end_page) if page.text.strip()]
-    if sum(len(page.text.split()) for page in pages) < MIN_WORDS_TO_JUDGE:
+    if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
     return ActReading(pages, weights or load_act_weights())
 
@@ -212,7 +223,7 @@ def find_act_issues(
 
 
 def _get_claimed_act_probability(reading: ActReading, kind: DocumentType, segment: Segment) -> float:
-    return reading.get_act_probability(kind, has_foreign_text=bool(get_contained_types(segment)))
+    return reading.get_act_probability(kind, get_contained_types(segment))
 
 
 def _find_act_in_other(segment: Segment, reading: ActReading) -> Iterator[Issue]:
@@ -255,9 +266,11 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
 
 
 def _find_first_sign(reading: ActReading, kind: DocumentType, instead_of: DocumentType) -> tuple[Page, str | None, str]:
-    """The strongest sign that can be shown: its page, its line, and what it says in words."""
+    """The strongest sign that can be shown: its page, its passage, and what it says in words."""
     for name in reading.list_signs(kind, instead_of):
         for page in reading.pages:
-            if line := find_feature_match(name, get_body_text(page)):
-                return page, line, f": the text {load_act_features().descriptions[name]}"
+            text = get_body_text(page)
+            for start, end in islice(iter_feature_spans(name, text), _MAX_TRIED_SPANS):
+                if quote := cut_quote(page, text, start, end):
+                    return page, quote, f": the text {load_act_features().descriptions[name]}"
     return reading.pages[0], None, ""

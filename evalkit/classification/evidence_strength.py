@@ -229,7 +229,7 @@ _LINKING_WORDS = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", r
 _WORDS_PER_STATEMENT = 12
 #: Findings are written in telegrams: "Scalp clean, no crust", and a change with its place: "adenoma of the colon".
 _TELEGRAM_PATTERN = re.compile(
-    r"[a-z]{3,}[,;] [a-z]{3,}|(?:oma|itis|osis|polyp|cyst|ulcer|nodule|mass|fracture|tear|stone|lesion)s? (?:of|in|with|at) (?:the|an?|both|left|right)\b"
+    r"(?<![a-z])[a-z]{3,}+[,;] [a-z]{3,}|(?:oma|itis|osis|polyp|cyst|ulcer|nodule|mass|fracture|tear|stone|lesion)s? (?:of|in|with|at) (?:the|an?|both|left|right)\b"
 )
 #: Notes are written in phrases: "Cough and fever for four days." has no verb.
 _NOTE_PHRASE_PATTERN = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)

@@ -21,7 +21,8 @@ from evalkit.classification.schema import (
     Segment,
     load_type_definitions,
 )
-from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
 from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import Answer, DocumentQuestion
@@ -30,6 +31,9 @@ from evalkit.llm.prompts import dump_compact_json, fence_document, fence_model_o
 VerifierName = Literal["V2", "V3", "V4"]
 PageRange = tuple[int, int]
 """First and last page, both in."""
+
+MAX_SHOWN_LENGTH = 80
+"""Characters of what an issue shows of a page."""
 
 #: The code of what each verifier finds in the text, computed or said by a model.
 TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
@@ -162,6 +166,24 @@ def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[S
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:
                 yield segment, presence.document_type
+
+
+def cut_quote(page: Page, text: str, start: int, end: int) -> str | None:
+    """Cut a quote of at most ``MAX_SHOWN_LENGTH`` characters around a place in a page's text, of whole words of one line.
+
+    None where it holds what identifies the patient: issues are kept where pages are not.
+    """
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", start)
+    line_end = len(text) if line_end < 0 else line_end
+    margin = max(0, MAX_SHOWN_LENGTH - (end - start)) // 2
+    first, last = max(line_start, start - margin), min(line_end, start + margin + min(end - start, MAX_SHOWN_LENGTH))
+    words = text[first:last].split(" ")
+    if first > line_start and text[first - 1] != " " and len(words) > 1:
+        words = words[1:]
+    if last < line_end and text[last] != " " and len(words) > 1:
+        words = words[:-1]
+    quote = " ".join(words).strip()
+    return None if not quote or has_patient_identifier(quote, page) else quote
 
 
 def build_issues_from_answers(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
 
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import find_page_counts
+from evalkit.classification.second_opinion_boundaries import find_page_counts, find_running_counts
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.furniture import strip_stamp_lines
 from evalkit.issue import Issue, IssueSeverity
 
 PAGES_MISSING_CODE: Final = "V2-PAGES-MISSING"
@@ -22,6 +24,8 @@ PAGES_REPEATED_CODE: Final = "V2-PAGES-REPEATED"
 
 _TRANSPORT_PATTERN = re.compile(r"fax|\b(?:from|to)\s*:|\d{1,2}:\d{2}|\bprinted\b", re.IGNORECASE)
 """A count in a line of a fax machine or printer is of what was sent or printed, not of the document."""
+_MAX_STAMP_LENGTH = 300
+"""Characters of a line in which such words are looked for."""
 _MIN_REPEATED_WORDS = 30
 """Pages of fewer words may be equal by chance, such as forms and separators."""
 _MIN_PRESENT_SHARE = 1 / 3
@@ -30,24 +34,27 @@ _MIN_PRESENT_SHARE = 1 / 3
 
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     """Raise V2-PAGES-MISSING and V2-PAGES-ORDER by printed counts of each segment, V2-PAGES-REPEATED by equal text."""
+    # What a file of several documents counts through is the file's own count.
+    own_counts = find_running_counts(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        # What a file of several documents counts through is the file's own count.
-        file_pages = bundle.total_pages if len(pages) < bundle.total_pages else None
-        if counts := _read_printed_counts(pages, file_pages):
+        if counts := _read_printed_counts(pages, own_counts):
             yield from _check_counts(segment, counts)
     yield from _find_repeated_pages(classification, bundle)
 
 
-def _read_printed_counts(pages: Sequence[Page], file_pages: int | None) -> dict[int, tuple[int, int]]:
+def _read_printed_counts(
+    pages: Sequence[Page], file_counts: AbstractSet[tuple[int, int]]
+) -> dict[int, tuple[int, int]]:
     """Page → its number and the number of pages, as the document counts itself; empty where not all pages agree on it."""
     counts_by_page = {
         page.page_num: {
             (number, total)
             for number, total, line in find_page_counts(page.text)
-            if 1 <= number <= total and not _TRANSPORT_PATTERN.search(line)
+            if 1 <= number <= total
+            and (number - page.page_num, total) not in file_counts
+            and not _TRANSPORT_PATTERN.search(line[:_MAX_STAMP_LENGTH])
         }
-        - {(page.page_num, file_pages)}
         for page in pages
         if page.text.strip()
     }
@@ -66,7 +73,7 @@ def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]]) -> Itera
     # A print-out of a whole record counts on over its documents: what comes before a document's first page, or after the
     # last of one that does not begin with page 1, is missed only if the count is near enough to be the document's.
     first = 1 if min(numbers) <= 2 <= len(numbers) else min(numbers)
-    last = total if min(numbers) == 1 else max(numbers)
+    last = total if first == 1 else max(numbers)
     missing = sorted({*range(first, last + 1)} - numbers)
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
@@ -92,8 +99,9 @@ def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]]) -> Itera
 def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     pages_by_text: dict[str, list[int]] = defaultdict(list)
     for page in bundle.pages:
-        if len(page.text.split()) >= _MIN_REPEATED_WORDS:
-            pages_by_text[re.sub(r"[\W_]+", "", page.text).casefold()].append(page.page_num)
+        text = strip_stamp_lines(page)
+        if len(text.split()) >= _MIN_REPEATED_WORDS:
+            pages_by_text[re.sub(r"[\W_]+", "", text).casefold()].append(page.page_num)
     for page_numbers in pages_by_text.values():
         if len(page_numbers) > 1:
             repeated_page = page_numbers[1]

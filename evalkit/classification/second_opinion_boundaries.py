@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from rapidfuzz import fuzz
@@ -67,9 +68,11 @@ _CONCLUSION_PATTERN = _compile_pattern(
 _CONCLUSION_HEADING_PATTERN = _compile_pattern(
     r"(?:^|[.] )[ \t]*(?:[a-z]+ ){0,2}(impression|conclusion|opinion|plan|diagnosis|interpretation)\b[^\n:.]{0,20}(?::|$)"
 )
-_MIN_RUNNING_PAGES = 3
+_MIN_RUNNING_PAGES, _MAX_COUNTS_A_LINE = 3, 4
 _MIN_REPEATED_HEADINGS, _MAX_HEADING_WORDS, _TITLE_LINES = 2, 8, 4
-_PAGE_COUNT_PATTERN = _compile_pattern(r"\bpage[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b")
+_PAGE_COUNT_PATTERN = _compile_pattern(
+    r"\b(?:page|pg)\b[.:]?[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b|\bp\.? ?(\d{1,3}) of (\d{1,3})\b"
+)
 _TITLE_PATTERN = _compile_pattern(
     r"(?:[\w'&/,()-]+ ){0,5}(?:report|note|summary|letter|consultation|consent|requisition|authori[sz]ation|questionnaire"
     r"|order form|request form|cover sheet|history and physical|evaluation|release of (?:health |medical )?information"
@@ -246,7 +249,9 @@ def find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
     return tuple(
-        (int(match[1]), int(match[2]), line) for line in edge_lines for match in _PAGE_COUNT_PATTERN.finditer(line)
+        (int(match[1] or match[3]), int(match[2] or match[4]), line)
+        for line in edge_lines
+        for match in islice(_PAGE_COUNT_PATTERN.finditer(line), _MAX_COUNTS_A_LINE)
     )
 
 
@@ -423,10 +428,13 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         weight = 2.0 if len(repeated) > _MIN_REPEATED_HEADINGS else 1.0
         yield BoundarySign(weight, "has headings that the pages before have too")
     conclusions = _find_conclusions(page.text)
-    if conclusions & frozenset().union(*(_find_conclusions(previous_page.text) for previous_page in previous_pages)):
+    repeated_conclusions = conclusions & frozenset().union(
+        *(_find_conclusions(previous_page.text) for previous_page in previous_pages)
+    )
+    if repeated_conclusions:
         yield BoundarySign(
             1.0 if _is_note(previous_pages[0]) else 2.0,
-            f"comes to a conclusion again ({', '.join(sorted(conclusions))})",
+            f"comes to a conclusion again ({', '.join(sorted(repeated_conclusions))})",
         )
     last_heading = _find_last_heading(previous_pages[-1].text)
     first_line = next(iter(_split_lines(page.text)), "")
@@ -434,6 +442,7 @@ def _compare_sections(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         yield BoundarySign(1.0, "comes after a conclusion", first_line)
 
 
+@lru_cache(maxsize=512)
 def _find_conclusions(text: str) -> frozenset[str]:
     """The kinds of conclusion that a page has a heading for, at the beginning of a line or sentence."""
     return frozenset(match[1].casefold() for match in _CONCLUSION_HEADING_PATTERN.finditer(text))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalkit.classification.acts import read_act_of_segment
+from evalkit.classification.findings import cut_quote
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.type_scoring import (
@@ -76,7 +77,12 @@ def _build_second_reading_issue(
         ),
         key=lambda weighted_cue: (-weighted_cue[0], weighted_cue[1], weighted_cue[2].start),
     )
-    page = pages[cues[0][1] if cues else 0].lexicon_reading.page
+    page, quote = pages[0].lexicon_reading.page, None
+    for _, page_index, cue in cues:
+        cue_page = pages[page_index].lexicon_reading.page
+        if quote := cut_quote(cue_page, cue_page.text, cue.start, cue.end):
+            page = cue_page
+            break
     return Issue.create(
         "V2",
         SECOND_READING_CODE,
@@ -88,10 +94,5 @@ def _build_second_reading_issue(
         segment_index=segment.segment_index,
         document_type=claimed_type.value,
         page=page.page_num,
-        quote=_find_line(page.text, cues[0][2].start) if cues else None,
+        quote=quote,
     )
-
-
-def _find_line(text: str, position: int) -> str | None:
-    start, end = text.rfind("\n", 0, position) + 1, text.find("\n", position)
-    return text[start : end if end >= 0 else None].strip()[:80] or None

@@ -138,11 +138,10 @@ def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
 
 
 def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+    yield from find_share_sum_issues(answer)
     for segment in answer.segments:
-        yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
         yield from _check_segment_dominant_type(segment)
         yield from _check_certainty(segment)
-    yield from _check_share_sum(answer, answer.document_mixture, None)
     yield from _check_overlaps(answer.segments)
     yield from _check_gaps(answer.segments, total_pages)
     yield from _check_overall_dominant_type(answer)

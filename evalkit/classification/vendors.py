@@ -114,8 +114,19 @@ def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, 
 
 def is_in_letterhead(text: str, position: int) -> bool:
     """Whether the position is in one of the text's first lines, and the line is short."""
-    lines_before = [line for line in text[:position].split("\n")[:-1] if line.strip()]
-    return len(lines_before) < LETTERHEAD_LINES and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
+    return position < _find_letterhead_end(text) and len(_get_line(text, position)) <= MAX_LETTERHEAD_LINE_LENGTH
+
+
+@lru_cache(maxsize=64)
+def _find_letterhead_end(text: str) -> int:
+    """The position behind the text's first lines that say something."""
+    end = filled_lines = 0
+    for line in text.split("\n"):
+        end += len(line) + 1
+        filled_lines += bool(line.strip())
+        if filled_lines == LETTERHEAD_LINES:
+            break
+    return end
 
 
 def is_in_performing_lab_line(text: str, position: int) -> bool:

@@ -26,7 +26,7 @@ _MIN_BODY_WORDS = 15
 _WRAPPED_LINE_LENGTH, _WRAPPED_LINE_WORDS = 55, 5
 """A notice goes on with a capital only behind a line of so many letters, on one of so many words."""
 _ADDRESS_PATTERN = re.compile(
-    r"(?i)\b(?:https?://|www\.)\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b(?:[a-z\d-]+\.)+(?:com|org|net|gov|edu|info|health|example)\b(?:/\S*)?"
+    r"(?i)\b(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,8}+|(?<![\w.-])(?:[a-z\d-]{1,63}\.){1,8}(?:com|org|net|gov|edu|info|health|example)\b(?:/\S*)?"
 )
 _ADDRESS_SIGN_PATTERN = re.compile(r"(?i)@|://|\.(?:com|org|net|gov|edu|info|health|example)\b|www\.")
 

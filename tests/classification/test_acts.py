@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 
+import pymupdf
 import pytest
 from builders import (
     EMBEDDED_RAW,
@@ -47,6 +49,8 @@ from evalkit.classification.acts import (
 )
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.pdf import read_pdf
 from evalkit.issue import Issue
 
 PERFORMED = {
@@ -323,8 +327,8 @@ def test_probabilities_of_any_text_sum_to_one(texts: list[str]) -> None:
     assert sum(reading.probabilities.values()) == pytest.approx(1)
     assert set(reading.probabilities) == set(DocumentType)
     for kind in DocumentType:
-        for has_foreign_text in (False, True):
-            probability = reading.get_act_probability(kind, has_foreign_text=has_foreign_text)
+        for contained_types in (frozenset(), frozenset(DocumentType) - {kind}):
+            probability = reading.get_act_probability(kind, contained_types)
             assert reading.probabilities[kind] <= probability <= 1
     assert reading.probabilities[reading.likeliest_type] == max(reading.probabilities.values())
 
@@ -377,3 +381,43 @@ def test_shipped_weights_are_of_the_shipped_features() -> None:
     assert set(weights.learned_from) == set(DocumentType)
     assert 0 < weights.min_claimed_probability < 1
     assert weights.max_act_probability > 0.5, "what is called Other must rather not be Other"
+
+
+def test_an_answer_cannot_talk_an_act_into_pages() -> None:
+    """One page of a report does not make pages of a leaflet a report, whatever the answer says that they contain."""
+    leaflet = LEAFLET_PAGE
+    answer = one_segment(RADIOLOGY, 5)
+    answer["segments"][0]["segment_composition"][0] |= {
+        "document_type": NOTE, "presence_level": "EMBEDDED_RAW", "segment_share": 0.05,
+    }  # fmt: skip
+    bundle = document(PERFORMED[RADIOLOGY], *(f"{leaflet} Part {number}." for number in range(4)))
+    assert [issue.code for issue in find_act_issues(parse_answer(answer), bundle)] == [NO_ACT_CODE]
+
+
+LEAFLET_PAGE = (
+    "Before your scan you should drink two glasses of water. You may eat if you wish. Please tell us if you could be pregnant, "
+    "or if you have a pacemaker. Most people find that the scan does not hurt. You can go home when it is done, and your doctor "
+    "will usually have your results within a week. If you have questions, call us. Do not wear jewellery. Bring your letter."
+)
+
+
+def read_drawn(text: str) -> DocumentBundle:
+    """The bundle of a page that is drawn and read again, with its patient."""
+    drawn = pymupdf.open()
+    lines = [part for line in text.split("\n") for part in textwrap.wrap(line, 90)]
+    drawn.new_page().insert_text((40, 60), lines, fontsize=9)
+    return read_pdf(
+        drawn.tobytes(), recorded_path="x.pdf", doc_id="x", sha256="0" * 64, processing_timestamp="2026-01-01T00:00:00Z"
+    )
+
+
+@pytest.mark.parametrize("kind", [NOTE, PATHOLOGY, GENOMIC, RADIOLOGY])
+def test_no_issue_shows_whose_page_it_is(kind: str) -> None:
+    """The passage that is shown must not name the patient: issues are kept where pages are not."""
+    name = "Wilhelmina Katarzyna Ostrowska"
+    page = f"Patient: {name}   DOB: 03/14/1951   MRN: 4471902\n{LEAFLET_PAGE.replace('you', name + ', you')}"
+    issues = list(find_act_issues(parse_answer(one_segment(kind, 1)), read_drawn(page)))
+    assert issues
+    for issue in issues:
+        assert "Ostrowska" not in issue.model_dump_json()
+        assert "4471902" not in issue.model_dump_json()
