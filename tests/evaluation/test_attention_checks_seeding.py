@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from review.conftest import Build
 
-from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
@@ -22,9 +21,6 @@ from evalkit.review.corrections import CLASSIFICATION_PARTS, correct_classificat
 
 TYPES = [kind.value for kind in DocumentType]
 READING = Build.issue("reader-0001", "MAJOR", code="READER-PICTURE", page=1)
-
-ANCHOR = "Anchor of page {}"
-"""All that a page says: so little that no segment here, joined ones included, can miss an act or a sign."""
 
 Drawn = list[tuple[int, int, str]]
 
@@ -41,12 +37,14 @@ def documents(draw: st.DrawFn) -> tuple[Drawn, bool]:
 
 def made(segments: Drawn) -> tuple[Any, ClassificationOutput]:
     total = segments[-1][1]
-    bundle = Build.bundle([[ANCHOR.format(n)] for n in range(1, total + 1)])
+    bundle = Build.bundle(
+        [(f"The anchor of page {n} is set here", f"A second line of page {n}") for n in range(1, total + 1)]
+    )
     shares: dict[str, float] = {}
     for start, end, kind in segments:
         shares[kind] = shares.get(kind, 0.0) + (end - start + 1) / total
     parts = [
-        Build.segment(at, start, end, kind, evidence=[(ANCHOR.format(start), start)])
+        Build.segment(at, start, end, kind, evidence=[(f"The anchor of page {start} is set here", start)])
         for at, (start, end, kind) in enumerate(segments, 1)
     ]
     dominant = max(shares, key=lambda kind: shares[kind])
@@ -140,18 +138,3 @@ def test_what_an_own_verifier_said_elsewhere_is_kept() -> None:
     elsewhere = [page for page in range(1, 5) if not fault.start_page <= page <= fault.end_page]
     assert elsewhere
     assert shown == [("ACME-AGENT-FAILED", None), *(("ACME-DOSE", page) for page in elsewhere)]
-
-
-def test_what_a_second_reading_contradicts_is_not_planted() -> None:
-    """An answer of a language model is read again by V2: a type that this reading contradicts would be no secret."""
-    text = "CT CHEST. TECHNIQUE: Axial images without contrast. COMPARISON: None. FINDINGS: No pleural effusion. IMPRESSION: No nodule."
-    bundle = Build.bundle([[text]])
-    answer = Build.single("Radiology Report", evidence=[(text, 1)])
-    packet = Build.packet(Build.result(answer, [READING]), bundle)
-    shown: dict[bool, set[str]] = {False: set(), True: set()}
-    for is_read_again, shown_types in shown.items():
-        for seed in range(20):
-            reader = load_embedded_weights() if is_read_again else None
-            planted = plant_answer_fault(answer, packet, bundle, random.Random(seed), second_reader=reader)
-            shown_types.update([planted[1].shown_type] if planted else [])
-    assert shown[True] < shown[False]

@@ -16,11 +16,10 @@ PATHOLOGY, NOTE = "Pathology Report", "Clinical Note"
 
 PAGES = (
     ("Surgical pathology report with anchor", "Final diagnosis: invasive ductal carcinoma, grade two."),
-    ("Gross description", "The specimen weighs forty grams."),
-    ("Microscopic description", "Cords of atypical cells."),
-    ("Progress note with anchor", "We will see her again."),
+    ("Gross description of the specimen", "The specimen weighs forty grams and is received in formalin."),
+    ("Microscopic description", "Sections show cords of atypical cells in a dense stroma."),
+    ("Progress note with anchor", "We will see the patient again in six weeks."),
 )
-"""So little text that no rule misses an act in it."""
 
 
 def answer(build: Any) -> Any:

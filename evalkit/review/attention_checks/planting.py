@@ -17,7 +17,7 @@ from statistics import median
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure_issue
-from evalkit.classification.model_weights import EmbeddedModelWeights, load_embedded_weights
+from evalkit.classification.patient_check import PATIENT_CODES
 from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -28,7 +28,7 @@ from evalkit.classification.schema import (
     TypePresence,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v2_consistency import EXPERT_QUESTION_CODES, V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
@@ -37,7 +37,6 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import EvalkitError
 from evalkit.issue import ISSUE_GROUP_BY_AGENT, Issue, number_issues
-from evalkit.llm.embedded import EmbeddedModel
 from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_attention_check_file_name
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
@@ -47,7 +46,7 @@ from evalkit.review.corrections import (
 )
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle, read_result
-from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_answering_model_name, read_packet
+from evalkit.review.packet import SMEPacket, SMEPacketGenerator, read_packet
 from evalkit.store import (
     OutputFolder,
     ground_truth_file_name,
@@ -89,15 +88,7 @@ def plant_and_save_attention_check(
     if not isinstance(result, DocumentResult) or not {"dominant_type", "segments"} <= {*ground_truth.vouched}:
         return None
     salt = f"{seed}:{drawn_at}:{bundle.sha256}"
-    planted_variant = plant_answer_fault(
-        ground_truth.ground_truth_classification,
-        packet,
-        bundle,
-        random.Random(salt),  # noqa: S311 - no secret
-        second_reader=None
-        if read_answering_model_name(output_folder, packet) == EmbeddedModel.name
-        else load_embedded_weights(),
-    )
+    planted_variant = plant_answer_fault(ground_truth.ground_truth_classification, packet, bundle, random.Random(salt))  # noqa: S311 - no secret
     if planted_variant is None:
         return None
     faulty_answer, fault, issues = planted_variant
@@ -138,18 +129,12 @@ def plant_and_save_attention_check(
 
 
 def plant_answer_fault(
-    true_answer: ClassificationOutput,
-    packet: SMEPacket,
-    bundle: DocumentBundle,
-    random_source: random.Random,
-    *,
-    second_reader: EmbeddedModelWeights | None = None,
+    true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
 ) -> tuple[ClassificationOutput, Fault, tuple[Issue, ...]] | None:
     """The known answer with one fault in it, the fault, and the issues that stand beside it; None where none fits.
 
     No computed check of V1 to V4 raises anything about the planted answer that it does not raise about the known one,
-    the answer can be validated, and V5 sends it to a person. ``second_reader`` as V2 takes it: None for an answer of
-    the embedded model.
+    the answer can be validated, and V5 sends it to a person.
     """
     true_segments = _restore_evidence(true_answer, packet, bundle)
     agent_answer = packet.classification
@@ -158,7 +143,7 @@ def plant_answer_fault(
     honest_answer = _build_answer_if_valid(true_answer, true_segments, bundle)
     if honest_answer is None or honest_answer.dominant_type_overall != true_answer.dominant_type_overall:
         return None
-    expected_codes = _count_codes(_run_rule_checks(honest_answer, bundle, second_reader))
+    expected_codes = _count_codes(_run_rule_checks(honest_answer, bundle))
     fault_kinds = list(_FAULT_ITERATORS)
     random_source.shuffle(fault_kinds)
     for fault_kind in fault_kinds:
@@ -166,16 +151,13 @@ def plant_answer_fault(
         random_source.shuffle(variants)
         for segments, fault in variants:
             faulty_answer = _build_answer_if_valid(true_answer, segments, bundle)
-            if (
-                faulty_answer is None
-                or _count_codes(_run_rule_checks(faulty_answer, bundle, second_reader)) - expected_codes
-            ):
+            if faulty_answer is None or _count_codes(_run_rule_checks(faulty_answer, bundle)) - expected_codes:
                 continue
             shown_answer = faulty_answer.model_copy(
                 update={"number_of_segments": faulty_answer.number_of_segments + count_error}
             )
             issues = (
-                *_run_rule_checks(shown_answer, bundle, second_reader),
+                *_run_rule_checks(shown_answer, bundle),
                 *_iterate_issues_unrelated_to_fault(packet, shown_answer, fault),
             )
             if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
@@ -413,16 +395,18 @@ _FAULT_ITERATORS: Mapping[
 # ------------------------------------------------------------------------------------------------- issues
 
 
-def _run_rule_checks(
-    answer: ClassificationOutput, bundle: DocumentBundle, second_reader: EmbeddedModelWeights | None
-) -> list[Issue]:
-    """What the checks find without asking a model."""
-    return [
+def _run_rule_checks(answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+    """What the checks find without asking a model, but for V2's questions about types and boundaries.
+
+    They are left out of the planted case: it is to show whether an expert looks where no question points.
+    """
+    issues = [
         *V1SchemaValidator().validate(answer, bundle),
-        *V2ConsistencyChecker(second_reader=second_reader).validate(answer, bundle),
+        *V2ConsistencyChecker().validate(answer, bundle),
         *V3TrapDetector().validate(answer, bundle),
         *V4EvidenceQualityAssessor().validate(answer, bundle).issues,
     ]
+    return [issue for issue in issues if issue.code not in EXPERT_QUESTION_CODES - PATIENT_CODES]
 
 
 def _count_codes(issues: Sequence[Issue]) -> Counter[str]:
