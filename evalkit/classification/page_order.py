@@ -39,7 +39,7 @@ def find_page_order_issues(classification: ClassificationOutput, bundle: Documen
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
         if counts := _read_printed_counts(pages, own_counts):
-            yield from _check_counts(segment, counts)
+            yield from _check_counts(segment, counts, [page.page_num for page in pages if page.page_num not in counts])
     yield from _find_repeated_pages(classification, bundle)
 
 
@@ -67,14 +67,16 @@ def _read_printed_counts(
     return {page: min(count for count in counts if count[1] == total) for page, counts in counts_by_page.items()}
 
 
-def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]]) -> Iterator[Issue]:
+def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]], blank_pages: Sequence[int]) -> Iterator[Issue]:
     total = next(iter(counts.values()))[1]
     numbers = {number for number, _ in counts.values()}
     # A print-out of a whole record counts on over its documents: what comes before a document's first page, or after the
     # last of one that does not begin with page 1, is missed only if the count is near enough to be the document's.
     first = 1 if min(numbers) <= 2 <= len(numbers) else min(numbers)
     last = total if first == 1 else max(numbers)
-    missing = sorted({*range(first, last + 1)} - numbers)
+    # A blank page bears no number, and is there.
+    blank_numbers = {number + blank_page - page for blank_page in blank_pages for page, (number, _) in counts.items()}
+    missing = sorted({*range(first, last + 1)} - numbers - blank_numbers)
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
             PAGES_MISSING_CODE,

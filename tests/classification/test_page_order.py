@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import document, one_segment, parse_answer
+from builders import NOTE, compose_single_type, document, one_segment, parse_answer, segment
+from builders import answer as compose_answer
 
 from evalkit.classification.page_order import find_page_order_issues
 from evalkit.documents import DocumentBundle
@@ -21,7 +22,7 @@ def read(*counts: str) -> DocumentBundle:
 
 
 def codes(bundle: DocumentBundle) -> list[tuple[str, int | None]]:
-    answer = parse_answer(one_segment("Clinical Note", bundle.total_pages))
+    answer = parse_answer(one_segment(NOTE, bundle.total_pages))
     return [(issue.code, issue.page) for issue in find_page_order_issues(answer, bundle)]
 
 
@@ -51,7 +52,7 @@ def test_whole_documents_raise_nothing(counts: tuple[str, ...]) -> None:
 )
 def test_missing_pages_are_named(counts: tuple[str, ...], missing: str) -> None:
     bundle = read(*counts)
-    answer = parse_answer(one_segment("Clinical Note", bundle.total_pages))
+    answer = parse_answer(one_segment(NOTE, bundle.total_pages))
     (issue,) = find_page_order_issues(answer, bundle)
     assert issue.code == "V2-PAGES-MISSING"
     assert issue.severity == "MAJOR"
@@ -65,6 +66,18 @@ def test_pages_out_of_order_are_named_once() -> None:
 def test_a_page_that_is_there_twice_is_named() -> None:
     repeated = f"{BODY[0]}\n{BODY[1]}"
     assert codes(document(repeated, BODY[2] * 2, repeated)) == [("V2-PAGES-REPEATED", 3)]
+
+
+def test_a_blank_page_is_there_without_a_number() -> None:
+    pages = [f"{BODY[0]}\nPage 1 of 3", "", f"{BODY[1]}\nPage 3 of 3"]
+    assert codes(document(*pages)) == []
+
+
+def test_what_runs_through_a_file_counts_no_document() -> None:
+    bundle = read("Page 1 of 9", "Page 2 of 9", "Page 3 of 9", "Page 4 of 9")
+    parts = [segment(index, 2 * index - 1, 2 * index, NOTE, compose_single_type(NOTE)) for index in (1, 2)]
+    answer = parse_answer(compose_answer(*parts, overall=NOTE, shares={NOTE: 1.0}))
+    assert list(find_page_order_issues(answer, bundle)) == []
 
 
 def test_short_equal_pages_are_no_repetition() -> None:

@@ -23,7 +23,7 @@ from widgets.workbench import Workbench, show
 
 
 def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
-    assert [row["case_id"] for row in screen.queue_panel.rows][:2] == ["altered_quotes", "fabricated_quote"]
+    assert [row["case_id"] for row in screen.queue_panel.rows][:2] == ["altered_quotes", "quest_genomic"]
     assert screen.bar.is_ready
 
 

@@ -22,7 +22,7 @@ def stored(served: Served, name: str) -> dict:
 
 def test_the_queue_is_worst_first_and_says_why(review_server: Served, login: Login, shots: Path | None) -> None:
     screen = login()
-    assert screen.cases()[:3] == ["altered_quotes", "fabricated_quote", "quest_genomic"]
+    assert screen.cases()[:3] == ["altered_quotes", "quest_genomic", "fabricated_quote"]
     assert "critical failure" in screen.row("fabricated_quote").inner_text()
     screen.shot(shots, "queue-1440")
 
