@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from typing import Any
 
+from evalkit.classification.acts import load_act_weights
 from evalkit.classification.evidence_strength import load_strength_tables
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
@@ -20,6 +22,13 @@ from evalkit.grounding.omitted_context import load_context_tables
 from evalkit.llm.prompts import compute_prompt_versions
 from evalkit.settings import Settings
 from evalkit.store import hash_canonical_json
+
+#: Tables that decide and have no version of their own among the others.
+_FURTHER_TABLES = (
+    ("evalkit.classification", "act_features.toml"),
+    ("evalkit.classification", "answer_spellings.toml"),
+    ("evalkit.documents", "furniture.toml"),
+)
 
 
 @cache
@@ -38,6 +47,7 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
         "types": load_type_definitions()["version"],
         "lexicon": load_lexicon().version,
         "weights": load_embedded_weights().version,
+        "acts": load_act_weights().version,
         "traps": traps.version,
         "tables_sha256": hash_canonical_json(
             [
@@ -45,6 +55,7 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
                 traps.model_dump(mode="json"),
                 load_context_tables(),
                 load_strength_tables(),
+                *((files(package) / name).read_text("utf-8") for package, name in _FURTHER_TABLES),
             ]
         ),
         "prompts": compute_prompt_versions(),
