@@ -31,6 +31,7 @@ from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.furniture import get_body_text
 from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity
 
@@ -90,11 +91,6 @@ def load_act_weights() -> ActWeights:
             remedy="Restore the files that came with evalkit, or learn the weights again (tests/benchmarks/act_learning.py).",
         )
     return weights
-
-
-def get_body_text(page: Page) -> str:
-    """Return a page's text without stamps, headers and footers: who sent or printed it says nothing of what it does."""
-    return "\n".join(block.text for block in page.visible_blocks if not block.furniture) or page.text
 
 
 @dataclass(frozen=True)

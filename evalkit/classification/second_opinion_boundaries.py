@@ -20,6 +20,7 @@ from rapidfuzz import fuzz
 from evalkit.classification.schema import ClassificationOutput, DocumentType, PresenceLevel, Segment
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.furniture import get_body_text
 from evalkit.documents.identity.file_persons import (
     compare_page_patients,
     get_page_patient_identity,
@@ -521,8 +522,7 @@ def _is_title(line: str) -> bool:
 
 def _compare_page_ends(previous_page: Page, page: Page) -> Iterator[BoundarySign]:
     """Whether the page before was signed, and whether a sentence runs over."""
-    body_texts = [block.text for block in previous_page.visible_blocks if not block.furniture] or [previous_page.text]
-    tail = "\n".join(_split_lines("\n".join(body_texts))[-_FOOT_LINES:])
+    tail = "\n".join(_split_lines(get_body_text(previous_page))[-_FOOT_LINES:])
     if _CLOSING_PATTERN.search(tail):
         yield BoundarySign(1.0, "comes after a signature or greeting")
     first_text = next(

@@ -152,6 +152,11 @@ def _is_wrapped(line: str, following: str) -> bool:
     return following[:1].islower() or (is_full and ":" not in following)
 
 
+def get_body_text(page: Page) -> str:
+    """Return a page's text without stamps, headers and footers: who sent or printed it says nothing of what it does."""
+    return "\n".join(block.text for block in page.visible_blocks if not block.furniture) or page.text
+
+
 def strip_stamp_lines(page: Page) -> str:
     """The text of the page without its stamps; a letterhead that is repeated from page to page is none."""
     blocks = page.visible_blocks

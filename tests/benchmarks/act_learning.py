@@ -29,11 +29,12 @@ from scipy.special import log_softmax, softmax
 
 from evalkit.classification import training
 from evalkit.classification.act_features import compute_feature_rates, count_features, load_act_features
-from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, get_body_text
+from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
 from evalkit.classification.type_scoring import extract_terms
 from evalkit.documents.bundle import Page
+from evalkit.documents.furniture import get_body_text
 
 Rows = npt.NDArray[np.intp]
 
