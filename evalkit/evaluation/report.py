@@ -21,12 +21,14 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
+from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_pairs
 from evalkit.errors import UsageError
 from evalkit.evaluation import (
     acceptance_threshold,
     attention_checks,
     document_type_scores,
+    error_ranking,
     headline_estimates,
     plots,
     presence_metrics,
@@ -37,7 +39,7 @@ from evalkit.evaluation import (
 )
 from evalkit.evaluation.export import create_private_file, open_atomic_replacement
 from evalkit.evaluation.intervals import Estimate
-from evalkit.evaluation.study import Study, TruthStatus
+from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.store import open_output_folder
 
@@ -64,6 +66,7 @@ _STOPPED_NOTE = (
 _MISSING_SECTION_TEXTS = {
     "types": "No expert has said yet which type a document is, and no labels were given.",
     "segments": "No expert has vouched yet for the segments of a document, and no labels were given.",
+    "doubts": "No expert has vouched yet for the segments of a document, and no labels were given.",
     "production": "No document has a label of the production classifier: give it with `--production`.",
     "experts": "Nobody has reviewed a case yet.",
 }
@@ -140,6 +143,7 @@ def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) ->
         _build_production_section(study),
         _build_verifiers_section(study),
         _build_acceptance_section(study, max_error_rate),
+        _build_doubts_section(study),
         _build_experts_section(study),
         _build_cost_section(study),
         _build_templates_section(study),
@@ -515,6 +519,49 @@ def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.Accept
     if threshold_evidence.simulated_audit_count:
         sentence += f" {threshold_evidence.simulated_audit_count} of the audits are simulated: this proves nothing."
     return sentence
+
+
+def _build_doubts_section(study: Study) -> EvaluationSection | None:
+    ranked_documents = error_ranking.list_ranked_documents(study)
+    if not ranked_documents:
+        return None
+    ranking = error_ranking.rank_errors(ranked_documents)
+    escalated_documents = [document for document in study.documents if document.decision == Decision.ESCALATE_TO_SME]
+    shares = [
+        headline_estimates.estimate_headline_figure(name, population, documents, _score_wrong_segmentation)
+        for name, population, documents in (
+            ("needed correction", "escalated documents", escalated_documents),
+            ("need correction", "all documents", study.documents),
+        )
+    ]
+    return EvaluationSection(
+        "doubts",
+        "Do doubts point at errors?",
+        f"{ranking.document_count} documents whose segments an expert vouched for, {ranking.wrong_count} of them wrong; a wrong one "
+        f"has the higher risk than a right one with a probability of {format_cell(ranking.auroc)} (AUROC). "
+        f"{ranking.wrong_page_count} of {ranking.page_count} pages have a wrong type or a wrong beginning.",
+        (
+            EvaluationTable(
+                "Escalations that were needed, beside all that is wrong",
+                pd.DataFrame(
+                    [(figure.population_description, figure.name, figure.estimate) for figure in shares],
+                    columns=["of", "that", "share"],
+                ),
+            ),
+            EvaluationTable(
+                "Errors caught if only the riskiest pages are looked at",
+                pd.DataFrame(
+                    [tuple(caught) for caught in ranking.caught],
+                    columns=["pages looked at", "errors caught", "best possible"],
+                ),
+            ),
+        ),
+    )
+
+
+def _score_wrong_segmentation(document: DocumentRecord) -> float | None:
+    correctness = headline_estimates.score_agent_segmentation(document)
+    return None if correctness is None else 1 - correctness
 
 
 def _build_experts_section(study: Study) -> EvaluationSection | None:

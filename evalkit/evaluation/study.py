@@ -26,6 +26,7 @@ from evalkit.documents.identity.file_persons import (
 )
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
+from evalkit.evaluation.error_ranking import compute_page_risks
 from evalkit.issue import Issue
 from evalkit.pipeline.sample_draws import read_all_draws, read_eligible_draw_probabilities
 from evalkit.pipeline.supplied_labels import (
@@ -186,6 +187,8 @@ class DocumentRecord:
     issues: tuple[IssueWithVerdict, ...] = ()
     reviews: tuple[ReviewRecord, ...] = ()
     """Oldest first, those of second opinions and adjudications behind the case's own."""
+    page_risks: tuple[float, ...] = ()
+    """Of each page, that its type or the seam before it is wrong, 0..1, as the result tells of itself."""
     evidence_quality_score: float | None = None
     grounded_ratio: float | None = None
     call_count: int = 0
@@ -516,6 +519,7 @@ class _StudyReader:
         is_accepted = result["decision"] == "AUTO_ACCEPT"
         inclusion_probability = self._find_inclusion_probability(doc_id, packet or ground_truth) if is_accepted else 1.0
         source_folder, persons = self._read_source_and_persons(doc_id)
+        page_count = _require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels)
         return DocumentRecord(
             doc_id=doc_id,
             source_folder=source_folder,
@@ -527,7 +531,7 @@ class _StudyReader:
             decision=result["decision"],
             decision_rule=result["decision_rule"],
             decision_reason=result["decision_reason"],
-            page_count=_require_type(packet["total_pages"], int) if packet else _find_last_page(agent_labels),
+            page_count=page_count,
             agent_labels=agent_labels,
             production_labels=self._parse_production_labels_or_warn(
                 self._find_label_row_or_warn(self._production_rows, doc_id, filename) or _get_production_row(packet)
@@ -542,6 +546,7 @@ class _StudyReader:
                 _parse_review(*numbered_review, packet["review_reason"] if packet else "")
                 for numbered_review in reviews
             ),
+            page_risks=tuple(compute_page_risks(result["classification"], result["issues"], page_count or 0)),
             evidence_quality_score=_parse_number(result["evidence_quality_score"]),
             grounded_ratio=_parse_number(result["grounded_ratio"]),
             call_count=_require_type(usage["calls"], int),

@@ -303,7 +303,7 @@ def tabulate_prices(trials: Sequence[Trial]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--half", choices=("open", "sealed"), default="open")
+    parser.add_argument("--half", choices=("open", "sealed", "second_open", "second_sealed"), default="open")
     parser.add_argument("--fax", action="store_true", help="send the papers by fax")
     parser.add_argument("--only", nargs="*", default=["look-alikes", "cases", "texts", "packets", "structures"])
     parser.add_argument("--wrong", action="store_true", help="name each wrong acceptance and each needless stop")

@@ -50,6 +50,7 @@ KEYS = [
     "production",
     "verifiers",
     "acceptance",
+    "doubts",
     "experts",
     "cost",
 ]

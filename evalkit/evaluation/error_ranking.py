@@ -1,0 +1,185 @@
+"""Whether the answers that are wrong are those that look doubtful, and how many pages of work it takes to find them.
+
+Every page has a risk, computed from what a result says of itself: the certainty of its segment's type, doubts about the
+seam before it, and the open issues about it. Ranked by it, wrong answers should come first; the order is measured, nothing
+is decided by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import roc_auc_score
+
+from evalkit.classification.v2_consistency import DOUBTS_KEY
+from evalkit.evaluation.metrics import find_boundaries, list_page_types
+from evalkit.pipeline.supplied_labels import PageSpan
+
+if TYPE_CHECKING:
+    from evalkit.evaluation.study import Study
+
+PAGE_SHARES = (0.05, 0.10, 0.20)
+"""So many of all pages are looked at, the riskiest first."""
+
+_RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.6, "MINOR": 0.02}
+"""Of an open issue on the page that it names, or on all pages of its segment."""
+
+
+class RankedDocument(NamedTuple):
+    """A document whose truth is known."""
+
+    page_risks: Sequence[float]
+    page_errors: Sequence[bool]
+    """Whether a page has a wrong type, or a wrong seam before it."""
+    sampling_weight: float = 1.0
+    """How many documents it stands for, at least 1."""
+
+    @property
+    def risk(self) -> float:
+        """That any page is wrong, 0..1, as if pages were independent of each other."""
+        return 1 - float(np.prod([1 - risk for risk in self.page_risks]))
+
+
+class CaughtErrors(NamedTuple):
+    """Of all wrong pages, how many are among the riskiest pages."""
+
+    page_share: float
+    """Of all pages, 0..1, so many are looked at."""
+    caught_share: float
+    best_possible_share: float
+    """If all wrong pages came first."""
+
+
+class ErrorRanking(NamedTuple):
+    """How well risks tell wrong answers from right ones."""
+
+    document_count: int
+    wrong_count: int
+    auroc: float
+    """Probability that a wrong document has the higher risk than a right one; NaN without both."""
+    page_count: int
+    wrong_page_count: int
+    caught: tuple[CaughtErrors, ...]
+    """One for each of ``PAGE_SHARES``; empty where no page is wrong."""
+
+
+def compute_page_risks(
+    classification: Mapping[str, Any] | None, issues: Sequence[Mapping[str, Any]], page_count: int
+) -> list[float]:
+    """The risk of each page, 0..1, that its type or the seam before it is wrong; all 1 without an answer.
+
+    Both arguments as a result stores them. KeyError and TypeError where they do not have their shape.
+    """
+    if classification is None:
+        return [1.0] * page_count
+    certainties = np.zeros(page_count)
+    beginnings = set()
+    pages_by_segment: dict[int | None, range] = {None: range(1, page_count + 1)}
+    for segment in classification["segments"]:
+        pages = range(max(1, segment["start_page"]), min(page_count, segment["end_page"]) + 1)
+        beginnings.add(segment["start_page"])
+        pages_by_segment[segment["segment_index"]] = pages
+        for presence in segment["segment_composition"]:
+            if presence["document_type"] == segment["dominant_type"]:
+                certainties[pages.start - 1 : pages.stop - 1] = presence["confidence"]
+    for page, probability in _iterate_doubts(classification):
+        if 1 < page <= page_count:
+            certainties[page - 1] *= probability if page in beginnings else 1 - probability
+    for issue in issues:
+        if issue["status"] != "open":
+            continue
+        pages = pages_by_segment.get(issue["segment_index"], range(0))
+        named_page = issue["page"]
+        is_about_a_seam = issue["segment_index"] is None and named_page is not None
+        for page in [named_page] if is_about_a_seam and 1 <= named_page <= page_count else pages:
+            certainties[page - 1] *= 1 - _RISK_BY_SEVERITY[issue["severity"]]
+    return [1 - certainty for certainty in np.clip(certainties, 0, 1).tolist()]
+
+
+def _iterate_doubts(classification: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
+    """Pages that may begin a document, with the classifier's own probability that they do."""
+    self_evaluation = classification["self_evaluation"]
+    doubts = self_evaluation.get(DOUBTS_KEY, ()) if isinstance(self_evaluation, dict) else ()
+    for doubt in doubts:
+        yield doubt["page"], min(1.0, max(0.0, float(doubt["begins"])))
+
+
+def find_page_errors(true_spans: Sequence[PageSpan], spans: Sequence[PageSpan], page_count: int) -> list[bool]:
+    """Whether each page has another type than is true or none, or a seam before it that the truth has not, or lacks one.
+
+    >>> find_page_errors([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note"), (4, 4, "Other")], 4)
+    [False, False, True, True]
+    """
+    type_pairs = zip(list_page_types(true_spans, page_count), list_page_types(spans, page_count), strict=True)
+    wrong_seams = find_boundaries(true_spans) ^ find_boundaries(spans)
+    return [
+        predicted_type is None or predicted_type != true_type or page in wrong_seams
+        for page, (true_type, predicted_type) in enumerate(type_pairs, 1)
+    ]
+
+
+def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
+    """Measure how well the risks rank these documents and their pages, each document weighing what it stands for.
+
+    Source of the measure: area under the receiver operating characteristic (Hanley and McNeil, Radiology 143, 1982), as
+    scikit-learn computes it.
+    """
+    is_wrong = [any(document.page_errors) for document in documents]
+    auroc = (
+        float(
+            roc_auc_score(
+                is_wrong,
+                [document.risk for document in documents],
+                sample_weight=[document.sampling_weight for document in documents],
+            )
+        )
+        if len(set(is_wrong)) == 2
+        else float("nan")
+    )
+    risks = np.array([risk for document in documents for risk in document.page_risks])
+    errors = np.array([error for document in documents for error in document.page_errors], dtype=float)
+    weights = np.array([document.sampling_weight for document in documents for _ in document.page_risks])
+    return ErrorRanking(
+        len(documents),
+        sum(is_wrong),
+        auroc,
+        len(risks),
+        int(errors.sum()),
+        tuple(_find_caught_errors(risks, errors * weights, weights)) if errors.any() else (),
+    )
+
+
+def list_ranked_documents(study: Study) -> list[RankedDocument]:
+    """The documents whose segments somebody vouched for."""
+    return [
+        RankedDocument(
+            document.page_risks,
+            find_page_errors(
+                document.truth.labels.segments,
+                document.agent_labels.segments if document.agent_labels else (),
+                len(document.page_risks),
+            ),
+            document.sampling_weight,
+        )
+        for document in study.reviewed_documents
+        if document.truth and document.truth.is_vouched("segments") and document.page_risks
+    ]
+
+
+def _find_caught_errors(
+    risks: npt.NDArray[np.float64], error_weights: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> Iterator[CaughtErrors]:
+    order = np.argsort(-risks, kind="stable")
+    # Among equal risks the order says nothing: errors there are caught in proportion.
+    last_of_ties = np.append(np.flatnonzero(np.diff(risks[order])), len(order) - 1)
+    page_shares = np.append(0.0, (np.cumsum(weights[order]) / weights.sum())[last_of_ties])
+    error_shares = np.append(0.0, (np.cumsum(error_weights[order]) / error_weights.sum())[last_of_ties])
+    for page_share in PAGE_SHARES:
+        yield CaughtErrors(
+            page_share,
+            float(np.interp(page_share, page_shares, error_shares)),
+            min(1.0, page_share * float(weights.sum() / error_weights.sum())),
+        )
