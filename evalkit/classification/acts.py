@@ -113,7 +113,7 @@ class ActReading:
         """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
         sums = list(self.weights.bias)
         terms = dict.fromkeys(
-            term for page in self.pages for term in find_weighted_terms(get_body_text(page), (), self.weights)
+            term for page in self.pages for term in find_weighted_terms(get_body_text(page), (), self.weights)[0]
         )
         term_weight = compute_term_weight(len(terms))
         for term in terms:
@@ -144,6 +144,12 @@ class ActReading:
             )
         return max(reading.probabilities[kind] for reading in readings)
 
+    def contradicts(self, claimed_type: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()) -> bool:
+        """Whether the pages, called this, do not perform its act, or called Other, perform one."""
+        if claimed_type is DocumentType.OTHER:
+            return 1 - self.probabilities[DocumentType.OTHER] >= self.weights.max_act_probability
+        return self.get_act_probability(claimed_type, contained_types) < self.weights.min_claimed_probability
+
     @property
     def likeliest_type(self) -> DocumentType:
         """The type whose act is performed most probably."""
@@ -166,7 +172,12 @@ def read_act_of_segment(
     segment: Segment, bundle: DocumentBundle, weights: ActWeights | None = None
 ) -> ActReading | None:
     """Read what a segment's pages do; None where they say too little to judge."""
-    pages = [page for page in bundle.iter_pages(segment.start_page, segment.end_page) if page.text.strip()]
+    return read_act_of_pages(list(bundle.iter_pages(segment.start_page, segment.end_page)), weights)
+
+
+def read_act_of_pages(pages: Sequence[Page], weights: ActWeights | None = None) -> ActReading | None:
+    """Read what pages do as one document; None where they say too little to judge."""
+    pages = [page for page in pages if page.text.strip()]
     if sum(len(get_body_text(page).split()) for page in pages) < MIN_WORDS_TO_JUDGE:
         return None
     return ActReading(pages, weights or load_act_weights())
@@ -183,7 +194,7 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
         contradicting_type = forms.find_contradicting_type(kind)
         reading = read_act_of_segment(segment, bundle)
         if contradicting_type is None or (
-            reading and _get_claimed_act_probability(reading, kind, segment) >= _PERFORMED_PROBABILITY
+            reading and reading.get_act_probability(kind, get_contained_types(segment)) >= _PERFORMED_PROBABILITY
         ):
             continue
         sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
@@ -209,26 +220,19 @@ def find_act_issues(
         reading = read_act_of_segment(segment, bundle, weights)
         if segment.dominant_type is None or reading is None:
             continue
-        if segment.dominant_type is DocumentType.OTHER:
-            yield from _find_act_in_other(segment, reading)
-        elif (
-            _get_claimed_act_probability(reading, segment.dominant_type, segment)
-            < reading.weights.min_claimed_probability
-        ):
-            yield _build_no_act_issue(segment, segment.dominant_type, reading)
+        if reading.contradicts(segment.dominant_type, get_contained_types(segment)):
+            is_other = segment.dominant_type is DocumentType.OTHER
+            yield (
+                _build_act_in_other_issue(segment, reading)
+                if is_other
+                else _build_no_act_issue(segment, segment.dominant_type, reading)
+            )
 
 
-def _get_claimed_act_probability(reading: ActReading, kind: DocumentType, segment: Segment) -> float:
-    return reading.get_act_probability(kind, get_contained_types(segment))
-
-
-def _find_act_in_other(segment: Segment, reading: ActReading) -> Iterator[Issue]:
-    act_probability = 1 - reading.probabilities[DocumentType.OTHER]
-    if act_probability < reading.weights.max_act_probability:
-        return
+def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
     kind = max(ACT_DESCRIPTIONS, key=lambda act_type: reading.probabilities[act_type])
     page, quote, sign = _find_first_sign(reading, kind, DocumentType.OTHER)
-    yield Issue.create(
+    return Issue.create(
         "V2",
         ACT_IN_OTHER_CODE,
         IssueSeverity.MAJOR,

@@ -6,7 +6,6 @@ lexicon's and the learned ones; of what a pattern matched, only the pattern's gr
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +19,6 @@ from evalkit.classification.type_scoring import (
     ClassificationScores,
     ScoredPage,
     combine_page_scores,
-    compute_damping,
     read_page_for_scoring,
 )
 from evalkit.documents.bundle import DocumentBundle
@@ -126,7 +124,7 @@ def _rank_reasons(
     type_scores: ClassificationScores, kind: DocumentType, pages_by_term: dict[str, tuple[int, ...]]
 ) -> list[WeightedReason]:
     type_index = list(DocumentType).index(kind)
-    scale = compute_damping(math.fsum(type_scores.lexicon_scores.values())) / type_scores.model_weights.temperature
+    scale = type_scores.damping / type_scores.model_weights.temperature
     reasons = (
         WeightedReason(
             contribution.name if contribution.is_term else f"lexicon, {contribution.name}",

@@ -81,6 +81,8 @@ class EmbeddedModelWeights(TermWeights):
     """Below this probability the answer is "cannot tell"."""
     max_contradicted_probability: _Probability = Field(alias="contradicts")
     """A type that another program claims is contradicted if it is less probable than this."""
+    min_known_share: _Probability = Field(alias="familiar")
+    """Of different words. Where fewer were learned from, less is believed."""
     joins: _JoinWeights
 
     @field_validator("types")

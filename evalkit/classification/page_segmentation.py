@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from evalkit.classification.lexicon import LexiconReading
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.type_scoring import ScoredPage, compute_damping
+from evalkit.classification.type_scoring import ScoredPage
 from evalkit.documents.bundle import IdentifierKind, Page
 from evalkit.documents.identity.file_persons import compare_page_patients, get_page_patient_identity
 from evalkit.documents.identity.same_person import have_disjoint_record_numbers
@@ -194,11 +194,10 @@ def _count_letter_bytes(text: str) -> int:
 def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
     """How much better each type explains the page than the average of all: logarithms, less where it says little."""
     type_scores = page.type_scores
-    damping = compute_damping(math.fsum(type_scores.lexicon_scores.values()))
     probabilities = (
         max(probability, _MIN_TYPE_PROBABILITY) for probability in type_scores.probabilities_undamped.values()
     )
-    return tuple(damping * math.log(probability * len(DocumentType)) for probability in probabilities)
+    return tuple(type_scores.damping * math.log(probability * len(DocumentType)) for probability in probabilities)
 
 
 def compute_beginning_probabilities(

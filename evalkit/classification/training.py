@@ -19,6 +19,7 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +31,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, softmax
 
+from evalkit.classification.acts import ActWeights, read_act_of_pages
 from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import (
     LEXICON_FEATURE_NAMES,
@@ -40,6 +42,7 @@ from evalkit.classification.model_weights import (
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.type_scoring import (
     compute_damping,
+    compute_familiarity,
     compute_lexicon_features,
     compute_term_weight,
     extract_terms,
@@ -57,8 +60,13 @@ MIN_TERM_GROUPS = 4
 """So many groups must share a term."""
 MIN_TYPE_GROUPS = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
-CANDIDATE_THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
-MAX_ERROR_RATE = 0.01
+CANDIDATE_THRESHOLDS = tuple(round(0.4 + 0.05 * step, 2) for step in range(12))
+MAX_ERROR_RATE = 0.02
+"""Of answers that would be accepted: at least as probable as the threshold, and not contradicted by the reading of acts."""
+UNFAMILIAR_SHARE = 0.01
+"""So many of the learned texts have fewer known words than what is still believed in full."""
+MIN_TERM_WEIGHT = 0.005
+"""Terms that weigh less for every type are left out."""
 MAX_CONTRADICTED_RATE = 0.015
 """Of right types, macro over the types, as many may be contradicted by the second reading."""
 PAGE_LENGTH = 3000
@@ -499,16 +507,30 @@ class FittedWeights(NamedTuple):
     terms: list[str]
     term_weights: FloatArray
     """One row a term, one column a type."""
+    min_known_share: float = 0.0
+    """Of different words, 0 to 1: what nearly all learned texts have."""
 
     def compute_damped_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """What speaks for each type of these variants, added up and heeded."""
+        """What speaks for each type of these variants, added up and believed as far as they say much in known words."""
         raw_sums = (
             training_set.lexicon_features[rows] @ self.lexicon_weights
             + build_term_matrix(training_set, rows, self.terms) @ self.term_weights
             + self.bias
         )
         evidence = np.expm1(training_set.lexicon_features[rows, :, LEXICON_FEATURE_NAMES.index("evidence")]).sum(axis=1)
-        return np.asarray(raw_sums * np.array([[compute_damping(total)] for total in evidence.tolist()]))
+        known_terms = frozenset(self.terms)
+        familiarities = [
+            compute_familiarity(*_count_known_words(training_set.term_sets[row], known_terms), self.min_known_share)
+            for row in rows
+        ]
+        dampings = [compute_damping(total) for total in evidence.tolist()]
+        return np.asarray(raw_sums * np.multiply(dampings, familiarities)[:, None])
+
+
+def _count_known_words(terms: AbstractSet[str], known_terms: AbstractSet[str]) -> tuple[int, int]:
+    """Of a text's single words, how many are known, and how many there are."""
+    words = {term for term in terms if " " not in term}
+    return len(words & known_terms), len(words)
 
 
 def fit_weights(
@@ -559,12 +581,28 @@ def fit_weights(
         bounds=Bounds(-np.inf, upper_bounds),
         options={"maxiter": 200},
     ).x
+    term_weights = parameters[feature_count + type_count :].reshape(-1, type_count)
+    is_heavy = np.abs(term_weights).max(axis=1, initial=0.0) >= MIN_TERM_WEIGHT
+    terms = [term for term, is_kept in zip(vocabulary, is_heavy, strict=True) if is_kept]
     return FittedWeights(
         parameters[:feature_count],
         parameters[feature_count : feature_count + type_count],
-        vocabulary,
-        parameters[feature_count + type_count :].reshape(-1, type_count),
+        terms,
+        term_weights[is_heavy],
+        _choose_min_known_share(training_set, rows, frozenset(terms)),
     )
+
+
+def _choose_min_known_share(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], known_terms: AbstractSet[str]
+) -> float:
+    word_counts = [
+        _count_known_words(training_set.term_sets[row], known_terms)
+        for row in rows
+        if training_set.variants[row].name == "whole"
+    ]
+    known_shares = [known_count / word_count for known_count, word_count in word_counts if word_count]
+    return float(np.quantile(known_shares, UNFAMILIAR_SHARE)) if known_shares else 0.0
 
 
 def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
@@ -651,14 +689,33 @@ class ProbabilityCalibration(NamedTuple):
     max_contradicted_probability: float
 
 
+def mark_act_contradictions(
+    training_set: TrainingSet, select_weights: Callable[[LabelledText], ActWeights | None] = lambda _: None
+) -> npt.NDArray[np.bool_]:
+    """Which types the reading of acts contradicts: one row a variant, one column a type; of whole texts only.
+
+    ``select_weights``: by which a text is read, those without its source where it was learned from; None: the shipped ones.
+    """
+    contradictions = np.zeros((len(training_set.variants), len(DOCUMENT_TYPES)), dtype=bool)
+    for row, variant in enumerate(training_set.variants):
+        if variant.name == "whole" and (
+            reading := read_act_of_pages(build_pages_from_text(variant.text), select_weights(variant.original))
+        ):
+            contradictions[row] = [reading.contradicts(kind) for kind in DOCUMENT_TYPES]
+    return contradictions
+
+
 def calibrate_probabilities(
-    type_sums: FloatArray, training_set: TrainingSet, rows: npt.NDArray[np.bool_] | None = None
+    type_sums: FloatArray,
+    training_set: TrainingSet,
+    act_contradictions: npt.NDArray[np.bool_],
+    rows: npt.NDArray[np.bool_] | None = None,
 ) -> ProbabilityCalibration:
-    """From sums of a model that did not learn from what it judges; ``term_weights``: of these alone, None: of all.
+    """Calibrate from sums of a model that did not learn from what it judges; ``rows``: of these variants alone, None: of all.
 
     The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
-    ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` above which at most ``MAX_ERROR_RATE`` of the answers
-    about whole texts are wrong.
+    ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` from which at most
+    ``MAX_ERROR_RATE`` of the answers about whole texts that ``act_contradictions`` leave standing are wrong.
     """
     selected_rows = np.ones(len(type_sums), dtype=bool) if rows is None else rows
     true_types, type_sums = training_set.true_types[selected_rows], type_sums[selected_rows]
@@ -676,10 +733,9 @@ def calibrate_probabilities(
     )
     probability_rows = compute_probabilities(type_sums, temperature)
     is_whole_text = np.array([candidate.name == "whole" for candidate in training_set.variants])[selected_rows]
-    confidences, is_answer_wrong = (
-        probability_rows.max(axis=1)[is_whole_text],
-        (probability_rows.argmax(axis=1) != true_types)[is_whole_text],
-    )
+    answers = probability_rows.argmax(axis=1)
+    is_standing = is_whole_text & ~act_contradictions[selected_rows][np.arange(len(answers)), answers]
+    confidences, is_answer_wrong = probability_rows.max(axis=1)[is_standing], (answers != true_types)[is_standing]
     acceptable_thresholds = (
         candidate
         for candidate in CANDIDATE_THRESHOLDS
@@ -723,7 +779,12 @@ def train_model(
     )
     fitted_weights = fit_weights(training_set, np.arange(len(training_set.variants)))
     return (
-        build_weights_json(fitted_weights, calibrate_probabilities(type_sums, training_set), join_weights, examples),
+        build_weights_json(
+            fitted_weights,
+            calibrate_probabilities(type_sums, training_set, mark_act_contradictions(training_set)),
+            join_weights,
+            examples,
+        ),
         type_sums,
         training_set,
     )
@@ -748,13 +809,13 @@ def build_weights_json(
         "temperature": round(calibration.temperature, 3),
         "least": round(calibration.min_probability, 3),
         "contradicts": round(calibration.max_contradicted_probability, 3),
+        "familiar": round(fitted_weights.min_known_share, 3),
         "bias": _round_numbers(fitted_weights.bias),
         "lexicon": _round_numbers(fitted_weights.lexicon_weights),
         "joins": {name: round(value, 3) for name, value in join_weights.items()},
         "terms": {
             term: _round_numbers(type_weights)
             for term, type_weights in zip(fitted_weights.terms, fitted_weights.term_weights, strict=True)
-            if np.abs(type_weights).max() >= 0.005
         },
     }
     version = hashlib.sha256(json.dumps(weights_json, sort_keys=True).encode()).hexdigest()[:12]

@@ -53,6 +53,8 @@ class ScoredPage:
     lexicon_reading: LexiconReading
     terms: tuple[str, ...]
     """Those that weigh anything, each once, in order of appearance."""
+    unknown_words: frozenset[str]
+    """Those that weigh nothing: they were not learned from."""
     model_weights: EmbeddedModelWeights
     """By what they are weighed."""
 
@@ -88,12 +90,23 @@ class ClassificationScores:
     """How the lexicon is heard: by each of ``LEXICON_FEATURE_NAMES`` a number a type."""
     terms: tuple[str, ...]
     """Those that were found, each once."""
+    unknown_word_count: int
+    """Of different words that were not learned from."""
     model_weights: EmbeddedModelWeights
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """How probable each type is; they sum to 1. What says little is believed little."""
-        return self._compute_probabilities(compute_damping(math.fsum(self.lexicon_scores.values())))
+        """How probable each type is; they sum to 1. What says little, or is unlike all that was learned, is believed little."""
+        return self._compute_probabilities(self.damping)
+
+    @cached_property
+    def damping(self) -> float:
+        """How much is believed of what was found, 0 to 1."""
+        known_word_count = sum(" " not in term for term in self.terms)
+        familiarity = compute_familiarity(
+            known_word_count, known_word_count + self.unknown_word_count, self.model_weights.min_known_share
+        )
+        return familiarity * compute_damping(math.fsum(self.lexicon_scores.values()))
 
     @property
     def probabilities_undamped(self) -> dict[DocumentType, float]:
@@ -143,6 +156,15 @@ def compute_damping(lexicon_score_sum: float) -> float:
     return lexicon_score_sum / (lexicon_score_sum + _DAMPING_CONSTANT)
 
 
+def compute_familiarity(known_word_count: int, word_count: int, min_known_share: float) -> float:
+    """How much is believed of words of which so many are known: less only where more are unknown than in learned texts.
+
+    >>> compute_familiarity(60, 100, 0.5), compute_familiarity(10, 100, 0.5), compute_familiarity(0, 0, 0.5)
+    (1.0, 0.2, 1.0)
+    """
+    return min(1.0, known_word_count / (word_count * min_known_share)) if word_count and min_known_share else 1.0
+
+
 def softmax(logits: Sequence[float]) -> list[float]:
     """Probabilities in proportion to the sums' exponentials.
 
@@ -159,26 +181,30 @@ def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None
     """The page, read once for all that is asked of it."""
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
-    return ScoredPage(reading, tuple(find_weighted_terms(page.text, reading.furniture, model_weights)), model_weights)
+    return ScoredPage(reading, *find_weighted_terms(page.text, reading.furniture, model_weights), model_weights)
 
 
-def find_weighted_terms(text: str, furniture: Sequence[Span], model_weights: TermWeights) -> dict[str, None]:
-    """As :func:`extract_terms`, without places, which are rarely asked for."""
+def find_weighted_terms(
+    text: str, furniture: Sequence[Span], model_weights: TermWeights
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """As :func:`extract_terms`, without places, which are rarely asked for; and the words that weigh nothing."""
     weighted_terms: dict[str, None] = {}
+    unknown_words: set[str] = set()
     for start, end in find_body_spans(text, furniture):
         words = [word.lower() for word in _WORD_PATTERN.findall(text, start, end)]
-        weighted_terms.update(
-            dict.fromkeys(
-                word for word in words if word in model_weights.weights_by_term and len(word) >= _MIN_WORD_LENGTH
-            )
-        )
+        for word in dict.fromkeys(words):
+            if len(word) >= _MIN_WORD_LENGTH:
+                if word in model_weights.weights_by_term:
+                    weighted_terms[word] = None
+                else:
+                    unknown_words.add(word)
         pairs = (
             f"{word} {next_word}"
             for word, next_word in pairwise(words)
             if next_word in model_weights.second_words.get(word, ())
         )
         weighted_terms.update(dict.fromkeys(pairs))
-    return weighted_terms
+    return tuple(weighted_terms), frozenset(unknown_words)
 
 
 def extract_terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
@@ -198,7 +224,8 @@ def combine_page_scores(pages: Sequence[ScoredPage]) -> ClassificationScores:
     """What these pages, at least one, say of the types as one document."""
     lexicon_scores, features = compute_lexicon_features([page.lexicon_reading for page in pages])
     page_terms = dict.fromkeys(term for page in pages for term in page.terms)
-    return ClassificationScores(lexicon_scores, features, tuple(page_terms), pages[0].model_weights)
+    unknown_words = frozenset().union(*(page.unknown_words for page in pages))
+    return ClassificationScores(lexicon_scores, features, tuple(page_terms), len(unknown_words), pages[0].model_weights)
 
 
 def compute_term_weight(term_count: int) -> float:

@@ -16,6 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
+from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.schema import DocumentType
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
@@ -26,7 +27,6 @@ from evalkit.documents.identity.file_persons import (
 )
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
-from evalkit.evaluation.error_ranking import compute_page_risks
 from evalkit.issue import Issue
 from evalkit.pipeline.sample_draws import read_all_draws, read_eligible_draw_probabilities
 from evalkit.pipeline.supplied_labels import (

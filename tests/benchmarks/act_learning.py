@@ -2,7 +2,7 @@
 
     cd tests && ../.venv/bin/python -m benchmarks.act_learning [--learn]
 
-Texts of ``../shared/data``, invented ones, and those of ``first_contact/training.jsonl``; each source is judged by weights
+Texts of ``../shared/data``, invented ones, and those of ``first_contact/act_training.jsonl``; each source is judged by weights
 that saw nothing of it, and the limits are those of these judgements. The authors of the look-alikes wrote none of the
 texts that are learned from. ``--learn`` writes ``act_weights.json`` anew.
 """
@@ -13,14 +13,13 @@ import argparse
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.classifying import examples
-from benchmarks.first_contact.papers import HERE
+from benchmarks.labelled_texts import collect_act_texts
 from benchmarks.measuring import ROOT
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +28,7 @@ from scipy.special import log_softmax, softmax
 
 from evalkit.classification import training
 from evalkit.classification.act_features import compute_feature_rates, count_features, load_act_features
-from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights
+from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, load_act_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
 from evalkit.classification.type_scoring import extract_terms
@@ -46,16 +45,6 @@ VARIANTS = {"whole", "misread", "no labels", "beginning"}
 """Of the variants of a text; parts out of its middle need not perform its act."""
 MAX_RIGHT_DOUBTED = 0.03
 """Share of right texts, macro over types, that each of the two limits may doubt."""
-
-
-def collect_texts() -> list[LabelledText]:
-    """All labelled texts, by source."""
-    texts = examples()
-    for row in (HERE / "training.jsonl").read_text("utf-8").splitlines():
-        fields = json.loads(row)
-        author = fields["id"].split("-")[0]
-        texts.append(LabelledText(fields["id"], DocumentType(fields["type"]), fields["text"], fields["group"], author))
-    return texts
 
 
 def compute_rates(pages: Sequence[Page]) -> list[float]:
@@ -226,6 +215,20 @@ def learn_without(judged: Judged, sources: AbstractSet[str]) -> ActWeights:
     return ActWeights.model_validate_json(json.dumps(learn_weights(judged, sources)))
 
 
+def select_unseen_weights(judged: Judged) -> Callable[[LabelledText], ActWeights]:
+    """The weights by which a text is read: without its source, or the shipped ones, which learned nothing of it."""
+    weights_by_source: dict[str, ActWeights] = {}
+
+    def select_weights(text: LabelledText) -> ActWeights:
+        if text.source not in judged.sources:
+            return load_act_weights()
+        if text.source not in weights_by_source:
+            weights_by_source[text.source] = learn_without(judged, {text.source})
+        return weights_by_source[text.source]
+
+    return select_weights
+
+
 def tabulate(judged: Judged) -> Table:
     """Right judgements of unseen sources, by source and type."""
     table = Table("texts", "n", "right", title="acts, source not seen")
@@ -254,7 +257,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--learn", action="store_true", help="write act_weights.json anew")
     chosen = parser.parse_args()
-    judged = judge(collect_texts())
+    judged = judge(collect_act_texts())
     console = Console(width=120)
     console.print(tabulate(judged))
     data = learn_weights(judged)

@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests .venv/bin/python tests/benchmarks/classifying.py [--plot FILE] [--learn] [--wrong N]
 
-Texts of ``../shared/data`` and invented ones, whole and as they might have been (a part, misread, with a report quoted in
+Texts of ``../shared/data`` and invented ones (``labelled_texts``), whole and as they might have been (a part, misread, with a report quoted in
 them), judged by models that had not seen their group, and by models that had not seen anything of their source, nor of
 that of a quoted report. Temperatures, thresholds and the weights of joins are each time those of other folds, sources or
 records. The blank forms of hospitals are never learned from. Packets are drawn from the same texts (``packets``), each of texts that
@@ -18,14 +18,16 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks import act_learning
 from benchmarks.join_weights import PageChain, fit_join_weights
+from benchmarks.labelled_texts import NOT_LEARNED, collect_act_texts, collect_classifier_texts, examples
 from benchmarks.measuring import DATA, ROOT, bundles_of
 from benchmarks.packets import TITLED, Packet, packets
 from classification.keyword_vote import keyword_vote
@@ -33,6 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification import page_segmentation, training
+from evalkit.classification.acts import ActWeights
 from evalkit.classification.model_weights import WEIGHTS_FILE, EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify_by_embedded_model
@@ -49,58 +52,13 @@ from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimat
 from evalkit.issue import IssueSeverity
 from evalkit.pipeline.supplied_labels import PageSpan
 
-TEXTS = ROOT.parent / "shared" / "data" / "clinical_text.jsonl"
-INVENTED = ROOT / "tests" / "classification" / "invented.toml"
 UNSEEN = ROOT / "tests" / "classification" / "unseen.toml"
 WEIGHTS = ROOT / "evalkit" / "classification" / WEIGHTS_FILE
 PACKETS, BINS, LEVEL = 40, 5, 0.95
 """Packets a fold; bins of equal mass; of the bounds."""
 
 KINDS = training.DOCUMENT_TYPES
-NOT_LEARNED = "blank forms"
-"""Their licence is not stated: they are judged only."""
-_SOURCES = {
-    "raulista1997": "mtsamples",
-    "wyim": "aci-bench",
-    "riyaaap": "tcga",
-    "HL7": "hl7",
-    "JoshuaSardinha": "synthetic",
-    "jmandel": NOT_LEARNED,
-}
-
 Flags = npt.NDArray[np.bool_]
-
-
-def examples() -> list[LabelledText]:
-    """All labelled texts, by source; excerpts of one report are one group."""
-    real = training.read_labelled_texts([TEXTS]) if TEXTS.exists() else []
-    sourced = [replace(one, source=_SOURCES[one.source.split(":")[1].split("/")[0]]) for one in real]
-    told = {one.id: one.source for one in real}
-    grouped = [
-        replace(one, group="hl7 pdf" if ".pdf" in told[one.id] else "hl7 svg") if one.source == "hl7" else one
-        for one in sourced
-    ]
-    invented = (replace(one, source="invented") for one in training.read_labelled_texts([INVENTED]))
-    return [*grouped, *invented, *read_more_documents()]
-
-
-def read_more_documents() -> list[LabelledText]:
-    """``clinical_more``, where it is: documents of one segment with a text layer, by source."""
-    folder = DATA.parent / "clinical_more"
-    if not folder.is_dir():
-        return []
-    labels = [json.loads(line) for line in (folder / "labels.jsonl").read_text("utf-8").splitlines()]
-    singles = [label for label in labels if len(label["segments"]) == 1 and not label["scan"]]
-    return [
-        LabelledText(
-            label["file"],
-            DocumentType(label["segments"][0]["type"]),
-            "\n".join(page.text for page in bundle.pages),
-            "_".join(label["file"].replace("__", "_").split("_")[:2]),
-            label["file"].split("__")[0],
-        )
-        for label, bundle in zip(singles, bundles_of([folder / label["file"] for label in singles]), strict=True)
-    ]
 
 
 class Chances(NamedTuple):
@@ -131,7 +89,9 @@ class Judged:
     of_source: Sequence[training.SourceParts]
     """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, FittedWeights]
-    folds: Mapping[str, int]
+    folds: Mapping[str, int | None]
+    act_contradictions: Flags
+    """One row a variant, one column a type: by acts learned without the variant's source."""
 
     @cached_property
     def whole(self) -> Flags:
@@ -144,14 +104,14 @@ class Judged:
     @cached_property
     def believed(self) -> ProbabilityCalibration:
         """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
-        return training.calibrate_probabilities(self.by_source, self.some)
+        return training.calibrate_probabilities(self.by_source, self.some, self.act_contradictions)
 
     def believed_without(
         self, parts: Sequence[training.SourceParts], held_out: training.SourceParts
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
         return training.calibrate_probabilities(
-            self.by_source, self.some, training.mark_independent_rows(parts, held_out)
+            self.by_source, self.some, self.act_contradictions, training.mark_independent_rows(parts, held_out)
         )
 
     @cached_property
@@ -178,8 +138,12 @@ class Judged:
         return parse_weights_json(training.build_weights_json(self.fits[fold], believed, joins))
 
 
-def judged(some: Sequence[LabelledText], folds: Mapping[str, int] | None = None) -> Judged:
-    """``folds``: group → fold, if they are not to be drawn."""
+def judged(
+    some: Sequence[LabelledText],
+    select_act_weights: Callable[[LabelledText], ActWeights],
+    folds: Mapping[str, int | None] | None = None,
+) -> Judged:
+    """``folds``: group → fold, if they are not to be drawn; those of None are always learned from."""
     folds = folds or training.assign_folds_to_groups(some)
     found = training.build_training_set(training.create_text_variants(some, folds))
     allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
@@ -187,8 +151,9 @@ def judged(some: Sequence[LabelledText], folds: Mapping[str, int] | None = None)
     of_source = training.list_source_parts_by_variant(found, lambda one: one.source)
     by_group, fits = training.predict_out_of_fold_sums(found, of_fold, allowed)
     by_source, _ = training.predict_out_of_fold_sums(found, of_source, allowed)
-    by_fold = {fold: fits[frozenset({fold})] for fold in sorted(set(folds.values()))}
-    return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds)
+    by_fold = {fold: fits[frozenset({fold})] for fold in sorted({one for one in folds.values() if one is not None})}
+    contradictions = training.mark_act_contradictions(found, select_act_weights)
+    return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds, contradictions)
 
 
 # ---------------------------------------------------------------------------------------------------------------- texts
@@ -549,11 +514,11 @@ def main() -> None:
     parser.add_argument("--wrong", type=int, default=0, help="name so many wrong records")
     chosen = parser.parse_args()
     console = Console(width=150)
-    some = examples()
-    judged_ = judged(some)
+    some = collect_classifier_texts()
+    judged_ = judged(some, act_learning.select_unseen_weights(act_learning.judge(collect_act_texts())))
     console.print(unseen_line())
     console.print(text_table(judged_), confusion_table(judged_), confidence_table(judged_, chosen.plot))
-    drawn_ = drawn(judged_, some)
+    drawn_ = drawn(judged_, examples())
     if chosen.learn:
         rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
         data = training.build_weights_json(

@@ -21,6 +21,7 @@ from unittest.mock import patch
 import numpy as np
 from benchmarks import act_learning, classifying
 from benchmarks.first_contact.papers import build_answer, read_paper, read_rows
+from benchmarks.labelled_texts import collect_act_texts, collect_classifier_texts, examples
 from benchmarks.measuring import DATA, bundles_of
 from rich.console import Console
 from rich.table import Table
@@ -90,7 +91,8 @@ def try_look_alikes(half: str, *, as_fax: bool) -> Iterator[Trial]:
 
 def try_small_cases(half: str, *, as_fax: bool) -> Iterator[Trial]:
     """Documents of each kind of the issue, by the embedded model, and under the wrong label that they carry."""
-    for folder in ("cases", "discharge"):
+    folders = ("cases",) if half.startswith("second") else ("cases", "discharge")
+    for folder in folders:
         for row in read_rows(folder, half):
             bundle = read_paper(row["id"], row["pages"], as_fax=as_fax)
             truth = [(part["start_page"], part["end_page"], part["type"]) for part in row["segments"]]
@@ -126,9 +128,9 @@ def use_weights(unseen: Unseen) -> ExitStack:
 
 def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledText]]:
     """Source → weights without it, and all labelled texts."""
-    texts = classifying.examples()
-    judged = classifying.judged(texts)
-    act_judged = act_learning.judge(act_learning.collect_texts())
+    texts = examples()
+    select_act_weights = act_learning.select_unseen_weights(act_learning.judge(collect_act_texts()))
+    judged = classifying.judged(collect_classifier_texts(), select_act_weights)
     unseen = {}
     allowed = np.array(judged.sources) != classifying.NOT_LEARNED
     shipped_joins = classifying.parse_weights_json(json.loads(classifying.WEIGHTS.read_text("utf-8"))).join_weights
@@ -143,7 +145,8 @@ def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledTe
             {**shipped_joins, "types": 0.0},
             [text for text in texts if text.source != source],
         )
-        unseen[source] = Unseen(parse_weights_json(embedded), act_learning.learn_without(act_judged, {source}))
+        sample = next(text for text in texts if text.source == source)
+        unseen[source] = Unseen(parse_weights_json(embedded), select_act_weights(sample))
     return unseen, texts
 
 
@@ -181,11 +184,12 @@ PACKETS_A_FOLD = 120
 
 def try_packets() -> Iterator[Trial]:
     """Packets drawn from labelled texts, classified and verified by weights that saw nothing of their sources."""
-    texts = classifying.examples()
-    folds = {text.group: SOURCE_FOLDS[text.source] for text in texts}
-    judged = classifying.judged(texts, folds)
+    texts = examples()
+    all_texts = collect_classifier_texts()
+    folds = {text.group: SOURCE_FOLDS.get(text.source) for text in all_texts}
+    act_judged = act_learning.judge(collect_act_texts())
+    judged = classifying.judged(all_texts, act_learning.select_unseen_weights(act_judged), folds)
     drawn = classifying.drawn(judged, texts, PACKETS_A_FOLD)
-    act_judged = act_learning.judge(act_learning.collect_texts())
     for fold, packets in drawn.packets.items():
         sources = {source for source, own_fold in SOURCE_FOLDS.items() if own_fold == fold}
         embedded = judged.known(fold, drawn.joins(without=fold))

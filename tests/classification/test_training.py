@@ -8,6 +8,7 @@ import math
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from evalkit.classification.model_weights import LEXICON_FEATURE_NAMES, load_emb
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import (
+    CANDIDATE_THRESHOLDS,
     FittedWeights,
     LabelledText,
     assign_folds_to_groups,
@@ -31,6 +33,7 @@ from evalkit.classification.training import (
     compute_probabilities,
     create_text_variants,
     find_proper_names,
+    fit_weights,
     list_source_parts_by_variant,
     main,
     mark_independent_rows,
@@ -338,6 +341,13 @@ def test_held_out_source_excludes_notes_that_quote_it() -> None:
     ]
 
 
+def calibrate(sums, training_set, rows=None, contradictions=None):
+    """Nothing is contradicted unless it is said."""
+    if contradictions is None:
+        contradictions = np.zeros((len(training_set.variants), 5), dtype=bool)
+    return calibrate_probabilities(sums, training_set, contradictions, rows)
+
+
 def test_belief_rests_on_the_rows_that_are_given() -> None:
     some = made_up(2)
     found = build_training_set(
@@ -346,8 +356,8 @@ def test_belief_rests_on_the_rows_that_are_given() -> None:
     sums = np.eye(5)[found.true_types] * 8
     sums[::2] = np.roll(sums[::2], 1, axis=1)
     right = sums.argmax(axis=1) == found.true_types
-    assert calibrate_probabilities(sums, found, right).temperature == 1
-    assert calibrate_probabilities(sums, found).temperature > 2
+    assert calibrate(sums, found, right).temperature == 1
+    assert calibrate(sums, found).temperature > 2
 
 
 @given(st.text(max_size=60), st.integers())
@@ -365,10 +375,10 @@ def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
         [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
     )
     right = np.eye(5)[found.true_types] * 8
-    assert calibrate_probabilities(right, found).temperature == 1
+    assert calibrate(right, found).temperature == 1
     half_wrong = right.copy()
     half_wrong[::2] = np.roll(right[::2], 1, axis=1)
-    assert calibrate_probabilities(half_wrong, found).temperature > 2
+    assert calibrate(half_wrong, found).temperature > 2
 
 
 def test_threshold_is_lowest_that_admits_few_errors() -> None:
@@ -378,10 +388,51 @@ def test_threshold_is_lowest_that_admits_few_errors() -> None:
     )
     sums = np.eye(5)[found.true_types] * 6
     sums[0] = np.roll(np.eye(5)[found.true_types[0]], 1) * 3.2
-    believed = calibrate_probabilities(sums, found)
+    believed = calibrate(sums, found)
     sure = compute_probabilities(sums, believed.temperature).max(axis=1)
     assert sure[0] < believed.min_probability < sure[1:].min()
     assert sure[0] >= believed.min_probability - 0.05
+
+
+def test_errors_that_acts_contradict_ask_for_no_higher_threshold() -> None:
+    some = made_up(4)
+    found = build_training_set(
+        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
+    )
+    sums = np.eye(5)[found.true_types] * 6
+    sums[0] = np.roll(np.eye(5)[found.true_types[0]], 1) * 3.2
+    contradictions = np.zeros((len(sums), 5), dtype=bool)
+    contradictions[0, sums[0].argmax()] = True
+    assert calibrate(sums, found, contradictions=contradictions).min_probability == CANDIDATE_THRESHOLDS[0]
+
+
+def test_texts_with_fewer_known_words_than_learned_are_believed_less() -> None:
+    some = made_up(4)
+    found = build_training_set(
+        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
+    )
+    fitted = fit_weights(found, np.arange(len(found.variants)), 2)
+    assert fitted.min_known_share > 0
+    strange = replace(found, term_sets=[terms | {f"strange{n}" for n in range(999)} for terms in found.term_sets])
+    rows = np.arange(len(found.variants))
+    assert (
+        np.abs(fitted.compute_damped_type_sums(strange, rows)).max()
+        < np.abs(fitted.compute_damped_type_sums(found, rows)).max() / 5
+    )
+
+
+def test_unknown_words_make_an_answer_less_sure() -> None:
+    note = "The patient was seen today. Assessment and plan: hypertension, continue lisinopril. Physical examination."
+    weights = parse_weights_json(
+        json.loads((files("evalkit.classification") / "weights.json").read_text()) | {"familiar": 0.5}
+    )
+    strange = f"{note} " + " ".join(f"qx{'abcdefghij'[n % 10] * 3}{'klmnopqrst'[n // 10] * 3}" for n in range(99))
+    familiar, unfamiliar = (
+        combine_page_scores([read_page_for_scoring(page, weights) for page in build_pages_from_text(text)])
+        for text in (note, strange)
+    )
+    assert unfamiliar.damping < familiar.damping / 3
+    assert max(unfamiliar.probabilities.values()) < max(familiar.probabilities.values())
 
 
 def test_sums_do_not_depend_on_the_order_of_texts() -> None:

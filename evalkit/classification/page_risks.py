@@ -1,0 +1,57 @@
+"""How likely each page of an answer is wrong, from what a result says of itself.
+
+The certainty of its segment's type, doubts about the seam before it, and the open issues about it. Nothing is decided by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evalkit.classification.v2_consistency import DOUBTS_KEY
+
+_RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.6, "MINOR": 0.02}
+"""Of an open issue on the page that it names, or on all pages of its segment."""
+
+
+def compute_page_risks(
+    classification: Mapping[str, Any] | None, issues: Sequence[Mapping[str, Any]], page_count: int
+) -> list[float]:
+    """The risk of each page, 0..1, that its type or the seam before it is wrong; all 1 without an answer.
+
+    Both arguments as a result stores them. KeyError and TypeError where they do not have their shape.
+    """
+    if classification is None:
+        return [1.0] * page_count
+    certainties = np.zeros(page_count)
+    beginnings = set()
+    pages_by_segment: dict[int | None, range] = {None: range(1, page_count + 1)}
+    for segment in classification["segments"]:
+        pages = range(max(1, segment["start_page"]), min(page_count, segment["end_page"]) + 1)
+        beginnings.add(segment["start_page"])
+        pages_by_segment[segment["segment_index"]] = pages
+        for presence in segment["segment_composition"]:
+            if presence["document_type"] == segment["dominant_type"]:
+                certainties[pages.start - 1 : pages.stop - 1] = presence["confidence"]
+    for page, probability in _iterate_doubts(classification):
+        if 1 < page <= page_count:
+            certainties[page - 1] *= probability if page in beginnings else 1 - probability
+    for issue in issues:
+        if issue["status"] != "open":
+            continue
+        pages = pages_by_segment.get(issue["segment_index"], range(0))
+        named_page = issue["page"]
+        is_about_a_seam = issue["segment_index"] is None and named_page is not None
+        for page in [named_page] if is_about_a_seam and 1 <= named_page <= page_count else pages:
+            certainties[page - 1] *= 1 - _RISK_BY_SEVERITY[issue["severity"]]
+    return [1 - certainty for certainty in np.clip(certainties, 0, 1).tolist()]
+
+
+def _iterate_doubts(classification: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
+    """Pages that may begin a document, with the classifier's own probability that they do."""
+    self_evaluation = classification["self_evaluation"]
+    doubts = self_evaluation.get(DOUBTS_KEY, ()) if isinstance(self_evaluation, dict) else ()
+    for doubt in doubts:
+        yield doubt["page"], min(1.0, max(0.0, float(doubt["begins"])))
