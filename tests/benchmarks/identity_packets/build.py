@@ -1,14 +1,14 @@
 """Draw 150 packets of a half, with the truth of every page.
 
-    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed|c|d|e|g [--count N]
+    cd tests && python -m benchmarks.identity_packets.build FOLDER --data DATA_FOLDER --half open|sealed|c|d|e|f|g [--count N]
 
 FOLDER gets the PDFs and `truth.jsonl`, one line a packet: `pages` tell what is printed on each page (name, birth date and numbers as printed,
 or null), `documents` who each document is about, `expected` what the packet is: `one` person, `several` persons in documents of their own,
 or `mixed` (a page of another person inside a document; `foreign_pages`). A document with a foreign page inside is listed from its first to
 its last page, and the foreign page once more as a document of its own. Where family and given name stand in cells of their own, `name` holds both with a comma
 between. `number_kinds` runs parallel to `numbers`. A page without name is still of the document's person.
-The same half is the same packet by packet, whatever the count. `c`, `d`, `e` and `g` have layouts and persons of their own under the texts
-of the sealed, the open, the sealed and the sealed half.
+The same half is the same packet by packet, whatever the count. `c` to `g` have layouts and persons of their own under the texts of the
+sealed, the open, the sealed, the open and the sealed half.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ HALVES = {
     "c": ("layouts_c", "sealed"),
     "d": ("layouts_d", "open"),
     "e": ("layouts_e", "sealed"),
+    "f": ("layouts_f", "open"),
     "g": ("layouts_g", "sealed"),
 }
 KINDS = {
