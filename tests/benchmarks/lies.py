@@ -23,6 +23,7 @@ from benchmarks import act_learning, classifying
 from benchmarks.first_contact.papers import build_answer, read_paper, read_rows
 from benchmarks.labelled_texts import collect_act_texts, collect_classifier_texts, examples
 from benchmarks.measuring import DATA, bundles_of
+from benchmarks.packets import Packet
 from rich.console import Console
 from rich.table import Table
 
@@ -30,11 +31,13 @@ from evalkit.classification import acts, orchestrator, training
 from evalkit.classification.acts import ActWeights
 from evalkit.classification.model_weights import EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
+from evalkit.evaluation.error_ranking import RankedDocument, find_page_errors, rank_errors
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound
 from evalkit.issue import IssueSeverity
 
@@ -50,6 +53,8 @@ class Trial(NamedTuple):
     name: str
     is_right: bool
     outcome: ClassificationOutcome
+    ranked: RankedDocument | None = None
+    """Its pages' risks and errors, where the truth of each page is known."""
 
     @property
     def is_accepted(self) -> bool:
@@ -198,7 +203,19 @@ def try_packets() -> Iterator[Trial]:
                 answer = classify_by_embedded_model(packet.bundle, model_weights=embedded)
                 is_right = classifying.spans(answer) == [tuple(span) for span in packet.truth]
                 outcome = verify(packet.bundle, answer.to_json())
-                yield Trial("drawn packets, source not seen", f"fold {fold} packet {number}", is_right, outcome)
+                name = f"fold {fold} packet {number}"
+                ranked = rank_pages(outcome, packet)
+                yield Trial("drawn packets, source not seen", name, is_right, outcome, ranked)
+
+
+def rank_pages(outcome: ClassificationOutcome, packet: Packet) -> RankedDocument:
+    """The risks of a packet's pages as its result tells them, beside the truth."""
+    answer, page_count = outcome.classification, packet.bundle.total_pages
+    issues = [issue.model_dump(mode="json") for issue in outcome.issues]
+    return RankedDocument(
+        compute_page_risks(answer.to_json() if answer else None, issues, page_count),
+        find_page_errors(packet.truth, classifying.spans(answer) if answer else [], page_count),
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ structure
@@ -305,6 +322,28 @@ def tabulate_prices(trials: Sequence[Trial]) -> Table:
     return table
 
 
+def tabulate_ranking(trials: Sequence[Trial]) -> Table | None:
+    """Whether doubts point at errors: over what is escalated, over all documents, over the riskiest pages."""
+    documents = [trial.ranked for trial in trials if trial.ranked]
+    if not documents:
+        return None
+    ranking = rank_errors(documents)
+    escalated = [trial for trial in trials if not trial.is_accepted]
+    table = Table("measure", "value", title="do doubts point at errors?")
+    table.add_row("documents, wrong ones", f"{ranking.document_count}, {ranking.wrong_count}")
+    table.add_row("AUROC of needs correction", f"{ranking.auroc:.3f}")
+    table.add_row(
+        "escalations that were needed", f"{sum(not trial.is_right for trial in escalated)} of {len(escalated)}"
+    )
+    table.add_row("pages, wrong ones", f"{ranking.page_count}, {ranking.wrong_page_count}")
+    for caught in ranking.caught:
+        table.add_row(
+            f"errors caught at {caught.page_share:.0%} of pages",
+            f"{caught.caught_share:.1%} (best possible {caught.best_possible_share:.1%})",
+        )
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=("open", "sealed", "second_open", "second_sealed"), default="open")
@@ -323,6 +362,8 @@ def main() -> None:
     for name in chosen.only:
         trials = list(parts[name]())
         console.print(tabulate(trials), tabulate_prices(trials))
+        if ranking := tabulate_ranking(trials):
+            console.print(ranking)
         if chosen.wrong:
             for trial in trials:
                 if trial.is_right is not trial.is_accepted and (trial.is_right or trial.is_accepted):
