@@ -29,10 +29,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import is_agent_failure_issue
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_by
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.evaluation.faults import (
     FAULT_BY_ID,
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+_Evaluate = Callable[[DocumentBundle, Any], Awaitable[ClassificationOutcome]]
+"""Verifies an answer about a document, or classifies it where there is none."""
 
 DEFAULT_MAX_CASES = 40
 """Cases of a kind, unless said otherwise: enough to tell 90 % from 100 %."""
@@ -326,6 +330,7 @@ async def _run_mutation_test(
         orchestrator = create_orchestrator(
             run_settings, model_session, include_rule_findings=False
         )  # what is computed would hide that a model sleeps
+        patient_expectation = PatientExpectation(run_settings.patients)
         max_concurrent = run_settings.calls_in_flight if model_session.has_language_models else 1
         folder_paths, pdf_paths = _partition_paths(paths)
         clean_answers = [
@@ -335,7 +340,12 @@ async def _run_mutation_test(
         ]
         if pdf_paths:
             clean_answers += await _classify_pdfs(
-                pdf_paths, run_settings, orchestrator, classifications_folder, problems, left_out_doc_ids
+                pdf_paths,
+                run_settings,
+                partial(orchestrator.evaluate, patient_expectation=patient_expectation),
+                classifications_folder,
+                problems,
+                left_out_doc_ids,
             )
         # Folders that are named twice, or that have the same document, count it once, by the best word for it.
         clean_answers = list(
@@ -357,6 +367,7 @@ async def _run_mutation_test(
             max_cases_per_kind=max_cases_per_kind,
             seed=seed,
             max_concurrent=max_concurrent,
+            patient_expectation=patient_expectation,
         )
     return replace(
         report,
@@ -433,7 +444,7 @@ def _is_each_type_quoted(answer: ClassificationOutput) -> bool:
 async def _classify_pdfs(
     pdf_paths: Sequence[Path],
     settings: Settings,
-    orchestrator: RetryOrchestrator,
+    evaluate: _Evaluate,
     classifications_folder: Path | str | None,
     collected_problems: list[str],
     collected_left_out: dict[str, list[str]],
@@ -458,7 +469,7 @@ async def _classify_pdfs(
         except DocumentError as error:
             collected_problems.append(f"{source.doc_id}: {error}")
             return None
-        outcome = await orchestrator.evaluate(bundle, supplied_classifications.get(source.doc_id))
+        outcome = await evaluate(bundle, supplied_classifications.get(source.doc_id))
         is_supplied = source.doc_id in supplied_classifications
         is_trusted = is_supplied or outcome.verdict.decision is Decision.AUTO_ACCEPT
         if outcome.classification is None or not is_trusted:
@@ -498,16 +509,16 @@ async def plant_and_judge_mutations(
     seed: int = 0,
     max_places_per_document: int = DEFAULT_MAX_PLACES,
     max_concurrent: int = 1,
+    patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> MutationTestReport:
     """Plant these faults into these classifications, at ``max_places_per_document`` places of each document at most.
 
-    Documents are taken in an order that the seed gives, so that a limit favours none.
+    Documents are taken in an order that the seed gives, so that a limit favours none. ``patient_expectation``: what is
+    known about the patients of every file.
     """
+    evaluate = partial(orchestrator.evaluate, patient_expectation=patient_expectation)
     clean_outcomes = await _gather_bounded(
-        [
-            partial(orchestrator.evaluate, candidate.bundle, candidate.classification.to_json())
-            for candidate in clean_answers
-        ],
+        [partial(evaluate, candidate.bundle, candidate.classification.to_json()) for candidate in clean_answers],
         max_concurrent,
     )
     evaluated_pairs = list(zip(clean_answers, clean_outcomes, strict=True))
@@ -532,7 +543,7 @@ async def plant_and_judge_mutations(
         )
         skipped_counts[operator.fault_id] += 0
     cases = await _gather_bounded(
-        [partial(_judge_mutation, orchestrator, candidate) for candidate in mutations], max_concurrent
+        [partial(_judge_mutation, evaluate, candidate) for candidate in mutations], max_concurrent
     )
     return MutationTestReport(
         "",
@@ -609,9 +620,9 @@ def _plant_fault(
     return None
 
 
-async def _judge_mutation(orchestrator: RetryOrchestrator, mutation: _PlantedMutation) -> JudgedMutation:
+async def _judge_mutation(evaluate: _Evaluate, mutation: _PlantedMutation) -> JudgedMutation:
     mutated_answer, operator = mutation.mutated_answer, mutation.operator
-    mutated_outcome = await orchestrator.evaluate(mutated_answer.bundle, mutated_answer.answer_json)
+    mutated_outcome = await evaluate(mutated_answer.bundle, mutated_answer.answer_json)
     new_issues = _find_new_issues(mutation.clean_outcome, mutated_outcome)
     outcome = _determine_outcome_name(mutated_answer.clean_answer.classification, mutated_outcome, new_issues)
     is_caught, agents = outcome in ("escalated", "undone"), {issue.agent for issue in new_issues}

@@ -15,6 +15,7 @@ from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.quote_alterations import list_planted_pages
@@ -37,7 +38,9 @@ from builders import (
 from servers.gemini import GeminiServer
 
 from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import UsageError
 from evalkit.evaluation.faults import (
     FAULT_BY_ID,
@@ -118,7 +121,7 @@ def slides() -> CleanAnswer:
 
 
 def plant(
-    cleans: Sequence[CleanAnswer], kinds: str = "", model: Model | None = None, **options: int
+    cleans: Sequence[CleanAnswer], kinds: str = "", model: Model | None = None, **options: Any
 ) -> MutationTestReport:
     faults = select_mutation_operators(filter(None, kinds.split(",")))
     return asyncio.run(
@@ -461,6 +464,20 @@ def test_only_answers_known_to_be_right_raise_false_alarms(origin: AnswerOrigin)
     tail = "\n".join(format_report_table_and_summary(made)[2])
     assert ("False alarms: 1 of 1 answers" in tail) is is_counted
     assert ("Not counted for false alarms: 1 answers" in tail) is not is_counted
+
+
+def test_files_of_several_patients_are_challenged_as_they_are_run() -> None:
+    rows = ("Patient: Ann Lee\nDOB: 03/04/1950\nMRN: 1234567", "Patient: Bo Day\nDOB: 07/09/1981\nMRN: 7654321")
+    pages = [f"{row}\n{NOTE_PAGE}" for row in rows]
+    quotes = [evidence("The patient reports no fever and denies nausea.", number) for number in (1, 2)]
+    parts = [segment(number, number, number, NOTE, compose_single_type(NOTE, quotes[number - 1])) for number in (1, 2)]
+    bundle = document(*pages)
+    named = [page.model_copy(update={"identifiers": find_patient_identifiers(page.text, ())}) for page in bundle.pages]
+    bundle = bundle.model_copy(update={"pages": tuple(named)})
+    clean = CleanAnswer(bundle, parse_answer(answer(*parts, overall=NOTE, shares={NOTE: 1.0})))
+    several = PatientExpectation(patients="several")
+    assert "V2-PATIENT-SEVERAL" in plant([clean], "segment-count").alarms[0].codes
+    assert plant([clean], "segment-count", patient_expectation=several).alarms == ()
 
 
 def test_an_issue_that_was_there_before_catches_nothing() -> None:
