@@ -743,7 +743,7 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
             "they would pass"
         )
     summary_lines += [
-        f"Left out: {len(doc_ids)} documents, {reason}" for reason, doc_ids in sorted(report.left_out_doc_ids.items())
+        f"Left out, {reason}: {len(doc_ids)}" for reason, doc_ids in sorted(report.left_out_doc_ids.items())
     ]
     if unanswered_count := sum(case.unanswered for case in report.cases):
         summary_lines.append(
@@ -772,4 +772,4 @@ def _describe_false_alarms(report: MutationTestReport) -> Iterator[str]:
             f"{100 * rate.value:.1f} % (95 % interval {100 * rate.low:.1f} to {100 * rate.high:.1f}){codes and f': {codes}'}"
         )
     for origin, count in report.count_clean_answers(is_counted=False).items():
-        yield f"Not counted for false alarms: {count} answers, {NOT_COUNTED_REASONS[origin]}"
+        yield f"Not counted for false alarms, {NOT_COUNTED_REASONS[origin]}: {count}"
