@@ -815,8 +815,9 @@ def challenge(
     """Plant faults into right answers, one at a time, and count who catches them. Nothing is written.
 
     Caught: a new BLOCKER or MAJOR issue sends the document to a person, or a repair undoes the fault. "By another":
-    caught, but by none of the agents that should see that kind of fault, which may be asleep. A verifier that could not
-    answer has caught nothing; the setting on_agent_failure counts as "escalate" here.
+    caught, but by none of the agents or codes that should see that kind of fault, which may be asleep. A verifier that
+    could not answer has caught nothing; the setting on_agent_failure counts as "escalate" here. False alarms are counted
+    on answers that another system gave, or that an expert validated or corrected.
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """

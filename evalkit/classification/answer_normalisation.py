@@ -76,7 +76,7 @@ class _Normaliser:
         """Take the answer out of what is around it."""
         fields = answer_type.model_fields
         marker = next(name for name, field in fields.items() if field.is_required() and _is_list(field.annotation))
-        if isinstance(json_value, list) and len(fields) == 1:
+        if isinstance(json_value, list) and _is_only_list(fields[marker], answer_type):
             self.changes.append(f"a bare list read as {marker}")
             return {marker: json_value}
         answers = {
@@ -167,7 +167,11 @@ class _Normaliser:
             if member is None and not field.is_required() and field.get_default() is not None:
                 self.changes.append(f"{prefix}{name}: null read as left out")
                 continue
-            listed_member = self._list_lone_object(member, field, f"{prefix}{name}")
+            listed_member = (
+                self._change([], f"{prefix}{name}", "null read as an empty list")
+                if member is None and _is_only_list(field, model)
+                else self._list_lone_object(member, field, f"{prefix}{name}")
+            )
             normalised_member = self.normalise(listed_member, field.annotation, f"{prefix}{name}")
             if name in normalised and dump_for_comparison(normalised[name]) != dump_for_comparison(normalised_member):
                 raise AnswerShapeError(f"{prefix}{name} is there twice with different values")
@@ -312,6 +316,11 @@ def _parse_page_range(pages: Any, *, is_called_range: bool) -> tuple[Any, Any] |
 
 def _is_list(annotation: Any) -> bool:
     return get_origin(annotation) is tuple
+
+
+def _is_only_list(field: FieldInfo, model: type[BaseModel]) -> bool:
+    """Whether the list is all that an answer holds, as a verifier's is: the list alone, or null for none, is clear."""
+    return _is_list(field.annotation) and len(model.model_fields) == 1
 
 
 def _list_words(annotation: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Final
@@ -99,30 +99,63 @@ def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]], blank_pa
 
 
 def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    pages_by_text: dict[str, list[int]] = defaultdict(list)
-    for page in bundle.pages:
-        text = strip_stamp_lines(page)
+    for copies in _find_repeated_ranges(bundle):
+        repeated_page = copies[1][0]
+        segment = next(
+            (part for part in classification.segments if part.start_page <= repeated_page <= part.end_page), None
+        )
+        page_names = _join_words([str(first) if first == last else f"{first}–{last}" for first, last in copies])
+        is_one_page = copies[0][0] == copies[0][1]
+        yield _build_issue(
+            PAGES_REPEATED_CODE,
+            f"Pages {page_names} have the same text",
+            f"Check whether {'a page is' if is_one_page else 'pages are'} there twice",
+            repeated_page,
+            segment,
+        )
+
+
+def _find_repeated_ranges(bundle: DocumentBundle) -> list[list[tuple[int, int]]]:
+    """Find the copies (first and last page) of each part that is in the file more than once.
+
+    Pages of few words belong to a part only where they are between its other pages.
+    """
+    texts = {page.page_num: strip_stamp_lines(page) for page in bundle.pages}
+    keys = {page: re.sub(r"[\W_]+", "", text).casefold() for page, text in texts.items()}
+    pages_by_key: dict[str, list[int]] = defaultdict(list)
+    for page, text in texts.items():
         if len(text.split()) >= _MIN_REPEATED_WORDS:
-            pages_by_text[re.sub(r"[\W_]+", "", text).casefold()].append(page.page_num)
-    for page_numbers in pages_by_text.values():
-        if len(page_numbers) > 1:
-            repeated_page = page_numbers[1]
-            segment = next(
-                (part for part in classification.segments if part.start_page <= repeated_page <= part.end_page), None
-            )
-            yield _build_issue(
-                PAGES_REPEATED_CODE,
-                f"{_format_numbers(page_numbers).capitalize()} have the same text",
-                "Check whether a page is there twice",
-                repeated_page,
-                segment,
-            )
+            pages_by_key[keys[page]].append(page)
+    ranges: list[list[tuple[int, int]]] = []
+    for pages in pages_by_key.values():
+        if len(pages) < 2:
+            continue
+        if ranges and _is_same_part(ranges[-1], pages, keys):
+            ranges[-1] = [(first, page) for (first, _), page in zip(ranges[-1], pages, strict=True)]
+        else:
+            ranges.append([(page, page) for page in pages])
+    return ranges
+
+
+def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys: Mapping[int, str]) -> bool:
+    """Whether these equal pages go on with these copies, with nothing but equal pages between."""
+    if len(copies) != len(pages):
+        return False
+    gaps = {
+        tuple(keys[page] for page in range(last + 1, next_page))
+        for (_, last), next_page in zip(copies, pages, strict=True)
+    }
+    return len(gaps) == 1 and all(last < page for (_, last), page in zip(copies, pages, strict=True))
 
 
 def _format_numbers(numbers: Sequence[int]) -> str:
     """As "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
-    *first, last = map(str, numbers)
-    return f"pages {', '.join(first)} and {last}" if first else f"page {last}"
+    return f"{'pages' if len(numbers) > 1 else 'page'} {_join_words([str(number) for number in numbers])}"
+
+
+def _join_words(words: Sequence[str]) -> str:
+    *first_words, last_word = words
+    return f"{', '.join(first_words)} and {last_word}" if first_words else last_word
 
 
 def _build_issue(code: str, message: str, suggested_fix: str, page: int, segment: Segment | None) -> Issue:

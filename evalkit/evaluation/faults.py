@@ -1,6 +1,6 @@
 """Faults to be planted into a classification that is right, one at a time: the table of kinds.
 
-Each row says what it is, which agents should see it, and how it is planted. Planting changes a :class:`MutatedAnswer`: a copy
+Each row says what it is, who should see it, and how it is planted. Planting changes a :class:`MutatedAnswer`: a copy
 of the answer as JSON, and where the fault is in the text, of the document. What the texts say is data,
 ``faults.toml``. Whoever plants knows nothing of who finds: no check is asked here.
 """
@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, cached_property, partial
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
@@ -30,8 +31,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.classification.v4_evidence_quality import MIN_SNIPPET_WORDS
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
-from evalkit.evaluation.quote_faults import QuotableText, load_quote_faults
-from evalkit.issue import Agent
+from evalkit.evaluation.quote_faults import QuotableText, QuotedPassage, load_quote_faults
 
 Json = dict[str, Any]
 RandomSource = random.Random
@@ -42,7 +42,32 @@ FaultNature = Literal["structural", "quote", "semantic"]
 
 _TYPE_NAMES = tuple(kind.value for kind in DocumentType)
 _PRIMARY, _ABSENT = PresenceLevel.PRIMARY.value, PresenceLevel.NO_EVIDENCE.value
-_GENOMIC_TYPE = DocumentType.GENOMIC_REPORT.value
+_GENOMIC_TYPE, _OTHER_TYPE = DocumentType.GENOMIC_REPORT.value, DocumentType.OTHER.value
+_MAX_QUOTES = 2
+"""So many sentences are quoted for what is claimed of pages."""
+_MIN_DIVISIBLE_SHARE = 0.65
+"""A share above this stays the largest when some of it goes to another type."""
+_PAGE_COUNT_PATTERN = re.compile(r"(?i)\bpage \d+ of \d+")
+
+
+class AnswerOrigin(StrEnum):
+    """Who says that a classification is right."""
+
+    SUPPLIED = "supplied"
+    """Another system, whose answer it is."""
+    VALIDATED = "validated"
+    """An expert, as it was."""
+    CORRECTED = "corrected"
+    """An expert, who changed it."""
+    SIMULATED = "simulated"
+    """A program in place of an expert."""
+    UNVALIDATED = "unvalidated"
+    """Nobody but the program, which accepted its own answer."""
+
+    @property
+    def is_vouched_from_outside(self) -> bool:
+        """Whether an alarm about the answer can be called false: the program's own answer may truly be wrong."""
+        return self in (AnswerOrigin.SUPPLIED, AnswerOrigin.VALIDATED, AnswerOrigin.CORRECTED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +76,7 @@ class CleanAnswer:
 
     bundle: DocumentBundle
     classification: ClassificationOutput
+    origin: AnswerOrigin = AnswerOrigin.SUPPLIED
 
     @cached_property
     def quotable_text(self) -> QuotableText:
@@ -94,8 +120,8 @@ class MutationOperator:
     fault_id: str
     description: str
     """In words."""
-    expected_agents: tuple[Agent, ...]
-    """Any of these agents should see it."""
+    expected_codes: tuple[str, ...]
+    """How the code of an issue about it should begin, one of these: whole codes, or agents where any of theirs will do."""
     nature: FaultNature
     plant: FaultPlanter
 
@@ -231,6 +257,17 @@ def _replace_pages(bundle: DocumentBundle, pages: Sequence[Page]) -> DocumentBun
     return bundle.model_copy(update={"pages": tuple(pages), "total_pages": len(pages)})
 
 
+def _append_page(
+    mutated_answer: MutatedAnswer, page_template: str, random_source: RandomSource
+) -> tuple[int, list[str]]:
+    """Let the file have one more page behind its last; its number and paragraphs."""
+    page_number = mutated_answer.bundle.total_pages + 1
+    paragraphs = [_fill_slots(line, random_source) for line in page_template.strip().splitlines() if line.strip()]
+    page = _build_page(page_number, paragraphs)
+    mutated_answer.bundle = _replace_pages(mutated_answer.bundle, [*mutated_answer.bundle.pages, page])
+    return page_number, paragraphs
+
+
 def _normalise_quote(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
@@ -350,8 +387,7 @@ def _plant_page_gap(mutated_answer: MutatedAnswer, random_source: RandomSource) 
     else:
         segment["end_page"] -= 1
     segment["segment_page_count"] -= 1
-    for row in segment["segment_composition"]:
-        row["top_evidence"] = [candidate for candidate in row["top_evidence"] if _is_within_segment(candidate, segment)]
+    _drop_evidence_of_other_pages(segment)
 
 
 def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -360,8 +396,16 @@ def _plant_dropped_segment(mutated_answer: MutatedAnswer, random_source: RandomS
     _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
-def _is_within_segment(evidence: Json, segment: Json) -> bool:
-    return bool(segment["start_page"] <= evidence["page"] <= segment["end_page"])
+def _drop_evidence_of_other_pages(segment: Json) -> bool:
+    """Drop quotes from pages that the segment has not; whether each type that was quoted still is."""
+    is_still_quoted = True
+    for row in segment["segment_composition"]:
+        quotes = row["top_evidence"]
+        row["top_evidence"] = [
+            quote for quote in quotes if segment["start_page"] <= quote["page"] <= segment["end_page"]
+        ]
+        is_still_quoted &= bool(row["top_evidence"]) or not quotes
+    return is_still_quoted
 
 
 # ------------------------------------------------------------------------------------------------ consistency
@@ -427,21 +471,35 @@ def _draw_other_type(segment: Json, random_source: RandomSource) -> str:
     return random_source.choice([type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]])
 
 
-def _plant_wrong_label(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """One segment of several; the document's only one is the next row's."""
-    _require_applicable(len(mutated_answer.segments) > 1)
-    segment = random_source.choice(mutated_answer.segments)
-    _swap_segment_types(segment, _draw_other_type(segment, random_source))
+def _plant_wrong_label(
+    mutated_answer: MutatedAnswer, random_source: RandomSource, *, claimable_types: Sequence[str]
+) -> None:
+    """A document is called another type, and its two longest sentences are quoted for that."""
+    labels = [
+        (segment, type_name)
+        for segment in mutated_answer.segments
+        for type_name in claimable_types
+        if type_name != segment["dominant_type"]
+    ]
+    segment, type_name = _draw_candidate(random_source, labels)
+    _swap_segment_types(segment, type_name)
+    _quote_longest_sentences(mutated_answer, segment)
     _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
-def _plant_wrong_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    used_types = [candidate["dominant_type"] for candidate in mutated_answer.segments]
-    unused_types = [type_name for type_name in _TYPE_NAMES if type_name not in used_types]
-    type_name = _draw_candidate(random_source, unused_types)
-    for segment in mutated_answer.segments:
-        _swap_segment_types(segment, type_name)
-    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
+def _quote_longest_sentences(mutated_answer: MutatedAnswer, segment: Json) -> None:
+    """Let the segment's type be supported by true sentences of its pages, whatever they say."""
+    passages = mutated_answer.clean_answer.quotable_text.list_longest_passages(
+        segment["start_page"], segment["end_page"]
+    )
+    claim = _find_dominant_row(segment)
+    _require_applicable(bool(passages) and claim is not None)
+    if claim is not None:
+        claim["top_evidence"] = [_build_quote(passage) for passage in passages[:_MAX_QUOTES]]
+
+
+def _build_quote(passage: QuotedPassage) -> Json:
+    return {"snippet": passage.text, "page": passage.page, "anchors_found": []}
 
 
 def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -465,34 +523,131 @@ def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSo
         moves += [(earlier, later, page_shift)] if later["segment_page_count"] > page_shift else []
     random_source.shuffle(moves)
     for earlier, later, step in moves:
-        earlier["end_page"] += step
-        later["start_page"] += step
-        shorter = earlier if step < 0 else later
-        evidence_by_type = {
-            row["document_type"]: [quote for quote in row["top_evidence"] if _is_within_segment(quote, shorter)]
-            for row in shorter["segment_composition"]
-        }
-        if all(
-            evidence_by_type[row["document_type"]] or not row["top_evidence"] for row in shorter["segment_composition"]
-        ):
-            for row in shorter["segment_composition"]:
-                row["top_evidence"] = evidence_by_type[row["document_type"]]
+        moved_segments = (
+            copy.deepcopy(earlier) | {"end_page": earlier["end_page"] + step},
+            copy.deepcopy(later) | {"start_page": later["start_page"] + step},
+        )
+        if all(map(_drop_evidence_of_other_pages, moved_segments)):
+            earlier.update(moved_segments[0])
+            later.update(moved_segments[1])
             _require_applicable(_recompute_totals_and_check_type(mutated_answer))
             return
-        earlier["end_page"] -= step
-        later["start_page"] -= step
     raise FaultNotApplicableError
 
 
-def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+def _plant_false_split(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    """A document is taken for two of its type."""
+    splits = [
+        (index, page)
+        for index, segment in enumerate(mutated_answer.segments)
+        for page in range(segment["start_page"] + 1, segment["end_page"] + 1)
+    ]
+    index, page = _draw_candidate(random_source, splits)
+    segment = mutated_answer.segments[index]
+    parts = [
+        copy.deepcopy(segment) | {"start_page": segment["start_page"], "end_page": page - 1},
+        copy.deepcopy(segment) | {"start_page": page},
+    ]
+    for part in parts:
+        if not _drop_evidence_of_other_pages(part):
+            _quote_longest_sentences(mutated_answer, part)
+    mutated_answer.segments[index : index + 1] = parts
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
+
+
+def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomSource, *, is_of_one_type: bool) -> None:
     """Two documents taken for one: the longer one, or the first."""
-    _require_applicable(len(mutated_answer.segments) > 1)
-    index = random_source.randrange(len(mutated_answer.segments) - 1)
+    indexes = [
+        index
+        for index, (earlier, later) in enumerate(
+            zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False)
+        )
+        if (earlier["dominant_type"] == later["dominant_type"]) is is_of_one_type
+    ]
+    if is_of_one_type and not indexes:
+        _append_document_to_last_segment(mutated_answer, random_source)
+        return
+    index = _draw_candidate(random_source, indexes)
     earlier, later = mutated_answer.segments[index : index + 2]
     longer = later if later["segment_page_count"] > earlier["segment_page_count"] else earlier
     merged_segment = longer | {"start_page": earlier["start_page"], "end_page": later["end_page"]}
     mutated_answer.segments[index : index + 2] = [merged_segment]
     _require_applicable(_recompute_totals_and_check_type(mutated_answer))
+
+
+def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    """Another document of the last one's type is in the file behind it, and taken for a part of it."""
+    last_segment = mutated_answer.segments[-1]
+    _require_applicable(last_segment["end_page"] == mutated_answer.bundle.total_pages)
+    templates = [
+        template["page"]
+        for template in load_fault_texts()["second_documents"]
+        if template["type"] == last_segment["dominant_type"]
+    ]
+    _append_page(mutated_answer, _draw_candidate(random_source, templates), random_source)
+    last_segment["end_page"] += 1
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
+
+
+# ------------------------------------------------------------------------------------------------ pages
+
+
+def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSource, min_page_count: int) -> Json:
+    """Draw a document of so many pages, none blank, that count themselves; print the count on them if they do not."""
+    long_segments = [segment for segment in mutated_answer.segments if segment["segment_page_count"] >= min_page_count]
+    segment = _draw_candidate(random_source, long_segments)
+    pages = list(mutated_answer.bundle.iter_pages(segment["start_page"], segment["end_page"]))
+    _require_applicable(all(page.status.is_readable and page.text.strip() for page in pages))
+    if not all(_PAGE_COUNT_PATTERN.search(page.text) for page in pages):
+        template = random_source.choice(load_fault_texts()["page_counts"])
+        for number, page in enumerate(pages, 1):
+            page_count = template.format(number=number, total=len(pages))
+            mutated_answer.bundle = _add_block(mutated_answer.bundle, page.page_num, page_count, is_furniture=True)
+    return segment
+
+
+def _reorder_pages(mutated_answer: MutatedAnswer, page_order: Sequence[int]) -> None:
+    """Let the file have these of its pages, in this order; segments and quotes go with their pages."""
+    pages = [
+        mutated_answer.bundle.page(page_number).model_copy(update={"page_num": new_number})
+        for new_number, page_number in enumerate(page_order, 1)
+    ]
+    mutated_answer.bundle = _replace_pages(mutated_answer.bundle, pages)
+    for segment in mutated_answer.segments:
+        own_pages = range(segment["start_page"], segment["end_page"] + 1)
+        new_numbers = [new_number for new_number, page in enumerate(page_order, 1) if page in own_pages]
+        segment["start_page"], segment["end_page"] = min(new_numbers), max(new_numbers)
+        for quote in (quote for row in segment["segment_composition"] for quote in row["top_evidence"]):
+            quote["page"] = page_order.index(quote["page"]) + 1 if quote["page"] in page_order else 0
+        _require_applicable(_drop_evidence_of_other_pages(segment))
+    _require_applicable(_recompute_totals_and_check_type(mutated_answer))
+
+
+def _plant_missing_page(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    segment = _draw_counted_segment(mutated_answer, random_source, 3)
+    page_order = list(range(1, mutated_answer.bundle.total_pages + 1))
+    page_order.remove(random_source.randint(segment["start_page"], segment["end_page"]))
+    _reorder_pages(mutated_answer, page_order)
+
+
+def _plant_shuffled_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    segment = _draw_counted_segment(mutated_answer, random_source, 2)
+    page_order = list(range(1, mutated_answer.bundle.total_pages + 1))
+    first, second = random_source.sample(range(segment["start_page"] - 1, segment["end_page"]), 2)
+    page_order[first], page_order[second] = page_order[second], page_order[first]
+    _reorder_pages(mutated_answer, page_order)
+
+
+def _plant_repeated_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    """Some pages of a document are in it a second time, behind its last."""
+    segment = random_source.choice(mutated_answer.segments)
+    start, end = segment["start_page"], segment["end_page"]
+    first = random_source.randint(start, end)
+    repeated_pages = range(first, random_source.randint(first, end) + 1)
+    _require_applicable(all(mutated_answer.bundle.page(page).text.strip() for page in repeated_pages))
+    _reorder_pages(
+        mutated_answer, [*range(1, end + 1), *repeated_pages, *range(end + 1, mutated_answer.bundle.total_pages + 1)]
+    )
 
 
 # ------------------------------------------------------------------------------------------------ evidence
@@ -504,28 +659,39 @@ def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSourc
     claim.update(top_evidence=[], confidence=0.97)
 
 
-def _plant_unquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    rows = [
-        row
-        for segment in mutated_answer.segments
-        for row in segment["segment_composition"]
-        if row["presence_level"] == _ABSENT
-    ]
-    row = _draw_candidate(random_source, rows)
-    row.update(presence_level=_PRIMARY, confidence=0.8, top_evidence=[])
-    _recompute_totals_and_check_type(mutated_answer)
-
-
-def _plant_misquoted_presence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """A second type is called PRIMARY, by a quote of the first."""
+def _plant_invented_presence(
+    mutated_answer: MutatedAnswer, random_source: RandomSource, *, level: PresenceLevel, is_quoted: bool
+) -> None:
+    """A second type is there, by nothing or by a quote of the first; if it is not PRIMARY as well, it has a share."""
     segment, claim = _draw_quoted_claim(mutated_answer, random_source)
-    absent_rows = [row for row in segment["segment_composition"] if row["presence_level"] == _ABSENT]
-    _draw_candidate(random_source, absent_rows).update(
-        presence_level=_PRIMARY,
-        confidence=0.9,
-        top_evidence=[random_source.choice(claim["top_evidence"]) | {"anchors_found": []}],
-    )
+    is_primary = level is PresenceLevel.PRIMARY
+    absent_rows = [
+        row
+        for row in segment["segment_composition"]
+        if row["presence_level"] == _ABSENT and (is_primary or row["document_type"] != _OTHER_TYPE)
+    ]
+    quotes = [random_source.choice(claim["top_evidence"]) | {"anchors_found": []}] if is_quoted else []
+    row = _draw_candidate(random_source, absent_rows)
+    row.update(presence_level=level.value, confidence=0.9 if is_quoted else 0.8, top_evidence=quotes)
+    if not is_primary:
+        _require_applicable(claim["segment_share"] > _MIN_DIVISIBLE_SHARE)
+        _move_share(claim, row, "segment_share", random_source.uniform(0.15, 0.3))
     _recompute_totals_and_check_type(mutated_answer)
+
+
+def _plant_low_confidence(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+    _, claim = _draw_quoted_claim(mutated_answer, random_source)
+    claim["confidence"] = round(random_source.uniform(0.02, 0.4), 2)
+
+
+def _plant_elided_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str) -> None:
+    """A sentence that the page now has is quoted without the words in it that turn its meaning."""
+    segment, claim = _draw_quoted_claim(mutated_answer, random_source)
+    page_number = random_source.randint(segment["start_page"], segment["end_page"])
+    _require_applicable(mutated_answer.bundle.page(page_number).status.is_readable)
+    sentence = _draw_text(text_key, random_source)
+    mutated_answer.bundle = _add_block(mutated_answer.bundle, page_number, re.sub(r"[\[\]]", "", sentence))
+    _replace_quote(claim, re.sub(r"\s*\[.*?\]\s*", " … ", sentence).strip(" …"), page_number, random_source)
 
 
 def _plant_altered_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, kind: str) -> None:
@@ -635,14 +801,8 @@ def _plant_mislabelled_page(
 ) -> None:
     """One more page behind the last, claimed as a document of a type that it is not."""
     page_template: Mapping[str, Any] = random_source.choice(load_fault_texts()[text_key])
-    page_number = mutated_answer.bundle.total_pages + 1
-    paragraphs = [
-        _fill_slots(line, random_source) for line in page_template["page"].strip().splitlines() if line.strip()
-    ]
+    page_number, paragraphs = _append_page(mutated_answer, page_template["page"], random_source)
     quotable_lines = [line for line in paragraphs if MIN_SNIPPET_WORDS <= len(line.split()) <= 40]
-    mutated_answer.bundle = _replace_pages(
-        mutated_answer.bundle, [*mutated_answer.bundle.pages, _build_page(page_number, paragraphs)]
-    )
     claimed_type = random_source.choice(
         [type_name for type_name in claimable_types if type_name in page_template.get("as", claimable_types)]
     )
@@ -689,6 +849,7 @@ def _plant_extra_text(
 
 
 _REPORT_TYPE_NAMES = tuple(kind.value for kind in REPORT_TYPES)
+_ACT_TYPE_NAMES = tuple(type_name for type_name in _TYPE_NAMES if type_name != _OTHER_TYPE)
 
 # fmt: off
 FAULTS: tuple[MutationOperator, ...] = (
@@ -716,21 +877,32 @@ FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("mixture", "the mixture does not follow from the pages", ("V2",), "structural", _plant_wrong_mixture),
     MutationOperator("cannot-tell", "no type is given", ("V2",), "structural", _plant_cannot_tell),
     MutationOperator("evidence-none", "high confidence, nothing quoted", ("V1", "V4"), "structural", _plant_no_evidence),
-    MutationOperator("presence-no-evidence", "a second type is PRIMARY, nothing quoted", ("V1", "V4"), "structural", _plant_unquoted_presence),
+    MutationOperator("presence-no-evidence", "a second type is PRIMARY, nothing quoted", ("V1", "V4"), "structural", partial(_plant_invented_presence, level=PresenceLevel.PRIMARY, is_quoted=False)),
+    MutationOperator("presence-raw", "an invented EMBEDDED_RAW with a share, nothing quoted", ("V4-PRESENCE-UNSUPPORTED",), "structural", partial(_plant_invented_presence, level=PresenceLevel.EMBEDDED_RAW, is_quoted=False)),
+    MutationOperator("presence-mention", "an invented MENTION_ONLY with a share, nothing quoted", ("V4-PRESENCE-UNSUPPORTED",), "structural", partial(_plant_invented_presence, level=PresenceLevel.MENTION_ONLY, is_quoted=False)),
+    MutationOperator("unsure", "a type is PRIMARY at a confidence below the floor", ("V2-UNSURE",), "structural", _plant_low_confidence),
     MutationOperator("evidence-outside-file", "evidence on a page that the document has not", ("V4",), "structural", _plant_quote_outside_file),
     MutationOperator("evidence-outside-segment", "evidence from another segment", ("V4",), "structural", _plant_quote_of_other_segment),
     MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", _plant_invented_quote),
     MutationOperator("quote-moved", "a quote claimed for another page", ("V4",), "quote", _plant_moved_quote),
     MutationOperator("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _plant_invented_anchor),
     *(MutationOperator(f"quote-{kind}", f"a quote altered: {row['description']}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, row in load_quote_faults().items()),
-    MutationOperator("label", "one document of a packet is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_label),
-    MutationOperator("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_labels),
+    *(MutationOperator(f"quote-elided-{kind}", f"a quote elided over a {kind}", ("V4-QUOTE",), "quote", partial(_plant_elided_quote, text_key=f"elided_{kind}")) for kind in ("negation", "hedge", "history", "question")),
+    MutationOperator("label", "a document is called another report or note, by true quotes", ("V2-SECOND-READING", "V2-NO-ACT"), "semantic", partial(_plant_wrong_label, claimable_types=_ACT_TYPE_NAMES)),
+    MutationOperator("label-other", "a report or note is called Other, by true quotes", ("V2-ACT-IN-OTHER",), "semantic", partial(_plant_wrong_label, claimable_types=(_OTHER_TYPE,))),
     MutationOperator("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),
-    MutationOperator("presence-strange", "a second type is PRIMARY, by a quote of the first", ("V2", "V4"), "semantic", _plant_misquoted_presence),
+    MutationOperator("presence-strange", "a second type is PRIMARY, by a quote of the first", ("V2", "V4"), "semantic", partial(_plant_invented_presence, level=PresenceLevel.PRIMARY, is_quoted=True)),
+    MutationOperator("presence-raw-strange", "an invented EMBEDDED_RAW, by a quote of another type", ("V4-PRESENCE-UNSUPPORTED",), "semantic", partial(_plant_invented_presence, level=PresenceLevel.EMBEDDED_RAW, is_quoted=True)),
+    MutationOperator("presence-mention-strange", "an invented MENTION_ONLY, by a quote of another type", ("V4-PRESENCE-UNSUPPORTED",), "semantic", partial(_plant_invented_presence, level=PresenceLevel.MENTION_ONLY, is_quoted=True)),
     MutationOperator("boundary-1", "a boundary is off by one page", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=1)),
     MutationOperator("boundary-2", "a boundary is off by two pages", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=2)),
     MutationOperator("boundary-5", "a boundary is off by five pages", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=5)),
-    MutationOperator("merged", "two documents are taken for one", ("V2",), "semantic", _plant_merged_segments),
+    MutationOperator("split", "a document is taken for two of its type", ("V2-BOUNDARY-DOUBT",), "semantic", _plant_false_split),
+    MutationOperator("merged", "two documents of two types are taken for one", ("V2",), "semantic", partial(_plant_merged_segments, is_of_one_type=False)),
+    MutationOperator("merged-type", "two documents of one type are taken for one", ("V2-BOUNDARY-DOUBT",), "semantic", partial(_plant_merged_segments, is_of_one_type=True)),
+    MutationOperator("pages-missing", "a page of a document is missing", ("V2-PAGES-MISSING",), "semantic", _plant_missing_page),
+    MutationOperator("pages-repeated", "pages of a document are there twice", ("V2-PAGES-REPEATED",), "semantic", _plant_repeated_pages),
+    MutationOperator("pages-shuffled", "two pages of a document have changed places", ("V2-PAGES-ORDER",), "semantic", _plant_shuffled_pages),
     MutationOperator("evidence-reference", "the only evidence points elsewhere", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="references")),
     MutationOperator("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="courtesies")),
     MutationOperator("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_plant_replaced_evidence, text_key="headers", is_furniture=True)),

@@ -5,7 +5,8 @@ of it: a new BLOCKER or MAJOR issue, and the decision to escalate. One that a re
 clean one again, is caught as well; one that a repair turns into another answer is not. A verifier that could not
 answer has caught nothing.
 
-A fault that another agent catches than the kind names is caught, and counted as such as well: who is named may sleep.
+A fault that another issue catches than the kind names is caught, and counted as such as well: who is named may sleep.
+An alarm about a clean answer is false only if somebody else than the program says that the answer is right.
 ``on_agent_failure`` is ``escalate`` here, whatever a site has set: with ``ignore`` a verifier that could not answer would
 look like one that saw nothing.
 
@@ -28,20 +29,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import is_agent_failure_issue
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
+from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.grouping import group_by
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.evaluation.faults import (
     FAULT_BY_ID,
     FAULTS,
+    AnswerOrigin,
     CleanAnswer,
     FaultNotApplicableError,
     MutatedAnswer,
     MutationOperator,
 )
-from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
+from evalkit.evaluation.ground_truth_table import GroundTruthDocument, read_folder_ground_truth
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Usage
@@ -59,12 +63,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+_Evaluate = Callable[[DocumentBundle, Any], Awaitable[ClassificationOutcome]]
+"""Verifies an answer about a document, or classifies it where there is none."""
 
 DEFAULT_MAX_CASES = 40
 """Cases of a kind, unless said otherwise: enough to tell 90 % from 100 %."""
 DEFAULT_MAX_PLACES = 8
 """Cases of a kind in one document, at most."""
 OUTCOME_NAMES = ("escalated", "undone", "repaired_otherwise", "missed")
+_STRUCTURE_PARTS = frozenset({"dominant_type", "segments"})
+"""What an expert must vouch for, that a correction is known to be right."""
 _MAX_PLANTING_ATTEMPTS = 3
 """A place that does not apply is drawn again so often."""
 _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
@@ -87,7 +95,7 @@ class JudgedMutation:
     """Which of the places in that document, from 0."""
     caught: bool
     caught_by_other: bool
-    """Caught, but by none of the agents that the kind names."""
+    """Caught, but by none of the issues that the kind names."""
     outcome: str
     """``escalated``, ``undone`` (repaired into the clean answer), ``repaired_otherwise``, ``missed``."""
     severity: str | None
@@ -102,9 +110,17 @@ class JudgedMutation:
     """A verifier could not answer; what it might have seen counts as not seen."""
 
 
+LEFT_OUT_ESCALATED = "not accepted, and nobody says what is right"
+LEFT_OUT_CORRECTION = "an expert's correction that leaves segments unvouched or unquoted"
+NOT_COUNTED_REASONS = {
+    AnswerOrigin.UNVALIDATED: "the program's own answers, which nobody has validated and which may be wrong",
+    AnswerOrigin.SIMULATED: "validated by a program in an expert's place",
+}
+
+
 @dataclass(frozen=True)
 class FalseAlarm:
-    """A clean document that escalates although nothing was planted."""
+    """A clean document that escalates although nothing was planted, and whose answer is known to be right."""
 
     doc_id: str
     codes: tuple[str, ...]
@@ -116,24 +132,37 @@ class MutationTestReport:
     """What came of it."""
 
     model: str
-    clean_document_count: int
-    """That were taken for right."""
+    clean_counts: Mapping[AnswerOrigin, int]
+    """How many answers were taken for right, by who says so. Nothing is planted into those that escalate by themselves."""
     alarms: tuple[FalseAlarm, ...]
-    """Those of them that escalate by themselves; nothing is planted into these."""
+    """Those that escalate by themselves although somebody else than the program says that they are right."""
     cases: tuple[JudgedMutation, ...]
     skipped_counts: Mapping[str, int]
     """Documents by kind, to which it does not apply."""
-    unjudged_doc_ids: tuple[str, ...] = ()
-    """PDFs that were not accepted and of which nobody said what is right."""
+    left_out_doc_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Documents that have no answer taken for right, by reason."""
     problems: tuple[str, ...] = ()
     """What could not be read: one line each."""
     usage_by_agent: Mapping[str, Usage] = field(default_factory=dict)
     """What language models were asked and paid."""
 
     @property
+    def clean_document_count(self) -> int:
+        """How many answers were taken for right."""
+        return sum(self.clean_counts.values())
+
+    @property
     def false_alarm_rate(self) -> Estimate:
-        """Clean documents that escalate, among all of them, with the exact 95 % interval."""
-        return estimate_proportion(len(self.alarms), self.clean_document_count)
+        """Answers that escalate among those known to be right, with the exact 95 % interval."""
+        return estimate_proportion(len(self.alarms), sum(self.count_clean_answers(is_counted=True).values()))
+
+    def count_clean_answers(self, *, is_counted: bool) -> dict[AnswerOrigin, int]:
+        """The origins whose answers count for false alarms, or those whose do not, with the number of answers."""
+        return {
+            origin: self.clean_counts[origin]
+            for origin in AnswerOrigin
+            if origin.is_vouched_from_outside is is_counted and self.clean_counts.get(origin)
+        }
 
     @property
     def macro_detection_rate(self) -> float | None:
@@ -153,7 +182,7 @@ class MutationTestReport:
         and ``high``, the exact 95 % interval, which takes cases of one document for independent; ``escalated``,
         ``undone``, ``repaired_otherwise``, ``missed``: what became of them; ``unanswered``: cases in which a verifier
         could not answer; ``caught_by``: agents with the number of cases; ``caught_by_other``: cases that were caught, but
-        by none of ``seen_by``; ``skipped``: documents it does not apply to.
+        by no issue of ``seen_by``; ``skipped``: documents it does not apply to.
         """
         import pandas as pd
 
@@ -174,6 +203,8 @@ class MutationTestReport:
             "model": self.model,
             "documents": self.clean_document_count,
             "false_alarms": {
+                "counted": self.count_clean_answers(is_counted=True),
+                "not_counted": self.count_clean_answers(is_counted=False),
                 "documents": [vars(alarm) for alarm in self.alarms],
                 "share": false_alarm_rate.value,
                 "low": false_alarm_rate.low,
@@ -182,7 +213,7 @@ class MutationTestReport:
             "macro": self.macro_detection_rate,
             "kinds": self._build_kind_rows(),
             "cases": [vars(case) for case in self.cases],
-            "left_out": list(self.unjudged_doc_ids),
+            "left_out": {reason: list(doc_ids) for reason, doc_ids in self.left_out_doc_ids.items()},
             "problems": list(self.problems),
             "by_agent": {agent: vars(usage) for agent, usage in self.usage_by_agent.items()},
         }
@@ -196,7 +227,7 @@ def _build_kind_row(operator: MutationOperator, cases: Sequence[JudgedMutation],
         "kind": operator.fault_id,
         "what": operator.description,
         "nature": operator.nature,
-        "seen_by": ", ".join(operator.expected_agents),
+        "seen_by": ", ".join(operator.expected_codes),
         "n": len(cases),
         "caught": sum(case.caught for case in cases),
         "share": detection_rate.value,
@@ -240,8 +271,8 @@ def run_mutation_test(
     """Plant faults into classifications that are right, and see who catches them. Nothing is written.
 
     Args:
-        paths: output folders, of which the documents count that were accepted or that experts validated; PDF files
-            and folders of PDFs, which are read and classified, and count if they are accepted.
+        paths: output folders, of which the documents count that were accepted or that experts validated or corrected;
+            PDF files and folders of PDFs, which are read and classified, and count if they are accepted.
         settings: name the models. Limits for a document count for nothing here, as one document is asked about often;
             those of a run hold. ``on_agent_failure`` counts as ``escalate``.
         classifications_folder: folder with ``{doc_id}.json``: right answers for PDFs, instead of asking.
@@ -294,27 +325,33 @@ async def _run_mutation_test(
         update={"limits": document_limits.model_copy(update=run_limits), "on_agent_failure": "escalate"}
     )
     problems: list[str] = []
-    unjudged_doc_ids: list[str] = []
+    left_out_doc_ids: dict[str, list[str]] = {}
     async with ModelSession(run_settings) as model_session:
         orchestrator = create_orchestrator(
             run_settings, model_session, include_rule_findings=False
         )  # what is computed would hide that a model sleeps
+        patient_expectation = PatientExpectation(run_settings.patients)
         max_concurrent = run_settings.calls_in_flight if model_session.has_language_models else 1
         folder_paths, pdf_paths = _partition_paths(paths)
         clean_answers = [
             clean_answer
             for folder_path in folder_paths
-            for clean_answer in iterate_accepted_or_validated_answers(folder_path, problems)
+            for clean_answer in iterate_clean_answers(folder_path, problems, left_out_doc_ids)
         ]
         if pdf_paths:
             clean_answers += await _classify_pdfs(
-                pdf_paths, run_settings, orchestrator, classifications_folder, problems, unjudged_doc_ids
+                pdf_paths,
+                run_settings,
+                partial(orchestrator.evaluate, patient_expectation=patient_expectation),
+                classifications_folder,
+                problems,
+                left_out_doc_ids,
             )
-        # Folders that are named twice, or that have the same document, count it once.
+        # Folders that are named twice, or that have the same document, count it once, by the best word for it.
         clean_answers = list(
             {
                 (candidate.bundle.sha256, encode_canonical_json(candidate.classification.to_json())): candidate
-                for candidate in clean_answers
+                for candidate in sorted(clean_answers, key=lambda answer: answer.origin.is_vouched_from_outside)
             }.values()
         )
         if not clean_answers:
@@ -330,11 +367,12 @@ async def _run_mutation_test(
             max_cases_per_kind=max_cases_per_kind,
             seed=seed,
             max_concurrent=max_concurrent,
+            patient_expectation=patient_expectation,
         )
     return replace(
         report,
         model=run_settings.models.default,
-        unjudged_doc_ids=tuple(sorted(unjudged_doc_ids)),
+        left_out_doc_ids={reason: tuple(sorted(doc_ids)) for reason, doc_ids in left_out_doc_ids.items()},
         problems=(*problems, *report.problems),
         usage_by_agent=model_session.ledger.usage_by_role,
     )
@@ -351,47 +389,65 @@ def _partition_paths(paths: Iterable[Path | str]) -> tuple[list[Path | str], lis
     return folder_paths, other_paths
 
 
-def iterate_accepted_or_validated_answers(
-    folder_path: Path | str, collected_problems: list[str]
+def iterate_clean_answers(
+    folder_path: Path | str, collected_problems: list[str], collected_left_out: dict[str, list[str]]
 ) -> Iterator[CleanAnswer]:
-    """An output folder's documents that were accepted, or whose answer an expert validated as it was.
+    """Yield the answers of an output folder that an expert stands for, or that were accepted.
 
-    Those that an expert corrected are left out, accepted or not: their answer was wrong.
+    A correction counts where the expert vouches for type and segments and each type is quoted: else the answer before
+    it was wrong, and what is right is not all known.
     """
     output_folder = open_output_folder(folder_path)
     ground_truth = read_folder_ground_truth(folder_path)
     collected_problems += ground_truth.problems
-    source_by_doc_id = {
-        document.record.doc_id: document.record.ground_truth_source for document in ground_truth.documents
-    }
-    validated_answers = {
-        document.record.doc_id: document.record.ground_truth_classification
-        for document in ground_truth.documents
-        if document.record.ground_truth_source == "SME_VALIDATED"
-    }
+    truth_by_doc_id = {document.record.doc_id: document for document in ground_truth.documents}
     for file_name in output_folder.list_json_files(RESULTS_FOLDER):
         doc_id = Path(file_name).stem
-        if source_by_doc_id.get(doc_id) == "SME_CORRECTED":
-            continue
         try:
             result = read_result(output_folder, doc_id)
             if not isinstance(result, DocumentResult):
                 continue
-            is_accepted = result.decision is Decision.AUTO_ACCEPT
-            classification = result.classification if is_accepted else validated_answers.get(doc_id)
-            if isinstance(classification, ClassificationOutput) and classification.segments:
-                yield CleanAnswer(read_bundle(output_folder, doc_id), classification)
+            answer = _choose_clean_answer(result, truth_by_doc_id.get(doc_id))
+            if isinstance(answer, str):
+                collected_left_out.setdefault(answer, []).append(doc_id)
+            else:
+                yield CleanAnswer(read_bundle(output_folder, doc_id), *answer)
         except StoreError as error:
             collected_problems.append(f"{doc_id}: {error}")
+
+
+def _choose_clean_answer(
+    result: DocumentResult, truth: GroundTruthDocument | None
+) -> tuple[ClassificationOutput, AnswerOrigin] | str:
+    """The answer about a document that is taken for right, and who says so; or why there is none."""
+    if truth is not None and truth.record.ground_truth_classification.segments:
+        answer = truth.record.ground_truth_classification
+        is_corrected = truth.record.ground_truth_source == "SME_CORRECTED"
+        if is_corrected and not (_STRUCTURE_PARTS.issubset(truth.record.vouched) and _is_each_type_quoted(answer)):
+            return LEFT_OUT_CORRECTION
+        if truth.is_simulated:
+            return answer, AnswerOrigin.SIMULATED
+        return answer, AnswerOrigin.CORRECTED if is_corrected else AnswerOrigin.VALIDATED
+    if result.decision is not Decision.AUTO_ACCEPT or not (result.classification and result.classification.segments):
+        return LEFT_OUT_ESCALATED
+    is_supplied = "classifier" not in result.usage.by_agent
+    return result.classification, AnswerOrigin.SUPPLIED if is_supplied else AnswerOrigin.UNVALIDATED
+
+
+def _is_each_type_quoted(answer: ClassificationOutput) -> bool:
+    return all(
+        any(row.top_evidence for row in segment.segment_composition if row.document_type is segment.dominant_type)
+        for segment in answer.segments
+    )
 
 
 async def _classify_pdfs(
     pdf_paths: Sequence[Path],
     settings: Settings,
-    orchestrator: RetryOrchestrator,
+    evaluate: _Evaluate,
     classifications_folder: Path | str | None,
     collected_problems: list[str],
-    collected_unjudged_doc_ids: list[str],
+    collected_left_out: dict[str, list[str]],
 ) -> list[CleanAnswer]:
     discovered_documents = discover_documents(pdf_paths, {})
     collected_problems += [str(problem) for problem in discovered_documents.problems]
@@ -413,12 +469,14 @@ async def _classify_pdfs(
         except DocumentError as error:
             collected_problems.append(f"{source.doc_id}: {error}")
             return None
-        outcome = await orchestrator.evaluate(bundle, supplied_classifications.get(source.doc_id))
-        is_trusted = source.doc_id in supplied_classifications or outcome.verdict.decision is Decision.AUTO_ACCEPT
+        outcome = await evaluate(bundle, supplied_classifications.get(source.doc_id))
+        is_supplied = source.doc_id in supplied_classifications
+        is_trusted = is_supplied or outcome.verdict.decision is Decision.AUTO_ACCEPT
         if outcome.classification is None or not is_trusted:
-            collected_unjudged_doc_ids.append(source.doc_id)
+            collected_left_out.setdefault(LEFT_OUT_ESCALATED, []).append(source.doc_id)
             return None
-        return CleanAnswer(bundle, outcome.classification)
+        origin = AnswerOrigin.SUPPLIED if is_supplied else AnswerOrigin.UNVALIDATED
+        return CleanAnswer(bundle, outcome.classification, origin)
 
     with ReaderPool(settings.workers or 1, reader_config) as reader_pool:
         clean_answers = await _gather_bounded(
@@ -451,16 +509,16 @@ async def plant_and_judge_mutations(
     seed: int = 0,
     max_places_per_document: int = DEFAULT_MAX_PLACES,
     max_concurrent: int = 1,
+    patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> MutationTestReport:
     """Plant these faults into these classifications, at ``max_places_per_document`` places of each document at most.
 
-    Documents are taken in an order that the seed gives, so that a limit favours none.
+    Documents are taken in an order that the seed gives, so that a limit favours none. ``patient_expectation``: what is
+    known about the patients of every file.
     """
+    evaluate = partial(orchestrator.evaluate, patient_expectation=patient_expectation)
     clean_outcomes = await _gather_bounded(
-        [
-            partial(orchestrator.evaluate, candidate.bundle, candidate.classification.to_json())
-            for candidate in clean_answers
-        ],
+        [partial(evaluate, candidate.bundle, candidate.classification.to_json()) for candidate in clean_answers],
         max_concurrent,
     )
     evaluated_pairs = list(zip(clean_answers, clean_outcomes, strict=True))
@@ -473,7 +531,9 @@ async def plant_and_judge_mutations(
     ]
     accepted_pairs = [pair for pair in answered_pairs if pair[1].verdict.decision is Decision.AUTO_ACCEPT]
     false_alarms = [
-        _build_false_alarm(*pair) for pair in answered_pairs if pair[1].verdict.decision is not Decision.AUTO_ACCEPT
+        _build_false_alarm(clean_answer, clean_outcome)
+        for clean_answer, clean_outcome in answered_pairs
+        if clean_outcome.verdict.decision is not Decision.AUTO_ACCEPT and clean_answer.origin.is_vouched_from_outside
     ]
     skipped_counts: Counter[str] = Counter()
     mutations: list[_PlantedMutation] = []
@@ -483,11 +543,11 @@ async def plant_and_judge_mutations(
         )
         skipped_counts[operator.fault_id] += 0
     cases = await _gather_bounded(
-        [partial(_judge_mutation, orchestrator, candidate) for candidate in mutations], max_concurrent
+        [partial(_judge_mutation, evaluate, candidate) for candidate in mutations], max_concurrent
     )
     return MutationTestReport(
         "",
-        len(answered_pairs),
+        Counter(clean_answer.origin for clean_answer, _ in answered_pairs),
         tuple(false_alarms),
         tuple(cases),
         dict(skipped_counts),
@@ -560,9 +620,9 @@ def _plant_fault(
     return None
 
 
-async def _judge_mutation(orchestrator: RetryOrchestrator, mutation: _PlantedMutation) -> JudgedMutation:
+async def _judge_mutation(evaluate: _Evaluate, mutation: _PlantedMutation) -> JudgedMutation:
     mutated_answer, operator = mutation.mutated_answer, mutation.operator
-    mutated_outcome = await orchestrator.evaluate(mutated_answer.bundle, mutated_answer.answer_json)
+    mutated_outcome = await evaluate(mutated_answer.bundle, mutated_answer.answer_json)
     new_issues = _find_new_issues(mutation.clean_outcome, mutated_outcome)
     outcome = _determine_outcome_name(mutated_answer.clean_answer.classification, mutated_outcome, new_issues)
     is_caught, agents = outcome in ("escalated", "undone"), {issue.agent for issue in new_issues}
@@ -572,7 +632,7 @@ async def _judge_mutation(orchestrator: RetryOrchestrator, mutation: _PlantedMut
         nature=operator.nature,
         place=mutation.place,
         caught=is_caught,
-        caught_by_other=is_caught and agents.isdisjoint(operator.expected_agents),
+        caught_by_other=is_caught and not any(issue.code.startswith(operator.expected_codes) for issue in new_issues),
         outcome=outcome,
         severity=min((issue.severity for issue in new_issues), key=lambda severity: severity.rank, default=None),
         agents=tuple(sorted(agents)),
@@ -663,8 +723,6 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
         for row in report.tabulate_fault_kinds().to_dict("records")
     ]
     planted_kind_count = len({case.kind for case in report.cases})
-    false_alarm_rate = report.false_alarm_rate
-    code_counts = Counter(code for alarm in report.alarms for code in alarm.codes)
     summary_lines = [
         f"{len(report.cases)} cases"
         + (
@@ -678,25 +736,15 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
             else ""
         )
     ]
-    if false_alarm_rate.value is not None:
-        summary_lines.append(
-            f"False alarms: {len(report.alarms)} of {report.clean_document_count} documents escalate although nothing was planted, "
-            f"{100 * false_alarm_rate.value:.1f} % (95 % interval {100 * false_alarm_rate.low:.1f} to {100 * false_alarm_rate.high:.1f})"
-            + (
-                f": {', '.join(f'{code} {code_count}' for code, code_count in sorted(code_counts.items()))}"
-                if code_counts
-                else ""
-            )
-        )
+    summary_lines += _describe_false_alarms(report)
     if caught_by_other_count := sum(case.caught_by_other for case in report.cases):
         summary_lines.append(
-            f"By another: {caught_by_other_count} cases were caught, but by none of the agents that should see that kind; without those that "
-            "did they would pass"
+            f"By another: {caught_by_other_count} cases were caught, but by no issue that should see that kind; without those that did "
+            "they would pass"
         )
-    if report.unjudged_doc_ids:
-        summary_lines.append(
-            f"{len(report.unjudged_doc_ids)} documents were left out: not accepted, and nobody says what is right"
-        )
+    summary_lines += [
+        f"Left out, {reason}: {len(doc_ids)}" for reason, doc_ids in sorted(report.left_out_doc_ids.items())
+    ]
     if unanswered_count := sum(case.unanswered for case in report.cases):
         summary_lines.append(
             f"In {unanswered_count} cases a verifier could not answer; it has caught nothing in them (on_agent_failure counts as "
@@ -707,3 +755,21 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
         table_rows,
         summary_lines,
     )
+
+
+def _describe_false_alarms(report: MutationTestReport) -> Iterator[str]:
+    """Say how many answers are known to be right, how many of them escalate, and which are not counted and why."""
+    counted = report.count_clean_answers(is_counted=True)
+    rate = report.false_alarm_rate
+    if rate.value is None:
+        yield "False alarms: not known, as no answer was supplied by another system or validated by an expert"
+    else:
+        code_counts = Counter(code for alarm in report.alarms for code in alarm.codes)
+        codes = ", ".join(f"{code} {code_count}" for code, code_count in sorted(code_counts.items()))
+        yield (
+            f"False alarms: {len(report.alarms)} of {sum(counted.values())} answers "
+            f"({', '.join(f'{count} {origin}' for origin, count in counted.items())}) escalate although nothing was planted, "
+            f"{100 * rate.value:.1f} % (95 % interval {100 * rate.low:.1f} to {100 * rate.high:.1f}){codes and f': {codes}'}"
+        )
+    for origin, count in report.count_clean_answers(is_counted=False).items():
+        yield f"Not counted for false alarms, {NOT_COUNTED_REASONS[origin]}: {count}"

@@ -92,11 +92,16 @@ class QuotableText:
             "".join(block.text for page in bundle.pages for block in page.blocks)
         )
 
+    def list_longest_passages(self, first_page: int, last_page: int) -> list[QuotedPassage]:
+        """List the passages of these pages, the longest first."""
+        passages = [passage for passage in self._passages if first_page <= passage.page <= last_page]
+        return sorted(passages, key=lambda passage: -len(passage.text))
+
     def draw_altered_quote(
         self, kind: str, first_page: int, last_page: int, random_source: random.Random
     ) -> QuotedPassage | None:
         """Quote one passage of these pages altered in one place; None if that kind cannot be drawn there."""
-        passages = [passage for passage in self._passages if first_page <= passage.page <= last_page]
+        passages = self.list_longest_passages(first_page, last_page)
         draw = _draw_passage_and_spliced_text if kind == _SPLICED_KIND else _draw_passage_and_altered_text
         if (drawn_pair := draw(kind, passages, random_source)) is None:
             return None

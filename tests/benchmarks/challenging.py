@@ -26,13 +26,14 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.primary_classifier import choose_overall_type, classify_by_embedded_model
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment, compute_mixture
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.documents.identity.page_identity import find_patient_identifiers
-from evalkit.evaluation.faults import CleanAnswer
+from evalkit.evaluation.faults import AnswerOrigin, CleanAnswer
 from evalkit.evaluation.mutation_testing import (
     MutationTestReport,
     format_report_table_and_summary,
@@ -262,14 +263,14 @@ def made_up(seed: int, count: int) -> list[CleanAnswer]:
     checks = RetryOrchestrator()
     answers = [(bundle, asyncio.run(checks.evaluate(bundle))) for bundle in list_planted_pages(seed, count)]
     return [
-        CleanAnswer(bundle, outcome.classification)
+        CleanAnswer(bundle, outcome.classification, AnswerOrigin.UNVALIDATED)
         for bundle, outcome in answers
         if outcome.classification and outcome.verdict.decision is Decision.AUTO_ACCEPT
     ]
 
 
 def together(one: MutationTestReport, other: MutationTestReport) -> MutationTestReport:
-    """Both, of which the second's documents are no sample of anything: its false alarms do not count."""
+    """Both, of which the second's documents are the first's once more and made-up ones: its alarms do not count."""
     return replace(
         one, cases=one.cases + other.cases, skipped_counts=dict(one.skipped_counts) | dict(other.skipped_counts)
     )
@@ -301,7 +302,9 @@ def main() -> None:
         f"{len(found)} right answers, {pages} pages; {without} documents without, as nothing is quoted for their type"
     )
     began = time.process_time()
-    checks, options = RetryOrchestrator(), {"max_cases_per_kind": asked.limit, "seed": asked.seed}
+    checks = RetryOrchestrator()
+    several = PatientExpectation(patients="several")  # a packet's texts are about different persons
+    options = {"max_cases_per_kind": asked.limit, "seed": asked.seed, "patient_expectation": several}
     faults = select_mutation_operators(filter(None, asked.kinds.split(",")))
     quotes = [fault for fault in faults if fault.nature == "quote"]
     others = [fault for fault in faults if fault.nature != "quote"]

@@ -410,11 +410,27 @@ def test_findings_are_read_in_every_harmless_spelling(spelled: Any) -> None:
     ).findings[0].check == "V3"  # fmt: skip
 
 
+@pytest.mark.parametrize("answer_type", [Findings, MergedFindings])
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        {"findings": None},
+        '{"findings": null}',
+        "```json\n{'findings': None}\n```",
+        {"Findings": None, "summary": "nothing to report"},
+        {"V2": {"findings": None}},
+    ],
+)
+def test_null_findings_are_none_and_recorded(spelled: Any, answer_type: type[Findings | MergedFindings]) -> None:
+    normalised = normalise_answer(spelled, answer_type)
+    assert answer_type.model_validate(normalised.json_value).findings == ()
+    assert "findings: null read as an empty list" in normalised.changes
+
+
 @pytest.mark.parametrize(
     "spelled",
     [
         {},
-        {"findings": None},
         {"findings": {}},
         {"findings": FINDING},
         {"findings": "none"},

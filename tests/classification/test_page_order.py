@@ -68,6 +68,29 @@ def test_a_page_that_is_there_twice_is_named() -> None:
     assert codes(document(repeated, BODY[2] * 2, repeated)) == [("V2-PAGES-REPEATED", 3)]
 
 
+@pytest.mark.parametrize(
+    ("order", "pages", "named"),
+    [
+        ("AbA", [3], "Pages 1 and 3 have"),
+        ("AbAcA", [3], "Pages 1, 3 and 5 have"),
+        ("ABCdABC", [5], "Pages 1–3 and 5–7 have"),
+        ("ABdABeAB", [4], "Pages 1–2, 4–5 and 7–8 have"),
+        ("AA", [2], "Pages 1 and 2 have"),
+        ("A.BdA.B", [5], "Pages 1–3 and 5–7 have"),  # a short page between belongs to the part
+        ("A.BdA,B", [5, 7], "Pages 1 and 5 have"),  # another one ends it
+        ("ABdBA", [5, 4], "Pages 1 and 5 have"),  # not in the same order
+        ("ABdAeB", [4, 6], "Pages 1 and 4 have"),
+    ],
+)
+def test_a_part_sent_twice_is_named_once_with_its_range(order: str, pages: list[int], named: str) -> None:
+    texts = {letter: f"{letter} {body}\n{body}" for letter, body in zip("ABCd", BODY, strict=True)}
+    texts |= {"c": texts["C"], "b": texts["B"], "e": f"e {BODY[3]}\n{BODY[0]}", ".": "", ",": "Left blank on purpose"}
+    bundle = document(*(texts[letter] for letter in order))
+    issues = list(find_page_order_issues(parse_answer(one_segment(NOTE, bundle.total_pages)), bundle))
+    assert [issue.page for issue in issues] == pages
+    assert issues[0].message.startswith(named)
+
+
 def test_a_blank_page_is_there_without_a_number() -> None:
     pages = [f"{BODY[0]}\nPage 1 of 3", "", f"{BODY[1]}\nPage 3 of 3"]
     assert codes(document(*pages)) == []

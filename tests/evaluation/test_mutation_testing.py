@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.quote_alterations import list_planted_pages
 from builders import (
     GENOMIC,
     NOTE,
+    PATHOLOGY,
     CountingModel,
     answer,
     compose_single_type,
@@ -33,10 +38,14 @@ from builders import (
 from servers.gemini import GeminiServer
 
 from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.classification.patient_check import PatientExpectation
+from evalkit.classification.schema import DocumentType
+from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import UsageError
 from evalkit.evaluation.faults import (
     FAULT_BY_ID,
     FAULTS,
+    AnswerOrigin,
     CleanAnswer,
     FaultNotApplicableError,
     MutatedAnswer,
@@ -44,6 +53,8 @@ from evalkit.evaluation.faults import (
 )
 from evalkit.evaluation.mutation_testing import (
     KIND_COLUMNS,
+    LEFT_OUT_CORRECTION,
+    LEFT_OUT_ESCALATED,
     JudgedMutation,
     MutationTestReport,
     challenge,
@@ -89,12 +100,28 @@ def packet() -> CleanAnswer:
     return CleanAnswer(document(*GENOMIC_PAGES, NOTE_PAGE), parse_answer(value))
 
 
+PATHOLOGY_PAGES = (
+    "Valley Hospital, Department of Pathology\nSURGICAL PATHOLOGY REPORT\nAccession: S24-10234  Reported: 03/14/2024\n"
+    "Specimen: left breast, core biopsy.\nThe specimen is three tan cores of tissue, the longest 1.4 cm, all embedded.\n"
+    "The sections show an infiltrating tumor of small nests and cords in a dense stroma, with few mitoses.",
+    "Immunohistochemistry was performed on block A1 with controls that stained as expected throughout.\n"
+    "Estrogen receptor is positive in 95% of tumor cells and progesterone receptor in 60% of them.\n"
+    "Final diagnosis: invasive lobular carcinoma, grade 2, of the left breast. The tumor measures 1.1 cm.",
+)
+
+
+def pathology() -> CleanAnswer:
+    """A pathology report of two pages with enough words to be compared."""
+    quote = evidence("Final diagnosis: invasive lobular carcinoma, grade 2, of the left breast.", 2)
+    return CleanAnswer(document(*PATHOLOGY_PAGES), parse_answer(one_segment(PATHOLOGY, 2, quote)))
+
+
 def slides() -> CleanAnswer:
     return CleanAnswer(doc2_6(), parse_answer(doc2_6_answer()))
 
 
 def plant(
-    cleans: Sequence[CleanAnswer], kinds: str = "", model: Model | None = None, **options: int
+    cleans: Sequence[CleanAnswer], kinds: str = "", model: Model | None = None, **options: Any
 ) -> MutationTestReport:
     faults = select_mutation_operators(filter(None, kinds.split(",")))
     return asyncio.run(
@@ -104,7 +131,7 @@ def plant(
 
 @cache
 def everything() -> MutationTestReport:
-    return plant([slides(), packet()], max_cases_per_kind=6, max_places_per_document=4)
+    return plant([slides(), packet(), pathology()], max_cases_per_kind=9, max_places_per_document=4)
 
 
 def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
@@ -117,7 +144,7 @@ def shares(made: MutationTestReport) -> Mapping[str, tuple[int, int]]:
 def test_at_least_25_faults_with_unique_ids() -> None:
     assert len(FAULTS) == len(FAULT_BY_ID) >= 25
     assert {fault.nature for fault in FAULTS} == {"structural", "quote", "semantic"}
-    assert all(fault.expected_agents and fault.description for fault in FAULTS)
+    assert all(fault.expected_codes and fault.description for fault in FAULTS)
 
 
 def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
@@ -179,7 +206,7 @@ def test_nothing_structural_and_no_invented_quote_passes() -> None:
     [
         ("segment-count", "V1"),
         ("page-overlap", "V2"),
-        ("label-all", "V2"),
+        ("label", "V2"),
         ("boundary-1", "V2"),
         ("merged", "V2"),
         ("quote-invented", "V4"),
@@ -200,7 +227,114 @@ def test_each_kind_is_caught_by_whom_it_should(kind: str, agent: str) -> None:
     assert cases
     assert all(case.caught for case in cases), [case for case in cases if not case.caught]
     assert any(agent in case.agents for case in cases)
-    assert agent in FAULT_BY_ID[kind].expected_agents
+    assert any(code.startswith(agent) for code in FAULT_BY_ID[kind].expected_codes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("label", "V2-NO-ACT"),
+        ("label-other", "V2-ACT-IN-OTHER"),
+        ("split", "V2-BOUNDARY-DOUBT"),
+        ("merged-type", "V2-BOUNDARY-DOUBT"),
+        ("presence-raw", "V4-PRESENCE-UNSUPPORTED"),
+        ("presence-mention", "V4-PRESENCE-UNSUPPORTED"),
+        ("presence-raw-strange", "V4-PRESENCE-UNSUPPORTED"),
+        ("presence-mention-strange", "V4-PRESENCE-UNSUPPORTED"),
+        ("unsure", "V2-UNSURE"),
+        ("pages-missing", "V2-PAGES-MISSING"),
+        ("pages-repeated", "V2-PAGES-REPEATED"),
+        ("pages-shuffled", "V2-PAGES-ORDER"),
+        ("quote-elided-negation", "V4-QUOTE-ALTERED"),
+        ("quote-elided-hedge", "V4-QUOTE-ALTERED"),
+        ("quote-elided-history", "V4-QUOTE-ALTERED"),
+        ("quote-elided-question", "V4-QUOTE-ALTERED"),
+    ],
+)
+def test_each_kind_is_caught_by_the_code_it_names(kind: str, code: str) -> None:
+    assert code.startswith(FAULT_BY_ID[kind].expected_codes)
+    assert any(code in case.codes and not case.caught_by_other for case in everything().cases if case.kind == kind)
+
+
+def _list_words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def _iterate_texts(table: object) -> Iterator[str]:
+    if isinstance(table, str):
+        yield table
+    for member in table.values() if isinstance(table, Mapping) else table if isinstance(table, list) else ():
+        yield from _iterate_texts(member)
+
+
+@pytest.mark.parametrize(
+    "file_name",
+    [
+        "classification/administrative.toml",
+        "classification/act_features.toml",
+        "classification/evidence_strength.toml",
+        "classification/vendors.toml",
+        "grounding/omitted_context.toml",
+    ],
+)
+def test_no_planted_words_are_copied_from_rules(file_name: str) -> None:
+    """Four words in a row, or a whole text of two or more; the specification's own words and the types' names apart."""
+    rules = [_list_words(text) for text in _iterate_texts(tomllib.loads((files("evalkit") / file_name).read_text()))]
+    runs = {tuple(words[index : index + 4]) for words in rules for index in range(len(words) - 3)}
+    runs |= {tuple(words) for words in rules if len(words) > 1}
+    runs -= {tuple(_list_words(kind)) for kind in DocumentType}
+    named_by_specification = {"vendors", "letterheads", "administrative_lines"}
+    planted = {key: text for key, text in load_fault_texts().items() if key not in named_by_specification}
+    for line in (line for text in _iterate_texts(planted) for line in text.splitlines()):
+        words = _list_words(re.sub(r"\{\w+\}|#", " | ", line))
+        copied = {tuple(words), *(tuple(words[index : index + 4]) for index in range(len(words) - 3))} & runs
+        assert not copied, line
+
+
+def test_pages_move_with_their_segments_and_quotes() -> None:
+    for kind in ("pages-missing", "pages-shuffled", "pages-repeated"):
+        for seed in range(6):
+            draft = MutatedAnswer.from_clean_answer(packet())
+            with suppress(FaultNotApplicableError):
+                FAULT_BY_ID[kind].plant(draft, random.Random(seed))
+                assert [one["segment_page_count"] for one in draft.segments] != [3, 1] or kind == "pages-shuffled"
+                assert draft.segments[-1]["end_page"] == draft.bundle.total_pages
+                for part in draft.segments:
+                    for quote in (quote for row in part["segment_composition"] for quote in row["top_evidence"]):
+                        assert part["start_page"] <= quote["page"] <= part["end_page"]
+                        assert quote["snippet"] in draft.bundle.page(quote["page"]).text
+
+
+@pytest.mark.parametrize("turn", ["negation", "hedge", "history", "question"])
+def test_an_elided_quote_leaves_out_words_of_its_sentence(turn: str) -> None:
+    for seed in range(12):
+        draft = MutatedAnswer.from_clean_answer(packet())
+        FAULT_BY_ID[f"quote-elided-{turn}"].plant(draft, random.Random(seed))
+        (quote,) = (
+            quote
+            for part in draft.segments
+            for row in part["segment_composition"]
+            for quote in row["top_evidence"]
+            if "…" in quote["snippet"]
+        )
+        sentence = draft.bundle.page(quote["page"]).paragraphs[-1]
+        first, *rest = quote["snippet"].split(" … ")
+        assert "[" not in sentence + quote["snippet"]
+        assert sentence.startswith(first)
+        assert rest[-1].rstrip(".") in sentence
+
+
+def test_a_split_gives_both_halves_quotes_of_their_own_pages() -> None:
+    for seed in range(6):
+        draft = MutatedAnswer.from_clean_answer(packet())
+        FAULT_BY_ID["split"].plant(draft, random.Random(seed))
+        first, second, _ = draft.segments
+        assert (first["start_page"], second["end_page"], first["end_page"] + 1) == (1, 3, second["start_page"])
+        for half in (first, second):
+            claim = next(row for row in half["segment_composition"] if row["document_type"] == GENOMIC)
+            assert claim["top_evidence"]
+            for quote in claim["top_evidence"]:
+                assert half["start_page"] <= quote["page"] <= half["end_page"]
 
 
 def test_most_words_for_a_model_are_caught_seen_or_hidden() -> None:
@@ -263,7 +397,7 @@ def test_a_verifier_that_sleeps_is_seen() -> None:
     awake, asleep = plant([packet()], "semantic"), plant([packet()], "semantic", model=Silent())
     assert shares(awake)["evidence-courtesy"][0] > 0
     assert shares(asleep)["evidence-courtesy"][0] == shares(asleep)["evidence-reference"][0] == 0
-    assert shares(asleep)["label-all"][0] > 0, "that the pages do not perform the act is computed without a model"
+    assert shares(asleep)["label"][0] > 0, "that the pages do not perform the act is computed without a model"
     assert asleep.macro_detection_rate is not None
     assert awake.macro_detection_rate is not None
     assert asleep.macro_detection_rate < awake.macro_detection_rate
@@ -301,7 +435,7 @@ def test_fault_caught_by_another_agent_counts_as_caught() -> None:
             return Answer(question, question.answer_type.model_validate({"findings": found}))
 
     made = plant([packet()], "evidence-courtesy", model=Elsewhere())
-    assert FAULT_BY_ID["evidence-courtesy"].expected_agents == ("V4",)
+    assert FAULT_BY_ID["evidence-courtesy"].expected_codes == ("V4",)
     assert made.cases
     assert all(case.caught and case.caught_by_other and case.agents == ("V2",) for case in made.cases)
     assert not any(case.caught_by_other for case in plant([packet()], "evidence-courtesy").cases)
@@ -315,6 +449,48 @@ def test_escalated_clean_document_is_only_a_false_alarm() -> None:
     assert made.cases == ()
     assert made.false_alarm_rate[:2] == (1.0, pytest.approx(0.158, abs=0.001))
     assert made.macro_detection_rate is None
+
+
+@pytest.mark.parametrize("origin", AnswerOrigin)
+def test_only_answers_known_to_be_right_raise_false_alarms(origin: AnswerOrigin) -> None:
+    model = CountingModel(findings={"V2": [finding("MAJOR")]})
+    made = plant([replace(packet(), origin=origin)], "structural", model=model)
+    is_counted = origin not in ("unvalidated", "simulated")
+    assert len(made.alarms) == is_counted
+    assert made.false_alarm_rate.value == (1.0 if is_counted else None)
+    counted = made.to_json()["false_alarms"]
+    assert counted["counted" if is_counted else "not_counted"] == {origin: 1}
+    assert counted["not_counted" if is_counted else "counted"] == {}
+    tail = "\n".join(format_report_table_and_summary(made)[2])
+    assert ("False alarms: 1 of 1 answers" in tail) is is_counted
+    assert ("Not counted for false alarms, " in tail) is not is_counted
+
+
+def test_files_of_several_patients_are_challenged_as_they_are_run() -> None:
+    rows = ("Patient: Ann Lee\nDOB: 03/04/1950\nMRN: 1234567", "Patient: Bo Day\nDOB: 07/09/1981\nMRN: 7654321")
+    pages = [f"{row}\n{NOTE_PAGE}" for row in rows]
+    quotes = [evidence("The patient reports no fever and denies nausea.", number) for number in (1, 2)]
+    parts = [segment(number, number, number, NOTE, compose_single_type(NOTE, quotes[number - 1])) for number in (1, 2)]
+    bundle = document(*pages)
+    named = [page.model_copy(update={"identifiers": find_patient_identifiers(page.text, ())}) for page in bundle.pages]
+    bundle = bundle.model_copy(update={"pages": tuple(named)})
+    clean = CleanAnswer(bundle, parse_answer(answer(*parts, overall=NOTE, shares={NOTE: 1.0})))
+    several = PatientExpectation(patients="several")
+    assert "V2-PATIENT-SEVERAL" in plant([clean], "segment-count").alarms[0].codes
+    assert plant([clean], "segment-count", patient_expectation=several).alarms == ()
+
+
+def test_the_setting_of_patients_holds(demo_run: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate, expected = RetryOrchestrator.evaluate, set()
+
+    async def note_expectation(self: RetryOrchestrator, *words: Any, patient_expectation: PatientExpectation) -> Any:
+        expected.add(patient_expectation.patients)
+        return await evaluate(self, *words, patient_expectation=patient_expectation)
+
+    monkeypatch.setattr(RetryOrchestrator, "evaluate", note_expectation)
+    settings = Settings.load(patients="several")
+    run_mutation_test([demo_run.output], settings, kinds=["segment-count"], max_cases_per_kind=1)
+    assert expected == {"several"}
 
 
 def test_an_issue_that_was_there_before_catches_nothing() -> None:
@@ -347,7 +523,11 @@ def test_the_table_says_what_was_counted() -> None:
         )
 
     made = MutationTestReport(
-        "m", 4, (), (case("label", "escalated"), case("label", "missed"), case("merged", "undone", True)), {}
+        "m",
+        {AnswerOrigin.SUPPLIED: 1, AnswerOrigin.CORRECTED: 3},
+        (),
+        (case("label", "escalated"), case("label", "missed"), case("merged", "undone", True)),
+        {},
     )
     assert made.macro_detection_rate == pytest.approx(0.75)
     assert shares(made) == {"label": (1, 2), "merged": (1, 1)}
@@ -356,12 +536,12 @@ def test_the_table_says_what_was_counted() -> None:
     assert rows[0][:4] == ["label", FAULT_BY_ID["label"].description, "2", "50.0 %"]
     assert rows[0][-2] == "1 missed"
     assert [row[head.index("by another")] for row in rows] == ["", "1"]
-    assert any(line.startswith("By another: 1 cases were caught, but by none") for line in tail)
+    assert any(line.startswith("By another: 1 cases were caught, but by no issue") for line in tail)
     assert [row["caught_by_other"] for row in made.to_json()["kinds"]] == [0, 1]
     assert "75.0 % caught on the mean of 2 kinds" in tail[0]
     more = replace(made, skipped_counts={"label": 0, "merged": 0, "boundary-5": 4})
     assert format_report_table_and_summary(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
-    assert tail[1].startswith("False alarms: 0 of 4 documents")
+    assert tail[1].startswith("False alarms: 0 of 4 answers (1 supplied, 3 corrected) escalate")
 
 
 # ------------------------------------------------------------------------------------------------ folders and files
@@ -382,18 +562,41 @@ def test_an_output_folder_is_read_and_not_touched(demo_run: RunSummary) -> None:
     assert made.macro_detection_rate == 1.0
 
 
-def test_corrected_answers_are_left_out_and_unreadable_named(demo_run: RunSummary, tmp_path: Path) -> None:
+def test_experts_say_which_answers_count_and_unreadable_are_named(demo_run: RunSummary, tmp_path: Path) -> None:
     folder = tmp_path / "output"
     shutil.copytree(demo_run.output, folder)
-    before = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], max_cases_per_kind=1)
     accepted = [one.doc_id for one in demo_run.documents if one.decision == "AUTO_ACCEPT"]
-    corrected, broken = (folder / "ground_truth" / f"gt_{doc_id}.json" for doc_id in accepted[:2])
-    value = json.loads(corrected.read_text())
-    value |= {"ground_truth_source": "SME_CORRECTED", "reviewer": "Dr. A", "vouched": ["dominant_type"], "revision": 1}
-    corrected.write_text(json.dumps(value))
+    review = {"reviewer": "Dr. A", "vouched": ["dominant_type", "segments"], "revision": 1}
+    corrected = review | {"ground_truth_source": "SME_CORRECTED"}
+    records = [
+        review | {"ground_truth_source": "SME_VALIDATED"},
+        review | {"ground_truth_source": "SME_VALIDATED", "reviewer": "simulated_expert_1"},
+        corrected,
+        corrected | {"vouched": ["dominant_type"]},
+        corrected,
+    ]
+    for doc_id, record in zip(accepted, records, strict=False):
+        path = folder / "ground_truth" / f"gt_{doc_id}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | record))
+    unquoted = json.loads((path := folder / "ground_truth" / f"gt_{accepted[4]}.json").read_text())
+    for row in unquoted["ground_truth_classification"]["segments"][0]["segment_composition"]:
+        row["top_evidence"] = []
+    path.write_text(json.dumps(unquoted))
+    broken = folder / "ground_truth" / f"gt_{accepted[5]}.json"
     broken.write_text("{")
     made = run_mutation_test([folder], Settings.load(), kinds=["segment-count"], max_cases_per_kind=1)
-    assert made.clean_document_count == before.clean_document_count - 1
+    supplied = made.clean_counts[AnswerOrigin.SUPPLIED]
+    assert supplied == 1, "of the classifications of other systems one was accepted"
+    assert made.clean_counts == {
+        "validated": 1,
+        "simulated": 1,
+        "corrected": 1,
+        "supplied": supplied,
+        "unvalidated": len(accepted) - supplied - 5,
+    }
+    assert made.left_out_doc_ids[LEFT_OUT_CORRECTION] == tuple(sorted(accepted[3:5]))
+    escalated = [one.doc_id for one in demo_run.documents if one.decision == "ESCALATE_TO_SME"]
+    assert made.left_out_doc_ids[LEFT_OUT_ESCALATED] == tuple(sorted(escalated))
     assert [broken.name in problem for problem in made.problems] == [True]
 
 
@@ -426,7 +629,7 @@ def test_pdfs_count_if_accepted_or_with_supplied_answer(samples: Path, tmp_path:
         words, without_ocr, classifications_folder=tmp_path, kinds=["merged"], max_cases_per_kind=3
     )
     assert (made.clean_document_count, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
-    assert made.unjudged_doc_ids == ("poor_scan",)
+    assert made.left_out_doc_ids == {LEFT_OUT_ESCALATED: ("poor_scan",)}
     assert ["gone" in problem for problem in made.problems] == [True]
 
 
