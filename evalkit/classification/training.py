@@ -328,7 +328,7 @@ def _build_page(number: int, lines: Sequence[str]) -> Page:
 
 
 def create_text_variants(labelled_texts: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
-    """Every text as it was and as it might have been. What is quoted in a note is of the note's own fold."""
+    """Every text as it was and as it might have been. What is quoted in a note is of its own fold and, if it can be, source."""
     text_variants: list[TextVariant] = []
     texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
     for labelled_text in labelled_texts:
@@ -369,7 +369,11 @@ def _insert_quoted_reports(
         return
     for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
         if candidates := reports.get((fold, kind)):
-            quoted_report = random_source.choice(candidates)
+            # One source quotes one other at most: each pair of sources is held out together, and learned without once more.
+            source = max(
+                {candidate.source for candidate in candidates}, key=lambda name: (name == labelled_text.source, name)
+            )
+            quoted_report = random_source.choice([candidate for candidate in candidates if candidate.source == source])
             excerpt = quoted_report.text[: int(len(text) * random_source.choice((0.3, 0.5)))]
             insert_position = text.find("\n", len(text) // 2)
             insert_position = len(text) // 2 if insert_position < 0 else insert_position

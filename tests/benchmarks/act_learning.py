@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -215,6 +216,12 @@ def learn_without(judged: Judged, sources: AbstractSet[str]) -> ActWeights:
     return ActWeights.model_validate_json(json.dumps(learn_weights(judged, sources)))
 
 
+@cache
+def judge_all_texts() -> Judged:
+    """All texts, judged once a process."""
+    return judge(collect_act_texts())
+
+
 def select_unseen_weights(judged: Judged) -> Callable[[LabelledText], ActWeights]:
     """The weights by which a text is read: without its source, or the shipped ones, which learned nothing of it."""
     weights_by_source: dict[str, ActWeights] = {}
@@ -257,7 +264,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--learn", action="store_true", help="write act_weights.json anew")
     chosen = parser.parse_args()
-    judged = judge(collect_act_texts())
+    judged = judge_all_texts()
     console = Console(width=120)
     console.print(tabulate(judged))
     data = learn_weights(judged)

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks import act_learning
 from benchmarks.join_weights import PageChain, fit_join_weights
-from benchmarks.labelled_texts import NOT_LEARNED, collect_act_texts, collect_classifier_texts, examples
+from benchmarks.labelled_texts import NOT_LEARNED, collect_classifier_texts, examples
 from benchmarks.measuring import DATA, ROOT, bundles_of
 from benchmarks.packets import TITLED, Packet, packets
 from classification.keyword_vote import keyword_vote
@@ -515,7 +515,7 @@ def main() -> None:
     chosen = parser.parse_args()
     console = Console(width=150)
     some = collect_classifier_texts()
-    judged_ = judged(some, act_learning.select_unseen_weights(act_learning.judge(collect_act_texts())))
+    judged_ = judged(some, act_learning.select_unseen_weights(act_learning.judge_all_texts()))
     console.print(unseen_line())
     console.print(text_table(judged_), confusion_table(judged_), confidence_table(judged_, chosen.plot))
     drawn_ = drawn(judged_, examples())

@@ -21,7 +21,7 @@ from unittest.mock import patch
 import numpy as np
 from benchmarks import act_learning, classifying
 from benchmarks.first_contact.papers import build_answer, read_paper, read_rows
-from benchmarks.labelled_texts import collect_act_texts, collect_classifier_texts, examples
+from benchmarks.labelled_texts import collect_classifier_texts, examples
 from benchmarks.measuring import DATA, bundles_of
 from benchmarks.packets import Packet
 from rich.console import Console
@@ -134,7 +134,7 @@ def use_weights(unseen: Unseen) -> ExitStack:
 def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledText]]:
     """Source → weights without it, and all labelled texts."""
     texts = examples()
-    select_act_weights = act_learning.select_unseen_weights(act_learning.judge(collect_act_texts()))
+    select_act_weights = act_learning.select_unseen_weights(act_learning.judge_all_texts())
     judged = classifying.judged(collect_classifier_texts(), select_act_weights)
     unseen = {}
     allowed = np.array(judged.sources) != classifying.NOT_LEARNED
@@ -192,7 +192,7 @@ def try_packets() -> Iterator[Trial]:
     texts = examples()
     all_texts = collect_classifier_texts()
     folds = {text.group: SOURCE_FOLDS.get(text.source) for text in all_texts}
-    act_judged = act_learning.judge(collect_act_texts())
+    act_judged = act_learning.judge_all_texts()
     judged = classifying.judged(all_texts, act_learning.select_unseen_weights(act_judged), folds)
     drawn = classifying.drawn(judged, texts, PACKETS_A_FOLD)
     for fold, packets in drawn.packets.items():
