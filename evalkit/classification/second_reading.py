@@ -1,20 +1,21 @@
 """What the embedded classifier sees in pages that another program has typed (contract ruling 20 a).
 
-A language model's answer, or another system's, is read a second time, free and offline. The second reading never takes
-the place of a model's question and decides nothing itself: a calibrated contradiction is put to a person.
+A language model's answer, or another system's, is read a second time, free and offline: by the embedded classifier's words
+and by the reading of acts, which share neither lists nor authors, as one. The second reading never takes the place of a
+model's question and decides nothing itself: a calibrated contradiction is put to a person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalkit.classification.acts import read_act_of_segment
 from evalkit.classification.findings import cut_quote
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.type_scoring import (
-    ClassificationScores,
     ScoredPage,
     combine_page_scores,
     read_page_for_scoring,
@@ -27,6 +28,27 @@ SECOND_READING_CODE: Final = "V2-SECOND-READING"
 
 _MIN_READ_PROBABILITY = 0.5
 """A reading that finds no type rather than not, as of a page with few words, contradicts none."""
+_MIN_PROBABILITY = 1e-4
+"""No reading of one kind rules a type out."""
+
+
+def combine_readings(
+    word_probabilities: Mapping[DocumentType, float], act_probabilities: Mapping[DocumentType, float] | None
+) -> dict[DocumentType, float]:
+    """How probable each type is by both readings, as if they erred independently; they sum to 1. None: words alone.
+
+    >>> halves = dict.fromkeys(DocumentType, 0.2)
+    >>> round(combine_readings(halves, halves | {DocumentType.OTHER: 0.4})[DocumentType.OTHER], 3)
+    0.333
+    """
+    if act_probabilities is None:
+        return dict(word_probabilities)
+    products = {
+        kind: (probability + _MIN_PROBABILITY) * (act_probabilities[kind] + _MIN_PROBABILITY)
+        for kind, probability in word_probabilities.items()
+    }
+    total = sum(products.values())
+    return {kind: product / total for kind, product in products.items()}
 
 
 def find_second_reading_issues(
@@ -41,39 +63,43 @@ def find_second_reading_issues(
         ]
         if segment.dominant_type is None or not pages:
             continue
-        scores = combine_page_scores(pages)
-        read_type = scores.types_by_probability[0]
+        probabilities = combine_readings(
+            combine_page_scores(pages).probabilities, _read_acts(segment, segment.dominant_type, bundle)
+        )
         # Of a type that was never learned its probability says nothing.
         is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
         is_contradicted = (
-            scores.probabilities[segment.dominant_type] < weights.max_contradicted_probability
-            and scores.probabilities[read_type] >= _MIN_READ_PROBABILITY
+            probabilities[segment.dominant_type] < weights.max_contradicted_probability
+            and max(probabilities.values()) >= _MIN_READ_PROBABILITY
         )
-        if is_learned and is_contradicted and not _is_plainly_other(segment, bundle):
-            yield _build_second_reading_issue(segment, segment.dominant_type, read_type, scores, pages)
+        if is_learned and is_contradicted:
+            yield _build_second_reading_issue(segment, segment.dominant_type, probabilities, pages)
 
 
-def _is_plainly_other(segment: Segment, bundle: DocumentBundle) -> bool:
-    """Called Other, and read as performing no act: Other is everything else, more than any classifier has learned of it."""
-    if segment.dominant_type is not DocumentType.OTHER:
-        return False
+def _read_acts(
+    segment: Segment, claimed_type: DocumentType, bundle: DocumentBundle
+) -> Mapping[DocumentType, float] | None:
+    """The reading of acts, of a report that carries text of other types by its own pages; None: too little to judge."""
     reading = read_act_of_segment(segment, bundle)
-    return reading is not None and reading.likeliest_type is DocumentType.OTHER
+    if reading is None:
+        return None
+    claimed_probability = reading.get_act_probability(claimed_type, get_contained_types(segment))
+    return {**reading.probabilities, claimed_type: claimed_probability}
 
 
 def _build_second_reading_issue(
     segment: Segment,
     claimed_type: DocumentType,
-    read_type: DocumentType,
-    scores: ClassificationScores,
+    probabilities: Mapping[DocumentType, float],
     pages: list[ScoredPage],
 ) -> Issue:
+    other_type = max((kind for kind in probabilities if kind is not claimed_type), key=lambda kind: probabilities[kind])
     cues = sorted(
         (
             (cue.weight, page_index, cue)
             for page_index, page in enumerate(pages)
-            for cue in (*page.lexicon_reading.cues, *select_term_cues(page, read_type))
-            if cue.document_type is read_type
+            for cue in (*page.lexicon_reading.cues, *select_term_cues(page, other_type))
+            if cue.document_type is other_type
         ),
         key=lambda weighted_cue: (-weighted_cue[0], weighted_cue[1], weighted_cue[2].start),
     )
@@ -87,10 +113,10 @@ def _build_second_reading_issue(
         "V2",
         SECOND_READING_CODE,
         IssueSeverity.MAJOR,
-        f"Segment {segment.segment_index} is called {claimed_type.value}, but a second reading finds "
-        f"{read_type.value} ({scores.probabilities[read_type]:.0%}; {claimed_type.value} {scores.probabilities[claimed_type]:.0%})",
+        f"Segment {segment.segment_index} is called {claimed_type.value}, but a second reading finds that only "
+        f"{probabilities[claimed_type]:.0%} likely; {other_type.value} is {probabilities[other_type]:.0%} likely",
         location=f"segment {segment.segment_index} → dominant_type",
-        suggested_fix=f"Check whether the segment is {read_type.value}",
+        suggested_fix=f"Check whether the segment is {other_type.value}",
         segment_index=segment.segment_index,
         document_type=claimed_type.value,
         page=page.page_num,

@@ -40,6 +40,7 @@ from evalkit.classification.model_weights import (
     parse_weights_json,
 )
 from evalkit.classification.schema import DocumentType
+from evalkit.classification.second_reading import combine_readings
 from evalkit.classification.type_scoring import (
     compute_damping,
     compute_familiarity,
@@ -67,7 +68,7 @@ UNFAMILIAR_SHARE = 0.01
 """So many of the learned texts have fewer known words than what is still believed in full."""
 MIN_TERM_WEIGHT = 0.005
 """Terms that weigh less for every type are left out."""
-MAX_CONTRADICTED_RATE = 0.015
+MAX_CONTRADICTED_RATE = 0.02
 """Of right types, macro over the types, as many may be contradicted by the second reading."""
 PAGE_LENGTH = 3000
 """Characters after which a text without pages gets a new page."""
@@ -693,33 +694,41 @@ class ProbabilityCalibration(NamedTuple):
     max_contradicted_probability: float
 
 
-def mark_act_contradictions(
-    training_set: TrainingSet, select_weights: Callable[[LabelledText], ActWeights | None] = lambda _: None
-) -> npt.NDArray[np.bool_]:
-    """Which types the reading of acts contradicts: one row a variant, one column a type; of whole texts only.
+class ActJudgements(NamedTuple):
+    """What the reading of acts says of each variant that is a whole text: one row a variant, one column a type."""
 
-    ``select_weights``: by which a text is read, those without its source where it was learned from; None: the shipped ones.
-    """
-    contradictions = np.zeros((len(training_set.variants), len(DOCUMENT_TYPES)), dtype=bool)
+    probabilities: FloatArray
+    """Equal where a text says too little to judge, and for variants that were not read."""
+    contradictions: npt.NDArray[np.bool_]
+    """Which types it contradicts."""
+
+
+def judge_acts(
+    training_set: TrainingSet, select_weights: Callable[[LabelledText], ActWeights | None] = lambda _: None
+) -> ActJudgements:
+    """Read what whole texts do; ``select_weights``: by which a text is read, without its source; None: the shipped ones."""
+    shape = (len(training_set.variants), len(DOCUMENT_TYPES))
+    probabilities, contradictions = np.full(shape, 1 / len(DOCUMENT_TYPES)), np.zeros(shape, dtype=bool)
     for row, variant in enumerate(training_set.variants):
         if variant.name == "whole" and (
             reading := read_act_of_pages(build_pages_from_text(variant.text), select_weights(variant.original))
         ):
+            probabilities[row] = [reading.probabilities[kind] for kind in DOCUMENT_TYPES]
             contradictions[row] = [reading.contradicts(kind) for kind in DOCUMENT_TYPES]
-    return contradictions
+    return ActJudgements(probabilities, contradictions)
 
 
 def calibrate_probabilities(
     type_sums: FloatArray,
     training_set: TrainingSet,
-    act_contradictions: npt.NDArray[np.bool_],
+    act_judgements: ActJudgements,
     rows: npt.NDArray[np.bool_] | None = None,
 ) -> ProbabilityCalibration:
     """Calibrate from sums of a model that did not learn from what it judges; ``rows``: of these variants alone, None: of all.
 
     The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
     ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` from which at most
-    ``MAX_ERROR_RATE`` of the answers about whole texts that ``act_contradictions`` leave standing are wrong.
+    ``MAX_ERROR_RATE`` of the answers about whole texts that the reading of acts does not contradict are wrong.
     """
     selected_rows = np.ones(len(type_sums), dtype=bool) if rows is None else rows
     true_types, type_sums = training_set.true_types[selected_rows], type_sums[selected_rows]
@@ -738,24 +747,35 @@ def calibrate_probabilities(
     probability_rows = compute_probabilities(type_sums, temperature)
     is_whole_text = np.array([candidate.name == "whole" for candidate in training_set.variants])[selected_rows]
     answers = probability_rows.argmax(axis=1)
-    is_standing = is_whole_text & ~act_contradictions[selected_rows][np.arange(len(answers)), answers]
+    is_standing = is_whole_text & ~act_judgements.contradictions[selected_rows][np.arange(len(answers)), answers]
     confidences, is_answer_wrong = probability_rows.max(axis=1)[is_standing], (answers != true_types)[is_standing]
     acceptable_thresholds = (
         candidate
         for candidate in CANDIDATE_THRESHOLDS
         if (is_answer_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
     )
-    right_probabilities = probability_rows[np.arange(len(true_types)), true_types][is_whole_text]
+    readings = [
+        combine_readings(*(dict(zip(DOCUMENT_TYPES, row.tolist(), strict=True)) for row in both))
+        for both in zip(
+            probability_rows[is_whole_text],
+            act_judgements.probabilities[selected_rows][is_whole_text],
+            strict=True,
+        )
+    ]
+    whole_types = true_types[is_whole_text]
+    right_probabilities = [
+        reading[DOCUMENT_TYPES[kind]] for reading, kind in zip(readings, whole_types.tolist(), strict=True)
+    ]
     return ProbabilityCalibration(
         temperature,
         next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]),
-        _choose_contradiction_limit(right_probabilities, true_types[is_whole_text]),
+        _choose_contradiction_limit(np.array(right_probabilities), whole_types),
     )
 
 
 def _choose_contradiction_limit(right_probabilities: FloatArray, true_types: npt.NDArray[np.intp]) -> float:
     """The highest limit below which at most ``MAX_CONTRADICTED_RATE`` of the right types are, macro over the types."""
-    candidates = [round(0.005 * step, 3) for step in range(60)]
+    candidates = [round(0.01 * step, 2) for step in range(91)]
     return max(
         limit
         for limit in candidates
@@ -785,7 +805,7 @@ def train_model(
     return (
         build_weights_json(
             fitted_weights,
-            calibrate_probabilities(type_sums, training_set, mark_act_contradictions(training_set)),
+            calibrate_probabilities(type_sums, training_set, judge_acts(training_set)),
             join_weights,
             examples,
         ),

@@ -90,8 +90,8 @@ class Judged:
     """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, FittedWeights]
     folds: Mapping[str, int | None]
-    act_contradictions: Flags
-    """One row a variant, one column a type: by acts learned without the variant's source."""
+    act_judgements: training.ActJudgements
+    """By acts learned without the variant's source."""
 
     @cached_property
     def whole(self) -> Flags:
@@ -104,14 +104,14 @@ class Judged:
     @cached_property
     def believed(self) -> ProbabilityCalibration:
         """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
-        return training.calibrate_probabilities(self.by_source, self.some, self.act_contradictions)
+        return training.calibrate_probabilities(self.by_source, self.some, self.act_judgements)
 
     def believed_without(
         self, parts: Sequence[training.SourceParts], held_out: training.SourceParts
     ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
         return training.calibrate_probabilities(
-            self.by_source, self.some, self.act_contradictions, training.mark_independent_rows(parts, held_out)
+            self.by_source, self.some, self.act_judgements, training.mark_independent_rows(parts, held_out)
         )
 
     @cached_property
@@ -152,8 +152,8 @@ def judged(
     by_group, fits = training.predict_out_of_fold_sums(found, of_fold, allowed)
     by_source, _ = training.predict_out_of_fold_sums(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted({one for one in folds.values() if one is not None})}
-    contradictions = training.mark_act_contradictions(found, select_act_weights)
-    return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds, contradictions)
+    acts = training.judge_acts(found, select_act_weights)
+    return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds, acts)
 
 
 # ---------------------------------------------------------------------------------------------------------------- texts

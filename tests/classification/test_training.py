@@ -24,6 +24,7 @@ from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import (
     CANDIDATE_THRESHOLDS,
+    ActJudgements,
     FittedWeights,
     LabelledText,
     assign_folds_to_groups,
@@ -345,7 +346,8 @@ def calibrate(sums, training_set, rows=None, contradictions=None):
     """Nothing is contradicted unless it is said."""
     if contradictions is None:
         contradictions = np.zeros((len(training_set.variants), 5), dtype=bool)
-    return calibrate_probabilities(sums, training_set, contradictions, rows)
+    acts = ActJudgements(np.full(contradictions.shape, 0.2), contradictions)
+    return calibrate_probabilities(sums, training_set, acts, rows)
 
 
 def test_belief_rests_on_the_rows_that_are_given() -> None:
