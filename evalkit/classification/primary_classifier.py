@@ -63,6 +63,8 @@ ScoreByType = Mapping[DocumentType, float]
 MIN_MENTION_SCORE = 2.0
 MIN_MENTION_GAIN = 1.0
 MIN_MENTION_SCORE_IN_OTHER = 6.0
+ADMINISTRATIVE_GROUP = "other-administrative"
+"""The lexicon's group of words of forms (``administrative.toml``)."""
 MIN_EMBEDDED_HEADINGS = 3
 MIN_HEADING_WEIGHT = 3.0
 MIN_SECONDARY_SHARE = 0.01
@@ -266,8 +268,13 @@ def _build_secondary_presence(
     dominant_type: DocumentType,
 ) -> TypePresence:
     """The presence of a type that the document is not."""
-    min_score = MIN_MENTION_SCORE_IN_OTHER if dominant_type is DocumentType.OTHER else MIN_MENTION_SCORE
-    if lexicon_scores[kind] < min_score:
+    is_other = dominant_type is DocumentType.OTHER
+    min_score = MIN_MENTION_SCORE_IN_OTHER if is_other else MIN_MENTION_SCORE
+    # A form names what it orders or releases: that is no text of this type.
+    is_named_by_form = is_other and any(
+        cue.group_id == ADMINISTRATIVE_GROUP for page in evidence_pages for cue in page.lexicon_reading.cues
+    )
+    if lexicon_scores[kind] < min_score or is_named_by_form:
         return _build_absent_presence(kind)
     headings = {
         cue.term

@@ -582,7 +582,7 @@ def test_a_pathologists_consultation_is_no_note(text: list[str]) -> None:
 
 def test_as_much_of_one_as_of_another_is_cannot_tell() -> None:
     answer = classify_by_embedded_model(
-        make_bundle(["sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19"])
+        make_bundle(["sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19, germline"])
     )
     (segment,) = answer.segments
     assert segment.dominant_type is None
@@ -747,7 +747,7 @@ def test_a_tie_goes_to_any_type_before_other_then_to_the_first(first: str, secon
 
 
 def test_pages_that_could_not_be_told_are_not_outvoted_by_fewer() -> None:
-    even = "sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19"
+    even = "sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19, germline"
     fresh = ["Lakeview Medical Center", "1 Oak Street Tel (555) 123-4567", "Patient: A", "Accession: S1-1111"]
     answer = classify_by_embedded_model(make_bundle([even], ["more"], fresh + TEXT_OF["mri"]))
     assert runs(answer) == [(1, 2, None), (3, 3, RADIOLOGY)]
@@ -1024,3 +1024,15 @@ def test_a_page_ten_times_as_long_takes_no_hundred_times_as_long() -> None:
     seconds(10)
     # The least of several: a neighbour on the machine makes one of them longer, never shorter.
     assert min(seconds(5000) for _ in range(2)) < 20 * min(seconds(500) for _ in range(5))
+
+
+def test_form_that_orders_a_report_mentions_none() -> None:
+    order = (
+        "SURGICAL PATHOLOGY TEST REQUISITION\nSpecimen: skin, left forearm. Gross description to be requested. Diagnosis:\n"
+        "Clinical history: pigmented lesion, rule out melanoma. Final diagnosis of the former biopsy: dysplastic nevus.\n"
+        "Insurance authorization number: 4471. Ordering physician signature. Bill to: patient. Tests requested: H&E."
+    )
+    (segment,) = classify_by_embedded_model(make_bundle([order])).segments
+    assert segment.dominant_type is OTHER
+    levels = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
+    assert {levels[kind] for kind in (PATHOLOGY, GENOMIC, RADIOLOGY)} == {PresenceLevel.NO_EVIDENCE}
