@@ -53,6 +53,7 @@ from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import is_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import widen_to_whole_words
+from evalkit.grounding.omitted_context import find_omitted_context
 from evalkit.llm.answer_text import NormalisedAnswer
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fence_document, fill_prompt_template
@@ -421,7 +422,8 @@ def _choose_evidence(
 ) -> tuple[Evidence, ...]:
     """The passages that say most for the type, each adding more than ``min_gain`` in words not quoted before.
 
-    Where the lexicon has nothing to quote, what the learned terms stand in.
+    Where the lexicon has nothing to quote, what the learned terms stand in. A passage out of a sentence that turns it is
+    quoted only where there is no other.
     """
     quotes = [
         quote
@@ -435,14 +437,19 @@ def _choose_evidence(
             for quote in _find_quote_candidates(evidence_page, kind, select_term_cues(evidence_page.scored_page, kind))
         ]
     chosen_quotes: list[_QuoteCandidate] = []
+    turned_quotes: list[_QuoteCandidate] = []
     quoted_terms: set[str] = set()
-    while len(chosen_quotes) < max_quotes:
-        best_quote = max(quotes, key=lambda quote: quote.sum_new_term_weights(quoted_terms), default=None)
-        if best_quote is None or best_quote.sum_new_term_weights(quoted_terms) <= min_gain:
+    while quotes and len(chosen_quotes) < max_quotes:
+        best_quote = max(quotes, key=lambda quote: quote.sum_new_term_weights(quoted_terms))
+        if best_quote.sum_new_term_weights(quoted_terms) <= min_gain:
             break
+        quotes.remove(best_quote)
+        if find_omitted_context(best_quote.page.text, best_quote.start, best_quote.end):
+            turned_quotes.append(best_quote)
+            continue
         chosen_quotes.append(best_quote)
         quoted_terms |= {cue.term for cue in best_quote.cues}
-    return tuple(_build_evidence(quote) for quote in chosen_quotes)
+    return tuple(_build_evidence(quote) for quote in chosen_quotes or turned_quotes[:1])
 
 
 def _build_evidence(quote: _QuoteCandidate) -> Evidence:

@@ -582,7 +582,9 @@ def test_a_pathologists_consultation_is_no_note(text: list[str]) -> None:
 
 def test_as_much_of_one_as_of_another_is_cannot_tell() -> None:
     answer = classify_by_embedded_model(
-        make_bundle(["sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19, germline"])
+        make_bundle(
+            ["sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19, germline"]
+        )
     )
     (segment,) = answer.segments
     assert segment.dominant_type is None
@@ -1036,3 +1038,26 @@ def test_form_that_orders_a_report_mentions_none() -> None:
     assert segment.dominant_type is OTHER
     levels = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
     assert {levels[kind] for kind in (PATHOLOGY, GENOMIC, RADIOLOGY)} == {PresenceLevel.NO_EVIDENCE}
+
+
+@pytest.mark.parametrize("turned", ["axial images", ""])
+def test_passage_that_its_sentence_turns_is_quoted_only_without_another(
+    monkeypatch: pytest.MonkeyPatch, turned: str
+) -> None:
+    def find_turned(text: str, start: int, end: int) -> object:
+        return "negation" if turned in text[start:end] else None
+
+    monkeypatch.setattr("evalkit.classification.primary_classifier.find_omitted_context", find_turned)
+    report = [
+        "CT CHEST WITH CONTRAST",
+        "Findings: axial images show a nodule in the right upper lobe.",
+        "The coronal reformatted images show no pleural effusion or lymphadenopathy.",
+        "Impression: stable nodule, follow-up CT in 12 months.",
+    ]
+    (segment,) = classify_by_embedded_model(make_bundle(report)).segments
+    assert segment.dominant_type is RADIOLOGY
+    (quotes,) = [
+        presence.top_evidence for presence in segment.segment_composition if presence.document_type is RADIOLOGY
+    ]
+    assert len(quotes) == (1 if turned == "" else 2)
+    assert [turned in quote.snippet for quote in quotes] == ([True] if turned == "" else [False, False])
