@@ -262,9 +262,11 @@ def _check_quote(claimed_quote: _ClaimedQuote, quote_location: QuoteLocation) ->
                 **issue_fields,
             )
         case QuoteVerdict.ALTERED:
+            # A form is a form whatever its sentences deny or make a condition: they state no result that could be turned.
+            is_turned_paper = is_whole and claimed_quote.document_type is DocumentType.OTHER
             yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",
-                BLOCKER,
+                MINOR if is_turned_paper else BLOCKER,
                 f"{present_text}, but the document turns it: {quote_location.difference_text}"
                 if is_whole
                 else f"{absent_text}; the nearest passage {where_text} ({quote_location.similarity:.0f} % alike) says something else: "

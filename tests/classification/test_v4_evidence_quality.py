@@ -141,6 +141,22 @@ def test_a_quote_with_other_digits_or_genes_never_passes(altered: str) -> None:
     assert any(issue.severity in ("BLOCKER", "MAJOR") and issue.quote == altered for issue in issues)
 
 
+@pytest.mark.parametrize(
+    ("kind", "snippet", "severity"),
+    [
+        (OTHER, "my records may be sent to the insurer named above", "MINOR"),
+        (NOTE, "my records may be sent to the insurer named above", "BLOCKER"),
+        (OTHER, "my records may be sent to the insurer named below", "BLOCKER"),
+    ],
+)
+def test_a_form_stays_one_whatever_its_sentences_turn(kind: str, snippet: str, severity: str) -> None:
+    text = "I do not agree that my records may be sent to the insurer named above. Signature. Witness."
+    found = [
+        issue for issue in assess(one_segment(kind, 1, evidence(snippet, 1)), document(text)).issues if issue.difference
+    ]
+    assert [(issue.code, issue.severity) for issue in found] == [("V4-QUOTE-ALTERED", severity)]
+
+
 def test_a_page_that_nobody_could_read_cannot_refute_a_quote() -> None:
     bundle = document(page(1, "", status="image"), "The report continues here with nothing of the kind.")
     (issue,) = assess(one_segment(GENOMIC, 2, evidence(FOUND, 1)), bundle).issues
