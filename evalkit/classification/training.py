@@ -66,7 +66,7 @@ CANDIDATE_THRESHOLDS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 MAX_ERROR_RATE = 0.02
 """Of answers that would be accepted: at least as probable as the threshold, and not contradicted by the reading of acts."""
 UNFAMILIAR_SHARE = 0.01
-"""So many of the learned texts have fewer known words than what is still believed in full."""
+"""So many of the learned texts are unlike the others: half as many known words as the rest has are still believed in full."""
 MIN_TERM_WEIGHT = 0.005
 """Terms that weigh less for every type are left out."""
 MAX_CONTRADICTED_RATE = 0.02
@@ -608,7 +608,7 @@ def _choose_min_known_share(
         if training_set.variants[row].name == "whole"
     ]
     known_shares = [known_count / word_count for known_count, word_count in word_counts if word_count]
-    return float(np.quantile(known_shares, UNFAMILIAR_SHARE)) if known_shares else 0.0
+    return float(np.quantile(known_shares, UNFAMILIAR_SHARE)) / 2 if known_shares else 0.0
 
 
 def build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:

@@ -184,7 +184,7 @@ SOURCE_FOLDS = {
     "patoloji": 2,
 }
 """Sources that packets are drawn from together; each fold's are judged by what saw nothing of any of them."""
-PACKETS_A_FOLD = 120
+PACKETS_A_FOLD = 150
 
 
 def try_packets() -> Iterator[Trial]:
