@@ -152,7 +152,8 @@ def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[Context
             if (
                 len(_GAP_WORD.findall(gap)) <= cue.reach
                 and (cue.crosses_commas or "," not in gap)
-                and not _ends_before_quote("endings", gap, opening)
+                # "He" behind a relative may be the relative.
+                and not _ends_before_quote("endings", gap, "" if cue.kind is DifferenceKind.PERSON else opening)
                 and not (cue.unless and cue.unless.search(gap + opening))
             ):
                 yield cue, match.group().strip()
