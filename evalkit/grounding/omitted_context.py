@@ -52,6 +52,10 @@ _MAX_QUERY_MARKS = 2
 _WORD_START = r"\b"
 _CLASS_NAME = re.compile(r"\{([a-z_]+)\}")
 _COMMA = re.compile(r"[,(:]")
+# Commas, brackets or dashes around a phrase; what an earlier part of a quote has is blanked.
+_INSERTION_START = re.compile(r"(?:^|[,(\u2591–-])\s*$")
+_INSERTION_OPENING = re.compile(r"^\u2591[\s\u2591]*[,(–-]\s*")
+_INSERTION_END = re.compile(r"\s*(?:[,)–-]\s*)?$|\s*[,)]")
 _GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
 
 
@@ -144,14 +148,14 @@ def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[Context
     for cue in _load_cues("label") if label else ():
         if cue.pattern.fullmatch(label):
             yield cue, label
-    clause = _blank_harmless_phrases(clause.lstrip())
+    clause = _INSERTION_OPENING.sub("", _blank_harmless_phrases(clause.lstrip()))
     opening = _extract_opening(text, start, end)
     for cue in _load_cues("before") if _load_any_cue("before").search(clause) else ():
         for match in cue.pattern.finditer(clause):
             gap = clause[match.end() :]
             if (
                 len(_GAP_WORD.findall(gap)) <= cue.reach
-                and (cue.crosses_commas or "," not in gap)
+                and (cue.crosses_commas or "," not in gap or _is_parenthetical(clause[: match.start()], gap))
                 # "He" behind a relative may be the relative.
                 and not _ends_before_quote("endings", gap, "" if cue.kind is DifferenceKind.PERSON else opening)
                 and not (cue.unless and cue.unless.search(gap + opening))
@@ -170,7 +174,7 @@ def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextC
             gap = clause[: match.start()]
             if (
                 len(_GAP_WORD.findall(gap)) <= cue.reach
-                and (cue.crosses_commas or not _COMMA.search(gap))
+                and (cue.crosses_commas or not _COMMA.search(gap) or _is_parenthetical(gap, clause[match.end() :]))
                 and not _load_boundary("beginnings").search(gap)
                 and not (cue.unless and cue.unless.search(gap))
             ):
@@ -185,6 +189,11 @@ def _extract_opening(text: str, start: int, end: int) -> str:
 def _ends_before_quote(boundary: str, gap: str, opening: str) -> bool:
     """Whether another clause begins in the gap, or with the quote."""
     return any(match.start() <= len(gap) for match in _load_boundary(boundary).finditer(gap + opening))
+
+
+def _is_parenthetical(words_before: str, words_after: str) -> bool:
+    """Whether what is between the two is an insertion: the film shows, possibly, a fracture."""
+    return bool(_INSERTION_START.search(words_before) and _INSERTION_END.match(words_after))
 
 
 def _blank_harmless_phrases(clause: str) -> str:
@@ -227,7 +236,9 @@ def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | 
     for index, cue in _iter_negations(clause_words, load_terms("negated", "before"), first_index):
         gap_tokens = tokens[index + len(cue.split()) :]
         gap = "".join(f"{',' if ',' in token.gap_before else ''} {token.folded}" for token in gap_tokens)
-        if not _ends_before_quote("negation_endings", f"{gap} ", opening):
+        if not _ends_before_quote(
+            "negation_endings", f"{gap}{', ' if clause.rstrip().endswith(',') else ' '}", opening
+        ):
             return QuoteDifference(DifferenceKind.NEGATION, "", cue)
     return None
 
