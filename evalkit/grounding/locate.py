@@ -116,11 +116,11 @@ class QuoteLocator:
         """Find the parts in their order on the page, each in what is left of it; else wherever each of them is."""
         passage = self._get_passage(page_number)
         locations: list[QuoteLocation] = []
-        for previous_part, part in pairwise(("", *parts)):
-            location = passage and passage.find_exact(canonicalise(part), part)
+        for previous_part, part, next_part in zip(("", *parts), parts, (*parts[1:], ""), strict=False):
+            location = passage and passage.find_part(part, next_part)
             if passage and location:
                 locations.append(_check_joint(previous_part, part, passage, location))
-                passage = passage.without_text_before(location.end)
+                passage = passage.without_text_between(0, location.end)
             else:
                 locations.append(self._locate_whole(part, page_number))
         worst = min(locations, key=lambda location: _VERDICTS_BY_WEIGHT.index(location.verdict))
@@ -345,9 +345,18 @@ class _PagePassage:
                 text += page.text[start:end]
         return cls(first_page, text, tuple(page_spans), second_page_start)
 
-    def without_text_before(self, end: int) -> _PagePassage:
-        """The same place with what precedes ``end`` made unreadable: the earlier parts of a quote were found there."""
-        return replace(self, text=_QUOTED_FILLER * end + self.text[end:])
+    def without_text_between(self, start: int, end: int) -> _PagePassage:
+        """The same place with what is between made unreadable: other parts of a quote were found there."""
+        return replace(self, text=self.text[:start] + _QUOTED_FILLER * (end - start) + self.text[end:])
+
+    def find_part(self, part: str, next_part: str) -> QuoteLocation | None:
+        """Find a part of an elided quote; what the next part quotes is not left out beside it."""
+        canonical_part = canonicalise(part)
+        location = self.find_exact(canonical_part, part)
+        if not location or location.is_found or not next_part:
+            return location
+        rest = self.without_text_between(0, location.end).find_exact(canonicalise(next_part), next_part)
+        return self.without_text_between(rest.start, rest.end).find_exact(canonical_part, part) if rest else location
 
     @cached_property
     def long_words(self) -> frozenset[str]:

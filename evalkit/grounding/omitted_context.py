@@ -36,6 +36,8 @@ _ANSWER_END = re.compile(
 )
 _ANSWER_HINT = re.compile(rf"[:?/]\s*\(?{_ANSWER}\b|{_BOX}")
 _MAX_LABEL_CHARACTERS = 50
+#: So many words of a quote show whether a new clause begins with it.
+_OPENING_WORDS = 6
 _ZERO_OF_COUNT = re.compile(r"0/\d+")
 # The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
 _CONTINUED_LINE = re.compile(
@@ -48,6 +50,12 @@ _QUERY_MARK = re.compile(r"(?<!\S)\?(?=\s*[^\W\d_])")
 _QUERY_BEFORE_QUOTE = re.compile(r"(?<!\S)\?\s*(?:[\w-]+\s+){0,2}\Z")
 _MAX_QUERY_MARKS = 2
 _WORD_START = r"\b"
+_CLASS_NAME = re.compile(r"\{([a-z_]+)\}")
+_COMMA = re.compile(r"[,(:]")
+# Commas, brackets or dashes around a phrase; what an earlier part of a quote has is blanked.
+_INSERTION_START = re.compile(r"(?:^|[,(\u2591–-])\s*$")
+_INSERTION_OPENING = re.compile(r"^\u2591[\s\u2591]*[,(–-]\s*")
+_INSERTION_END = re.compile(r"\s*(?:[,)–-]\s*)?$|\s*[,)]")
 _GAP_WORD = re.compile(r"[\w'/%.-]*\w[\w'/%.-]*")
 
 
@@ -61,6 +69,8 @@ class ContextCue(NamedTuple):
     reach: int
     """So many words may be between it and the quote."""
     crosses_commas: bool
+    unless: re.Pattern[str] | None
+    """What undoes it, if it is between the two or in the quote's first words."""
 
 
 @cache
@@ -75,13 +85,20 @@ def _load_cues(position: str) -> tuple[ContextCue, ...]:
         ContextCue(
             DifferenceKind(row["kind"]),
             position,
-            re.compile(row[position] if position == "label" else rf"{_WORD_START}(?:{row[position]})"),
+            _compile(row[position] if position == "label" else rf"{_WORD_START}(?:{row[position]})"),
             row.get("reach", 0),
             row.get("commas", False),
+            _compile(row["unless"]) if "unless" in row else None,
         )
         for row in load_context_tables()["cue"]
         if position in row
     )
+
+
+def _compile(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """Compile an expression with the names of word classes in braces."""
+    classes = load_context_tables()["classes"]
+    return re.compile(_CLASS_NAME.sub(lambda match: f"(?:{classes[match[1]]})", expression), flags)
 
 
 @cache
@@ -93,7 +110,7 @@ def _load_any_cue(position: str) -> re.Pattern[str]:
 
 @cache
 def _load_boundary(name: str) -> re.Pattern[str]:
-    return re.compile("|".join(load_context_tables()[name]))
+    return _compile("|".join(load_context_tables()[name]), re.IGNORECASE)
 
 
 def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | None:
@@ -108,7 +125,7 @@ def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | N
 def _iter_frames(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
     """What hedges, dates or conditions the quote, or is about another person; not what the quote has of that kind."""
     quote = _fold(text[start:end]).strip()
-    for cue, words in (*_iter_cues_before(text, start), *_iter_cues_after(text, start, end)):
+    for cue, words in (*_iter_cues_before(text, start, end), *_iter_cues_after(text, start, end)):
         own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
         # What ends in a cue is cut within the phrase.
         if not any(match and match.end() < len(quote) for match in own_matches):
@@ -122,7 +139,7 @@ def _load_all_cues() -> tuple[ContextCue, ...]:
     return _load_cues("before") + _load_cues("after")
 
 
-def _iter_cues_before(text: str, start: int) -> Iterator[tuple[ContextCue, str]]:
+def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:
     sentence = _extract_clause_before(text, start, crosses_colons=True)
     label, colon, clause = _fold(sentence).rpartition(": ")
     if not colon and (label_line := _LABEL_LINE.search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
@@ -131,14 +148,17 @@ def _iter_cues_before(text: str, start: int) -> Iterator[tuple[ContextCue, str]]
     for cue in _load_cues("label") if label else ():
         if cue.pattern.fullmatch(label):
             yield cue, label
-    clause = clause.lstrip()
+    clause = _INSERTION_OPENING.sub("", _blank_harmless_phrases(clause.lstrip()))
+    opening = _extract_opening(text, start, end)
     for cue in _load_cues("before") if _load_any_cue("before").search(clause) else ():
         for match in cue.pattern.finditer(clause):
             gap = clause[match.end() :]
             if (
                 len(_GAP_WORD.findall(gap)) <= cue.reach
-                and (cue.crosses_commas or "," not in gap)
-                and not _load_boundary("endings").search(gap)
+                and (cue.crosses_commas or "," not in gap or _is_parenthetical(clause[: match.start()], gap))
+                # "He" behind a relative may be the relative.
+                and not _ends_before_quote("endings", gap, "" if cue.kind is DifferenceKind.PERSON else opening)
+                and not (cue.unless and cue.unless.search(gap + opening))
             ):
                 yield cue, match.group().strip()
 
@@ -146,12 +166,39 @@ def _iter_cues_before(text: str, start: int) -> Iterator[tuple[ContextCue, str]]
 def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:
     if _is_section_label(text, start, end):
         return
-    clause = _fold(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
+    clause = _blank_harmless_phrases(
+        _fold(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
+    )
     for cue in _load_cues("after") if _load_any_cue("after").search(clause) else ():
         if match := cue.pattern.search(clause):
             gap = clause[: match.start()]
-            if len(_GAP_WORD.findall(gap)) <= cue.reach and not _load_boundary("beginnings").search(gap):
+            if (
+                len(_GAP_WORD.findall(gap)) <= cue.reach
+                and (cue.crosses_commas or not _COMMA.search(gap) or _is_parenthetical(gap, clause[match.end() :]))
+                and not _load_boundary("beginnings").search(gap)
+                and not (cue.unless and cue.unless.search(gap))
+            ):
                 yield cue, match.group().strip()
+
+
+def _extract_opening(text: str, start: int, end: int) -> str:
+    """The quote's first words."""
+    return " ".join(_fold(text[start:end]).split()[:_OPENING_WORDS])
+
+
+def _ends_before_quote(boundary: str, gap: str, opening: str) -> bool:
+    """Whether another clause begins in the gap, or with the quote."""
+    return any(match.start() <= len(gap) for match in _load_boundary(boundary).finditer(gap + opening))
+
+
+def _is_parenthetical(words_before: str, words_after: str) -> bool:
+    """Whether what is between the two is an insertion: the film shows, possibly, a fracture."""
+    return bool(_INSERTION_START.search(words_before) and _INSERTION_END.match(words_after))
+
+
+def _blank_harmless_phrases(clause: str) -> str:
+    """The clause with single spaces, without phrases that have a cue in them and turn nothing: no doubt, not only, if anything."""
+    return _load_boundary("harmless").sub("░", clause)
 
 
 def _is_in_question(text: str, end: int) -> bool:
@@ -177,15 +224,22 @@ def _fold(text: str) -> str:
 
 def _find_negation_before(text: str, start: int, end: int) -> QuoteDifference | None:
     clause = _extract_clause_before(text, start)
-    clause_words: Sequence[str] = [
-        "0" if _ZERO_OF_COUNT.fullmatch(token.folded) else token.folded for token in tokenise(clause)
-    ]
-    clause_words = _keep_after_last_terminator(clause_words, load_terms("negated", "ending"))
-    quote_opening = {token.folded for token in tokenise(text[start:end])[:1]}
-    if load_terms("negated", "own").isdisjoint(quote_opening) and (
-        cue := _find_first_cue(clause_words[-_NEGATION_REACH_WORDS:], load_terms("negated", "before"))
-    ):
-        return QuoteDifference(DifferenceKind.NEGATION, "", cue)
+    tokens = tokenise(_blank_harmless_phrases(" ".join(clause.split())))
+    clause_words: Sequence[str] = ["0" if _ZERO_OF_COUNT.fullmatch(token.folded) else token.folded for token in tokens]
+    first_index = max(
+        _find_last_terminator(clause_words, load_terms("negated", "ending")) + 1,
+        len(clause_words) - _NEGATION_REACH_WORDS,
+    )
+    opening = _extract_opening(text, start, end)
+    if not load_terms("negated", "own").isdisjoint(token.folded for token in tokenise(opening)[:1]):
+        return None
+    for index, cue in _iter_negations(clause_words, load_terms("negated", "before"), first_index):
+        gap_tokens = tokens[index + len(cue.split()) :]
+        gap = "".join(f"{',' if ',' in token.gap_before else ''} {token.folded}" for token in gap_tokens)
+        if not _ends_before_quote(
+            "negation_endings", f"{gap}{', ' if clause.rstrip().endswith(',') else ' '}", opening
+        ):
+            return QuoteDifference(DifferenceKind.NEGATION, "", cue)
     return None
 
 
@@ -210,28 +264,25 @@ def _is_section_label(text: str, start: int, end: int) -> bool:
     )
 
 
-def _keep_after_last_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> Sequence[str]:
-    """The words behind the last one that begins another clause."""
-    for index in range(len(clause_words) - 1, -1, -1):
-        if clause_words[index] in terminators:
-            return clause_words[index + 1 :]
-    return clause_words
+def _find_last_terminator(clause_words: Sequence[str], terminators: frozenset[str]) -> int:
+    """The index of the last word that begins another clause; -1 without one."""
+    return max((index for index, word in enumerate(clause_words) if word in terminators), default=-1)
 
 
-def _find_first_cue(clause_words: Sequence[str], cues: frozenset[str]) -> str | None:
-    """The first cue among the words, of one to three of them."""
-    for index in range(len(clause_words)):
+def _iter_negations(
+    clause_words: Sequence[str], cues: frozenset[str], first_index: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Each cue of one to three words, with the index of its first word."""
+    for index in range(max(first_index, 0), len(clause_words)):
         for phrase_length in (3, 2, 1):
             phrase = " ".join(clause_words[index : index + phrase_length])
             if phrase in cues and not _is_pseudo_cue(clause_words, index, phrase):
-                return phrase
-    return None
+                yield index, phrase
+                break
 
 
 def _is_pseudo_cue(clause_words: Sequence[str], index: int, phrase: str) -> bool:
-    """Whether the cue is none here: record no 123, with and without contrast, non-small cell carcinoma, not only."""
-    if phrase == "not":
-        return clause_words[index + 1 : index + 2] == ["only"]
+    """Whether the cue is none here: record no 123, with and without contrast, non-small cell carcinoma."""
     if phrase == "non":
         return index + 1 < len(clause_words)
     if phrase == "no":
@@ -250,8 +301,8 @@ def _extract_clause_before(text: str, start: int, *, crosses_colons: bool = Fals
     clause_ends = [end for end, sign in _find_clause_ends(text, start) if not (crosses_colons and sign == ":")]
     while clause_ends:
         window_head = window[: clause_ends[-1]]
-        label_cue = window_head.endswith(":") and _find_first_cue(
-            [token.folded for token in tokenise(window_head)][-3:], load_terms("negated", "label")
+        label_cue = window_head.endswith(":") and any(
+            _iter_negations([token.folded for token in tokenise(window_head)][-3:], load_terms("negated", "label"))
         )
         if not label_cue and not (
             window_head.endswith("\n") and _CONTINUED_LINE.search(window_head, max(window_head.rfind("\n", 0, -2), 0))

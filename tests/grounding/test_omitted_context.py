@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 from builders import document
 
@@ -88,3 +92,43 @@ def test_question_mark_before_words_asks_unless_a_lost_box(text: str, quote: str
 )
 def test_quote_that_has_the_doubt_itself_omits_none(text: str, quote: str, is_found: bool) -> None:
     assert QuoteLocator(document(text)).locate(quote, 1).is_found is is_found
+
+
+#: Ambiguous: what is absent may be both.
+UNDECIDED = {"The absence of bowel sounds and «a rigid abdomen» led to laparotomy."}
+CUT_SENTENCES = [
+    (side, sentence)
+    for file_name in ("cut_sentences.toml", "further_cut_sentences.toml")
+    for side, sentences_by_kind in tomllib.loads((Path(__file__).parent / file_name).read_text("utf-8")).items()
+    for sentences in sentences_by_kind.values()
+    for sentence in sentences
+    if sentence not in UNDECIDED
+]
+
+
+@pytest.mark.parametrize(("side", "sentence"), CUT_SENTENCES)
+def test_cut_or_elided_quote_is_found_if_nothing_turns_it(side: str, sentence: str) -> None:
+    quote = " … ".join(re.findall("«(.*?)»", sentence))
+    location = QuoteLocator(document(re.sub("[«»]", "", sentence))).locate(quote, 1)
+    assert location.is_found is (side == "harmless"), location.difference_text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_found"),
+    [
+        ("«The nodule» in the lingula «may represent a scar».", True),
+        ("«The nodule» in the lingula may «represent a scar».", False),
+        ("«The cyst» of the ovary «was not seen today».", True),
+        ("«The cyst» of the ovary was not «seen today».", False),
+        ("«She has», in all probability, «a torn meniscus».", False),
+        ("«She has», with a limp, «a torn meniscus».", True),
+    ],
+)
+def test_only_what_no_part_of_the_quote_has_is_left_out(sentence: str, is_found: bool) -> None:
+    quote = " … ".join(re.findall("«(.*?)»", sentence))
+    assert QuoteLocator(document(re.sub("[«»]", "", sentence))).locate(quote, 1).is_found is is_found
+
+
+def test_cut_sentences_are_not_copied_into_the_table() -> None:
+    examples = {example for row in load_context_tables()["cue"] for example in (*row["turns"], *row["keeps"])}
+    assert examples.isdisjoint(sentence for _, sentence in CUT_SENTENCES)
