@@ -12,8 +12,11 @@ import numpy as np
 
 from evalkit.classification.v2_consistency import DOUBTS_KEY
 
-_RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.6, "MINOR": 0.02}
-"""Of an open issue on the page that it names, or on all pages of its segment."""
+_RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
+"""Of an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
+_SEAM_CODE = "V2-BOUNDARY-DOUBT"
+_CODES_OF_OTHER_QUESTIONS = ("V2-PATIENT-", "V2-PAGES-")
+"""Whose pages they are, and whether all are there: that says little of types and seams."""
 
 
 def compute_page_risks(
@@ -43,9 +46,12 @@ def compute_page_risks(
             continue
         pages = pages_by_segment.get(issue["segment_index"], range(0))
         named_page = issue["page"]
-        is_about_a_seam = issue["segment_index"] is None and named_page is not None
-        for page in [named_page] if is_about_a_seam and 1 <= named_page <= page_count else pages:
-            certainties[page - 1] *= 1 - _RISK_BY_SEVERITY[issue["severity"]]
+        is_other_question = issue["code"].startswith(_CODES_OF_OTHER_QUESTIONS)
+        is_about_page = issue["code"] == _SEAM_CODE or issue["segment_index"] is None
+        if is_about_page and named_page is not None and 1 <= named_page <= page_count:
+            pages = range(named_page, named_page + 1)
+        for page in pages:
+            certainties[page - 1] *= 1 - _RISK_BY_SEVERITY["MINOR" if is_other_question else issue["severity"]]
     return [1 - certainty for certainty in np.clip(certainties, 0, 1).tolist()]
 
 

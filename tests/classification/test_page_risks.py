@@ -27,7 +27,7 @@ def build_answer(*segments: tuple[int, int, float], doubts: list[dict[str, Any]]
 
 
 def build_issue(severity: str, **fields: Any) -> dict[str, Any]:
-    return {"severity": severity, "status": "open", "segment_index": None, "page": None} | fields
+    return {"code": "V2-NO-ACT", "severity": severity, "status": "open", "segment_index": None, "page": None} | fields
 
 
 def test_risk_is_what_certainty_leaves():
@@ -49,6 +49,8 @@ def test_doubt_about_a_seam_raises_its_page_only():
     ("issue", "raised"),
     [
         (build_issue("MAJOR", page=2), {2}),
+        (build_issue("MAJOR", code="V2-BOUNDARY-DOUBT", segment_index=2, page=4), {4}),
+        (build_issue("BLOCKER", code="V2-PATIENT-MIXED", segment_index=2, page=4), set()),
         (build_issue("MAJOR", segment_index=2, page=3), {3, 4}),
         (build_issue("BLOCKER"), {1, 2, 3, 4}),
         (build_issue("BLOCKER", segment_index=7), set()),
@@ -57,4 +59,4 @@ def test_doubt_about_a_seam_raises_its_page_only():
 )
 def test_open_issue_raises_the_pages_it_is_about(issue, raised):
     risks = compute_page_risks(build_answer((1, 2, 1.0), (3, 4, 1.0)), [issue], 4)
-    assert {page for page, risk in enumerate(risks, 1) if risk > 0.5} == raised
+    assert {page for page, risk in enumerate(risks, 1) if risk >= 0.5} == raised
