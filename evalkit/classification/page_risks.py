@@ -42,17 +42,19 @@ def compute_page_risks(
         if 1 < page <= page_count:
             certainties[page - 1] *= probability if page in beginnings else 1 - probability
     for issue in issues:
-        if issue["status"] != "open":
-            continue
-        pages = pages_by_segment.get(issue["segment_index"], range(0))
-        named_page = issue["page"]
-        is_other_question = issue["code"].startswith(_CODES_OF_OTHER_QUESTIONS)
-        is_about_page = issue["code"] == _SEAM_CODE or issue["segment_index"] is None
-        if is_about_page and named_page is not None and 1 <= named_page <= page_count:
-            pages = range(named_page, named_page + 1)
-        for page in pages:
-            certainties[page - 1] *= 1 - _RISK_BY_SEVERITY["MINOR" if is_other_question else issue["severity"]]
+        if issue["status"] == "open":
+            is_other_question = issue["code"].startswith(_CODES_OF_OTHER_QUESTIONS)
+            risk = _RISK_BY_SEVERITY["MINOR" if is_other_question else issue["severity"]]
+            for page in _find_pages_at_issue(issue, pages_by_segment):
+                certainties[page - 1] *= 1 - risk
     return [1 - certainty for certainty in np.clip(certainties, 0, 1).tolist()]
+
+
+def _find_pages_at_issue(issue: Mapping[str, Any], pages_by_segment: Mapping[int | None, range]) -> range:
+    is_about_page = issue["code"] == _SEAM_CODE or issue["segment_index"] is None
+    if is_about_page and issue["page"] in pages_by_segment[None]:
+        return range(issue["page"], issue["page"] + 1)
+    return pages_by_segment.get(issue["segment_index"], range(0))
 
 
 def _iterate_doubts(classification: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
