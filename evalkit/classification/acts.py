@@ -249,13 +249,14 @@ def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
 def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: ActReading) -> Issue:
     likeliest_type = reading.likeliest_type
     page, quote, sign = _find_first_sign(reading, likeliest_type, claimed_type)
-    instead = "" if likeliest_type is DocumentType.OTHER else f"; it reads like {ACT_DESCRIPTIONS[likeliest_type]}"
+    is_plain = likeliest_type in (DocumentType.OTHER, claimed_type)
+    instead = "" if is_plain else f"; it reads like {ACT_DESCRIPTIONS[likeliest_type]}"
     return Issue.create(
         "V2",
         NO_ACT_CODE,
         IssueSeverity.MAJOR,
         f"Segment {segment.segment_index} is called {claimed_type.value}, but {ACT_DESCRIPTIONS[claimed_type]} "
-        f"was not found in it{instead}{sign}",
+        f"was {'hardly' if likeliest_type is claimed_type else 'not'} found in it{instead}{sign}",
         location=f"segment {segment.segment_index} → dominant_type",
         suggested_fix=f"Check whether it is a {claimed_type.value}",
         segment_index=segment.segment_index,

@@ -39,7 +39,8 @@ def find_page_order_issues(classification: ClassificationOutput, bundle: Documen
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
         if counts := _read_printed_counts(pages, own_counts):
-            yield from _check_counts(segment, counts, [page.page_num for page in pages if page.page_num not in counts])
+            blank_pages = [page.page_num for page in pages if page.page_num not in counts]
+            yield from _check_counts(segment, counts, blank_pages, _find_numbers_counted_on(bundle, counts))
     yield from _find_repeated_pages(classification, bundle)
 
 
@@ -67,7 +68,23 @@ def _read_printed_counts(
     return {page: min(count for count in counts if count[1] == total) for page, counts in counts_by_page.items()}
 
 
-def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]], blank_pages: Sequence[int]) -> Iterator[Issue]:
+def _find_numbers_counted_on(bundle: DocumentBundle, counts: Mapping[int, tuple[int, int]]) -> set[int]:
+    """The numbers that stand where the count goes on outside of the segment: it is cut wrongly, or the count is the file's."""
+    places = {(page - number, total) for page, (number, total) in counts.items()}
+    return {
+        number
+        for page in bundle.pages
+        for number, total, _ in find_page_counts(page.text)
+        if (page.page_num - number, total) in places
+    }
+
+
+def _check_counts(
+    segment: Segment,
+    counts: dict[int, tuple[int, int]],
+    blank_pages: Sequence[int],
+    numbers_counted_on: AbstractSet[int],
+) -> Iterator[Issue]:
     total = next(iter(counts.values()))[1]
     numbers = {number for number, _ in counts.values()}
     # A print-out of a whole record counts on over its documents: what comes before a document's first page, or after the
@@ -76,7 +93,7 @@ def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]], blank_pa
     last = total if first == 1 else max(numbers)
     # A blank page bears no number, and is there.
     blank_numbers = {number + blank_page - page for blank_page in blank_pages for page, (number, _) in counts.items()}
-    missing = sorted({*range(first, last + 1)} - numbers - blank_numbers)
+    missing = sorted({*range(first, last + 1)} - numbers - blank_numbers - numbers_counted_on)
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
             PAGES_MISSING_CODE,

@@ -105,3 +105,19 @@ def test_what_runs_through_a_file_counts_no_document() -> None:
 
 def test_short_equal_pages_are_no_repetition() -> None:
     assert codes(document("Left blank on purpose", "Left blank on purpose")) == []
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ("Page 2 of 2", []),  # the count goes on: of the file, or of a document that is cut wrongly
+        ("Page 1 of 1", ["V2-PAGES-MISSING"]),
+        ("Page 2 of 7", ["V2-PAGES-MISSING"]),
+    ],
+)
+def test_pages_that_the_next_document_counts_on_are_not_missing(second: str, expected: list[str]) -> None:
+    bundle = read("Page 1 of 2", second)
+    parts = [segment(index, index, index, NOTE, compose_single_type(NOTE)) for index in (1, 2)]
+    answer = parse_answer(compose_answer(*parts, overall=NOTE, shares={NOTE: 1.0}))
+    found = [issue.code for issue in find_page_order_issues(answer, bundle) if issue.segment_index == 1]
+    assert found == expected
