@@ -353,15 +353,21 @@ def _compare_patients(previous_pages: Sequence[Page], page: Page) -> Iterator[Bo
         yield BoundarySign(1.0, "may be about another patient")
 
 
+#: Sequences and variants of public databases have accession numbers too (RefSeq, LRG, Ensembl, CCDS, dbSNP).
+_SEQUENCE_NAME_PATTERN = re.compile(r"(?:[NX][CGMPRTW]_?|LRG_|ENS[A-Z]{1,4}|CCDS|rs)\d", re.IGNORECASE)
+
+
 def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     """Whether the page has the number of another specimen or examination."""
-    numbers = {number.normal: number.value for number in page.identifiers if number.kind == "accession"}
-    previous_numbers = {
-        number.normal: number.value
-        for previous_page in previous_pages
-        for number in previous_page.identifiers
-        if number.kind == "accession"
-    }
+    numbers, previous_numbers = (
+        {
+            number.normal: number.value
+            for compared_page in pages
+            for number in compared_page.identifiers
+            if number.kind == "accession" and not _SEQUENCE_NAME_PATTERN.match(number.value)
+        }
+        for pages in ([page], previous_pages)
+    )
     if not numbers or not previous_numbers:
         return
     if not previous_numbers.keys().isdisjoint(numbers):

@@ -119,6 +119,8 @@ def weigh(subject: str, *texts: str) -> float:
         ("Accession: S24-1111", "no number here", 0),
         # A report of two specimens names both, and each of its pages is headed by the specimen that it describes.
         ("Accession: S24-1111\nAccession: S24-2222", "Accession: S24-2222", 0),
+        ("Accession: S24-1111", "Accession: NM_007294.4", 0),
+        ("Accession: NM_000059.3", "Accession: ENST00000380152", 0),
     ],
 )
 def test_another_accession_number_begins_a_document(before: str, after: str, weight: float) -> None:
