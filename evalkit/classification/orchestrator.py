@@ -138,9 +138,14 @@ class RetryOrchestrator:
             return self._build_outcome(None, prior_issues, (), question_cache)
         # The embedded model would agree with itself; every other answer is read a second time by it.
         is_embedded_answer = supplied is None and isinstance(self._model, EmbeddedModel)
-        second_reader = None if is_embedded_answer else load_embedded_weights()
+        weights = load_embedded_weights()
+        v2 = (
+            V2ConsistencyChecker(patient_expectation, None, weights.min_probability)
+            if is_embedded_answer
+            else V2ConsistencyChecker(patient_expectation, weights)
+        )
         verifiers = (
-            *list_shipped_verifiers(self._v3, patient_expectation, second_reader),
+            *list_shipped_verifiers(v2, self._v3),
             *self._own_verifiers,
         )
         return await self._verify_and_repair_in_rounds(

@@ -66,6 +66,8 @@ MIN_MENTION_GAIN = 1.0
 MIN_MENTION_SCORE_IN_OTHER = 6.0
 ADMINISTRATIVE_GROUP = "other-administrative"
 """The lexicon's group of words of forms (``administrative.toml``)."""
+MIN_TYPE_RATIO = 1.25
+"""So many times as probable as the next must a type be to be called."""
 MIN_EMBEDDED_HEADINGS = 3
 MIN_HEADING_WEIGHT = 3.0
 MIN_SECONDARY_SHARE = 0.01
@@ -214,9 +216,10 @@ def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _
     ]
     page_numbers = {page.lexicon_reading.page.page_num for page in pages}
     own_joins = tuple(join for join in joins if join.page_num in page_numbers)
-    likely_type = type_scores.types_by_probability[0]
+    likely_type, next_type = type_scores.types_by_probability[:2]
     evidence: tuple[Evidence, ...] = ()
-    if type_scores.probabilities[likely_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
+    min_probability = max(pages[0].model_weights.min_probability, MIN_TYPE_RATIO * type_scores.probabilities[next_type])
+    if type_scores.probabilities[likely_type] >= min_probability and _has_enough_words(pages):
         evidence = _choose_evidence(evidence_pages, likely_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
     composition = (
         _build_decided_presences(evidence_pages, type_scores, likely_type, evidence)

@@ -61,8 +61,7 @@ MIN_TERM_GROUPS = 4
 """So many groups must share a term."""
 MIN_TYPE_GROUPS = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
-CANDIDATE_THRESHOLDS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
-"""From one half on: likelier than all other types together."""
+CANDIDATE_THRESHOLDS = tuple(round(0.4 + 0.05 * step, 2) for step in range(12))
 MAX_ERROR_RATE = 0.02
 """Of answers that would be accepted: at least as probable as the threshold, and not contradicted by the reading of acts."""
 UNFAMILIAR_SHARE = 0.01

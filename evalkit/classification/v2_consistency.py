@@ -92,19 +92,22 @@ class V2ConsistencyChecker:
         self,
         patient_expectation: PatientExpectation = ANY_PATIENT,
         second_reader: EmbeddedModelWeights | None = None,
+        min_confidence: float = MIN_CONFIDENCE,
     ) -> None:
         """Set up what the file's patients are known to be, and the weights that read other programs' answers again.
 
-        ``second_reader``: None for answers of the embedded model, which would agree with itself.
+        ``second_reader``: None for answers of the embedded model, which would agree with itself. ``min_confidence``: of a
+        PRIMARY type; lower ones are unsure.
         """
         self._patient_expectation = patient_expectation
         self._second_reader = second_reader
+        self._min_confidence = min_confidence
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
         stated_doubts = get_stated_beginning_probabilities(classification)
         issues = [
-            *_find_consistency_issues(classification, bundle.total_pages),
+            *_find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
             *_check_doubted_boundaries(classification, bundle),
             *(issue for issue in find_boundary_issues(classification, bundle) if issue.page not in stated_doubts),
             *find_page_order_issues(classification, bundle),
@@ -137,11 +140,11 @@ def find_share_sum_issues(answer: ClassificationOutput) -> Iterator[Issue]:
     yield from _check_share_sum(answer, answer.document_mixture, None)
 
 
-def _find_consistency_issues(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+def _find_consistency_issues(answer: ClassificationOutput, total_pages: int, min_confidence: float) -> Iterator[Issue]:
     yield from find_share_sum_issues(answer)
     for segment in answer.segments:
         yield from _check_segment_dominant_type(segment)
-        yield from _check_certainty(segment)
+        yield from _check_certainty(segment, min_confidence)
     yield from _check_overlaps(answer.segments)
     yield from _check_gaps(answer.segments, total_pages)
     yield from _check_overall_dominant_type(answer)
@@ -201,11 +204,11 @@ def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
     yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment.segment_index)
 
 
-def _check_certainty(segment: Segment) -> Iterator[Issue]:
+def _check_certainty(segment: Segment, min_confidence: float) -> Iterator[Issue]:
     """A type that the classifier itself hardly believes."""
     for presence in segment.segment_composition:
         is_dominant = presence.document_type is segment.dominant_type
-        if is_dominant and presence.presence_level is PresenceLevel.PRIMARY and presence.confidence < MIN_CONFIDENCE:
+        if is_dominant and presence.presence_level is PresenceLevel.PRIMARY and presence.confidence < min_confidence:
             yield Issue.create(
                 "V2",
                 UNSURE_CODE,

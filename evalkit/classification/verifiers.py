@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from evalkit.classification.findings import PageRange, build_agent_failure_issue
-from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
@@ -52,18 +50,9 @@ class Verifier(Protocol):
         ...
 
 
-def list_shipped_verifiers(
-    v3: V3TrapDetector | None = None,
-    patient_expectation: PatientExpectation = ANY_PATIENT,
-    second_reader: EmbeddedModelWeights | None = None,
-) -> tuple[Verifier, ...]:
-    """Return V1 to V4 in their order; ``v3`` has a site's own traps, V2 takes the expectation and the second reader."""
-    return (
-        V1SchemaValidator(),
-        V2ConsistencyChecker(patient_expectation, second_reader),
-        v3 or V3TrapDetector(),
-        V4EvidenceQualityAssessor(),
-    )
+def list_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
+    """Return V1 to V4 in their order; ``v2`` knows the patients and who gave the answer, ``v3`` has a site's own traps."""
+    return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
 
 
 def find_rule_issues(verifier: Verifier, answer: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:

@@ -27,13 +27,12 @@ from benchmarks.packets import Packet
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.classification import acts, orchestrator, training
+from evalkit.classification import acts, orchestrator, training, type_scoring
 from evalkit.classification.acts import ActWeights
 from evalkit.classification.model_weights import EmbeddedModelWeights, parse_weights_json
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.page_risks import compute_page_risks
 from evalkit.classification.patient_check import PatientExpectation
-from evalkit.classification.primary_classifier import classify_by_embedded_model
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
@@ -126,7 +125,8 @@ class Unseen(NamedTuple):
 def use_weights(unseen: Unseen) -> ExitStack:
     """Have all readers judge by these weights."""
     stack = ExitStack()
-    stack.enter_context(patch.object(orchestrator, "load_embedded_weights", lambda: unseen.embedded))
+    for module in (orchestrator, type_scoring):
+        stack.enter_context(patch.object(module, "load_embedded_weights", lambda: unseen.embedded))
     stack.enter_context(patch.object(acts, "load_act_weights", lambda: unseen.acts))
     return stack
 
@@ -200,9 +200,8 @@ def try_packets() -> Iterator[Trial]:
         embedded = judged.known(fold, drawn.joins(without=fold))
         with use_weights(Unseen(embedded, act_learning.learn_without(act_judged, sources))):
             for number, packet in enumerate(packets):
-                answer = classify_by_embedded_model(packet.bundle, model_weights=embedded)
-                is_right = classifying.spans(answer) == [tuple(span) for span in packet.truth]
-                outcome = verify(packet.bundle, answer.to_json())
+                outcome = verify(packet.bundle)
+                is_right = has_said(outcome, packet.truth)
                 name = f"fold {fold} packet {number}"
                 ranked = rank_pages(outcome, packet)
                 yield Trial("drawn packets, source not seen", name, is_right, outcome, ranked)

@@ -187,7 +187,7 @@ def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> No
 
 
 def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, Any]) -> None:
-    data["terms"] = {"zebra": [6.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 6.0, 0.0, 0.0, 0.0]}
+    data["terms"] = {"zebra": [60.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 60.0, 0.0, 0.0, 0.0]}
     known = parse_weights_json(data | {"least": 0.2})
     (segment,) = classify_by_embedded_model(
         bundle_of("a zebra stood here\nzebra and zebra again"), model_weights=known
