@@ -187,10 +187,10 @@ def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> No
 
 
 def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, Any]) -> None:
-    data["terms"] = {"zebra": [60.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 60.0, 0.0, 0.0, 0.0]}
-    known = parse_weights_json(data | {"least": 0.2})
+    data["terms"] = {"zebra": [600.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 600.0, 0.0, 0.0, 0.0]}
+    known = parse_weights_json(data)
     (segment,) = classify_by_embedded_model(
-        bundle_of("a zebra stood here\nzebra and zebra again"), model_weights=known
+        bundle_of("a zebra stood here\nzebra and zebra again\nthe biopsy shows carcinoma"), model_weights=known
     ).segments
     assert segment.dominant_type is NOTE
     row = next(one for one in segment.segment_composition if one.document_type is NOTE)
