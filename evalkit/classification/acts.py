@@ -45,7 +45,7 @@ MIN_WORDS_TO_JUDGE = 25
 _PERFORMED_PROBABILITY = 0.5
 """From here on an act is rather performed than not."""
 
-_MAX_OWN_PAGES = 12
+MAX_OWN_PAGES = 12
 """Of a report with text of other types behind it, so many first pages are tried: each try reads all pages."""
 _MAX_TRIED_SPANS = 5
 """Places of one sign that are tried before the next sign: those that name the patient are not shown."""
@@ -139,7 +139,7 @@ class ActReading:
         elif kind in REPORT_TYPES and contained_types:
             readings += (
                 ActReading(self.pages[:count], self.weights)
-                for count in range(1, min(len(self.pages), _MAX_OWN_PAGES + 1))
+                for count in range(1, min(len(self.pages), MAX_OWN_PAGES + 1))
                 if ActReading(self.pages[count:], self.weights).likeliest_type in contained_types
             )
         return max(reading.probabilities[kind] for reading in readings)

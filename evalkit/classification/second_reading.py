@@ -7,10 +7,11 @@ model's question and decides nothing itself: a calibrated contradiction is put t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from evalkit.classification.acts import read_act_of_segment
+from evalkit.classification.acts import MAX_OWN_PAGES, read_act_of_segment
 from evalkit.classification.findings import cut_quote
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
@@ -64,7 +65,8 @@ def find_second_reading_issues(
         if segment.dominant_type is None or not pages:
             continue
         probabilities = combine_readings(
-            combine_page_scores(pages).probabilities, _read_acts(segment, segment.dominant_type, bundle)
+            _read_words(pages, segment.dominant_type, get_contained_types(segment)),
+            _read_acts(segment, segment.dominant_type, bundle),
         )
         # Of a type that was never learned its probability says nothing.
         is_learned = weights.training_group_counts.get(segment.dominant_type.value, 0) > 0
@@ -74,6 +76,21 @@ def find_second_reading_issues(
         )
         if is_learned and is_contradicted:
             yield _build_second_reading_issue(segment, segment.dominant_type, probabilities, pages)
+
+
+def _read_words(
+    pages: Sequence[ScoredPage], claimed_type: DocumentType, contained_types: AbstractSet[DocumentType]
+) -> Mapping[DocumentType, float]:
+    """The classifier's reading; of what carries text of other types, by its first pages if the others read like these."""
+    readings = [
+        combine_page_scores(pages),
+        *(
+            combine_page_scores(pages[:count])
+            for count in range(1, min(len(pages), MAX_OWN_PAGES + 1) if contained_types else 1)
+            if combine_page_scores(pages[count:]).types_by_probability[0] in contained_types
+        ),
+    ]
+    return max((reading.probabilities for reading in readings), key=lambda probabilities: probabilities[claimed_type])
 
 
 def _read_acts(

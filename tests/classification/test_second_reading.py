@@ -22,6 +22,7 @@ from builders import (
     document,
     one_segment,
     parse_answer,
+    presence,
     segment,
 )
 from classification.test_acts import NOT_PERFORMED, PERFORMED, ROWS
@@ -177,3 +178,18 @@ def test_each_issue_quotes_the_page_that_it_names(texts: list[str], kind: str) -
 def test_the_shipped_limit_leaves_what_is_likely() -> None:
     weights: EmbeddedModelWeights = load_embedded_weights()
     assert 0 < weights.max_contradicted_probability <= 0.9
+
+
+def test_text_that_the_answer_says_is_contained_contradicts_nothing() -> None:
+    """A report with a visit's note behind it, as the answer says; not if its first page is no report."""
+    composition = compose_single_type(GENOMIC)
+    for place, kind in enumerate(TYPES):
+        if kind == NOTE:
+            composition[place] = presence(NOTE, "EMBEDDED_RAW", 0.8, 0.3)
+        if kind == GENOMIC:
+            composition[place] = presence(GENOMIC, "PRIMARY", 0.9, 0.7)
+    value = parse_answer(answer(segment(1, 1, 3, GENOMIC, composition), overall=GENOMIC, shares={GENOMIC: 1.0}))
+    report, *notes = PERFORMED[GENOMIC], PERFORMED[NOTE], PERFORMED[NOTE]
+    weights = load_embedded_weights()
+    assert list(find_second_reading_issues(value, document(report, *notes), weights)) == []
+    assert list(find_second_reading_issues(value, document(*notes, PERFORMED[RADIOLOGY]), weights)) != []
