@@ -159,9 +159,14 @@ def get_body_text(page: Page) -> str:
 
 def strip_stamp_lines(page: Page) -> str:
     """The text of the page without its stamps; a letterhead that is repeated from page to page is none."""
-    blocks = page.visible_blocks
-    stamps = find_stamp_lines([block.text for block in blocks]) if any(block.furniture for block in blocks) else set()
-    return "\n".join(block.text for index, block in enumerate(blocks) if not (block.furniture and index in stamps))
+    return _join_without_stamps(tuple((block.text, block.furniture) for block in page.visible_blocks))
+
+
+@lru_cache(maxsize=64)  # traps, page counts and repeated pages read the same page
+def _join_without_stamps(lines: tuple[tuple[str, bool], ...]) -> str:
+    has_furniture = any(is_furniture for _, is_furniture in lines)
+    stamps = find_stamp_lines([text for text, _ in lines]) if has_furniture else set()
+    return "\n".join(text for index, (text, is_furniture) in enumerate(lines) if not (is_furniture and index in stamps))
 
 
 @lru_cache(maxsize=64)  # every laboratory is looked for on the same page
