@@ -50,7 +50,7 @@ settings.load_profile("evalkit")
 SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket", "install_verifier"}
 
 #: Where memory holds files, and how many bytes must be free there for the files of all tests.
-MEMORY_FOLDER, MIN_FREE_BYTES = Path("/dev/shm"), 4 * 2**30  # noqa: S108 - pytest makes a private folder in it
+MEMORY_FOLDER, MIN_FREE_BYTES = Path("/dev/shm"), 4 * 2**30
 
 _connect = socket.socket.connect
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ class LentPool:
 
 def _describe_surroundings(worker_count: int) -> tuple[object, ...]:
     variables = {name: text for name, text in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    return worker_count, os.getcwd(), sorted(variables.items()), list(sys.path)
+    return worker_count, Path.cwd(), sorted(variables.items()), list(sys.path)
 
 
 @contextmanager
