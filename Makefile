@@ -49,9 +49,10 @@ test: .venv/.test tesseract browser postgresql nginx
 	$(BIN)/python -m compileall -q -j 2 evalkit widgets
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-# Its part that needs nothing but this process: no browser, server, database, cluster or bucket.
+# Its part that needs nothing but this process: no browser, server, database, cluster or bucket. What it leaves out whole is not
+# even loaded.
 test-fast: .venv/.test tesseract
-	$(BIN)/python -m pytest -n 2 -m "not system and not stress"
+	$(BIN)/python -m pytest -n 2 -m "not system and not stress" --ignore tests/system --ignore tests/stress --ignore tests/benchmarks
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
 define debian

@@ -21,6 +21,7 @@ from places import in_bucket
 from samples.demo_runs import PATIENT_SALT, run_samples
 from servers.postgresql import PostgreSQLServer, programs
 from tables import EVERY
+from warm_pools import keep_pools_warm
 
 from evalkit.pipeline import RunSummary
 from evalkit.samples import write_demo_folder
@@ -48,7 +49,25 @@ settings.load_profile("evalkit")
 #: What a test of the system needs besides this process: by its fixtures, or by where it lies.
 SYSTEM_FIXTURES = {"postgresql", "s3", "gs", "bucket", "install_verifier"}
 
+#: Where memory holds files, and how many bytes must be free there for the files of all tests.
+MEMORY_FOLDER, MIN_FREE_BYTES = Path("/dev/shm"), 4 * 2**30
+
 _connect = socket.socket.connect
+
+
+def pytest_configure() -> None:
+    """Keep the tests' files in memory where there is room: ten thousands of small commits would wait for a disk."""
+    if can_hold_test_files(MEMORY_FOLDER):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
+
+
+def can_hold_test_files(folder: Path) -> bool:
+    """Whether there is room for them, and the programs among them may be started."""
+    if not os.access(folder, os.W_OK):
+        return False
+    file_system = os.statvfs(folder)
+    is_executable = not file_system.f_flag & os.ST_NOEXEC
+    return is_executable and file_system.f_bavail * file_system.f_frsize >= MIN_FREE_BYTES
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -99,6 +118,12 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         _connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_pools() -> Iterator[None]:
+    with keep_pools_warm():
+        yield
 
 
 @pytest.fixture(scope="session")

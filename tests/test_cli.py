@@ -463,7 +463,7 @@ def test_logs_and_errors_hold_no_document_text_and_logs_no_names(samples: Path, 
 
 def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    evalkit_command("run", samples / "poor_scan.pdf", samples / "quest_cbc.pdf", "--output", output)
+    evalkit_command("run", samples / "adjoining_notes.pdf", samples / "quest_cbc.pdf", "--output", output)
     before = evalkit_command("queue", "--output", output, "--json").stdout
     for path in output.glob("evalkit.sqlite*"):
         path.unlink()

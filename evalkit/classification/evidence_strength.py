@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ def _load_rows(table_name: str) -> tuple[StrengthRow, ...]:
     )
 
 
+@lru_cache(maxsize=256)  # a quote is looked at several times, and answers repeat theirs
 def find_results(quote: str) -> frozenset[str]:
     """The kinds of results that the quote states.
 
@@ -78,6 +79,7 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
     return bool(pattern.search(quote)) or not results.isdisjoint(find_results(quote))
 
 
+@lru_cache(maxsize=256)
 def find_weakness(quote: str, kind: DocumentType) -> StrengthRow | None:
     """What the quote is instead of evidence of the type, by its form.
 

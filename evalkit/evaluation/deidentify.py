@@ -18,7 +18,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -443,7 +443,7 @@ NO_IDENTIFIERS = KnownIdentifiers()
 
 def find_labelled_identifiers(texts: Iterable[str]) -> KnownIdentifiers:
     """The names and numbers that carry a label, a title or a degree somewhere in these texts."""
-    masked_values = [(mask, text[start:end]) for text in texts for mask, start, end in _iterate_pattern_matches(text)]
+    masked_values = [(mask, text[start:end]) for text in texts for mask, start, end in _find_pattern_matches(text)]
     numbers = {value for mask, value in masked_values if mask == "ID" and _count_digits(value) >= 4}
     return KnownIdentifiers(frozenset(value for mask, value in masked_values if mask == "NAME"), frozenset(numbers))
 
@@ -464,11 +464,13 @@ def _count_digits(text: str) -> int:
     return sum(character.isdigit() for character in text)
 
 
-def _iterate_pattern_matches(text: str) -> Iterator[tuple[str, int, int]]:
-    for mask, pattern in _MASK_PATTERNS:
-        group = "v" if "v" in pattern.groupindex else 0
-        for match in pattern.finditer(text):
-            yield mask, match.start(group), match.end(group)
+@lru_cache(maxsize=64)  # the pages of a document: first for the names in all of them, then to mask each
+def _find_pattern_matches(text: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple(
+        (mask, *match.span("v" if "v" in pattern.groupindex else 0))
+        for mask, pattern in _MASK_PATTERNS
+        for match in pattern.finditer(text)
+    )
 
 
 def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> list[tuple[int, int, str]]:
@@ -481,7 +483,7 @@ def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFI
         (start, end, rank, mask)
         for rank, (mask, start, end) in enumerate(
             chain(
-                _iterate_pattern_matches(text),
+                _find_pattern_matches(text),
                 known_matches,
                 _iterate_folder_word_matches(known_identifiers.folder_words, text),
             )

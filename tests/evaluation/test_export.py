@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from evaluation.truths import NOTE, OTHER, Output
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import open_index
 
@@ -121,6 +121,7 @@ def test_no_records_are_an_export_too(tmp_path: Path) -> None:
     )
 
 
+@settings(max_examples=40)
 @given(note=st.text(st.characters(exclude_categories=["Cs"])), quote=st.text(st.characters(exclude_categories=["Cs"])))
 def test_whatever_people_write_is_read_again(tmp_path_factory: pytest.TempPathFactory, note: str, quote: str) -> None:
     root = tmp_path_factory.mktemp("any")

@@ -21,6 +21,7 @@ from evalkit.evaluation.acceptance_threshold import find_certified_acceptance_th
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.report import (
+    EvaluationReport,
     _describe_threshold_evidence,
     build_report,
     convert_report_to_json,
@@ -65,8 +66,13 @@ def reviewed(demo_run: RunSummary, samples: Path, tmp_path_factory: pytest.TempP
     return read_study(output)
 
 
-def test_patients_are_counted_by_source_folder(reviewed: Study) -> None:
-    (table,) = build_report(reviewed, made_at=NOW)["patients"].tables
+@pytest.fixture(scope="module")
+def report_of_reviewed(reviewed: Study) -> EvaluationReport:
+    return build_report(reviewed, made_at=NOW)
+
+
+def test_patients_are_counted_by_source_folder(reviewed: Study, report_of_reviewed: EvaluationReport) -> None:
+    (table,) = report_of_reviewed["patients"].tables
     (row,) = table.frame.to_dict("records")
     assert (row["files"], row["files with several patients"], row["pages of others"]) == (19, 1, 1)
     misfiled = next(one for one in reviewed.documents if one.doc_id == "misfiled_page")
@@ -104,8 +110,10 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_path: Path) -> None:
-    made = build_report(reviewed, made_at=NOW)
+def test_all_sections_present_and_simulation_named_first(
+    reviewed: Study, report_of_reviewed: EvaluationReport, tmp_path: Path
+) -> None:
+    made = report_of_reviewed
     assert [one.key for one in made.sections] == KEYS
     write_html_report(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
@@ -119,8 +127,8 @@ def test_all_sections_present_and_simulation_named_first(reviewed: Study, tmp_pa
     assert sum(tag == "svg" for tag, _ in page.tags) >= 6
 
 
-def test_the_report_needs_nothing_from_outside(reviewed: Study, tmp_path: Path) -> None:
-    write_html_report(build_report(reviewed, made_at=NOW), tmp_path / "report.html")
+def test_the_report_needs_nothing_from_outside(report_of_reviewed: EvaluationReport, tmp_path: Path) -> None:
+    write_html_report(report_of_reviewed, tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
     assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
     for _, attrs in page.tags:
@@ -176,8 +184,8 @@ def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
         assert report[key]._repr_html_()
 
 
-def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
-    made = build_report(reviewed, made_at=NOW)
+def test_a_section_is_a_notebooks_cell(report_of_reviewed: EvaluationReport) -> None:
+    made = report_of_reviewed
     shown = made["headlines"]._repr_html_()
     assert "Type of the document right" in shown
     assert "<script" not in shown
@@ -185,11 +193,11 @@ def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
         made["nothing"]
 
 
-def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -> None:
-    rows = {
-        row["figure"]: row
-        for row in convert_report_to_json(build_report(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]
-    }
+def test_the_figures_of_the_samples_are_those_counted_by_hand(
+    reviewed: Study, report_of_reviewed: EvaluationReport
+) -> None:
+    shown = convert_report_to_json(report_of_reviewed)
+    rows = {row["figure"]: row for row in shown["sections"][1]["tables"][0]["rows"]}
     known = [one for one in reviewed.reviewed_documents if one.truth.is_vouched("dominant_type")]
     right = sum(one.agent_labels.dominant_type == one.truth.labels.dominant_type for one in known)
     row = rows["Type of the document right"]

@@ -282,14 +282,14 @@ def test_production_labels_without_their_columns(samples: Path, tmp_path: Path, 
 
 def test_production_labels_as_json_by_file_name(samples: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.json"
-    labels.write_text(json.dumps([{"filename": "poor_scan.pdf", "dominant_type": "Other", "confidence": 0.4}]))
-    evalkit.run([samples / "poor_scan.pdf"], output=tmp_path / "output", production=labels)
-    packet = json.loads((tmp_path / "output/sme_packets/sme_packet_poor_scan.json").read_text())
+    labels.write_text(json.dumps([{"filename": "adjoining_notes.pdf", "dominant_type": "Other", "confidence": 0.4}]))
+    evalkit.run([samples / "adjoining_notes.pdf"], output=tmp_path / "output", production=labels)
+    packet = json.loads((tmp_path / "output/sme_packets/sme_packet_adjoining_notes.json").read_text())
     assert packet["production_classification"] == {"dominant_type": "Other", "confidence": 0.4}
 
 
 def test_a_file_name_that_two_documents_bear_labels_neither(samples: Path, tmp_path: Path) -> None:
-    for folder, name in (("a", "poor_scan"), ("b", "fabricated_quote")):
+    for folder, name in (("a", "adjoining_notes"), ("b", "misfiled_page")):
         (tmp_path / "in" / folder).mkdir(parents=True)
         (tmp_path / "in" / folder / "scan.pdf").write_bytes((samples / f"{name}.pdf").read_bytes())
     labels = tmp_path / "labels.csv"

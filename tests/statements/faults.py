@@ -234,8 +234,12 @@ def build_sound_template(shape: str, seed: int) -> tuple[DocumentBundle, Stateme
 
 
 def plant_template_fault(fault: Fault, shape: str, seed: int) -> Caught:
+    """Plant the fault into the template of a statement of that shape, and ask its reviewer."""
+    return plant_into_template(fault, *build_sound_template(shape, seed))
+
+
+def plant_into_template(fault: Fault, bundle: DocumentBundle, template: StatementTemplate) -> Caught:
     """Plant the fault into a template that was sound, and ask its reviewer."""
-    bundle, template = build_sound_template(shape, seed)
     plain = template.model_dump(mode="json", by_alias=True)
     fault.plant(plain)
     reading = AppliedTemplate.create(StatementTemplate.model_validate(plain), bundle)

@@ -89,10 +89,6 @@ def reviewer_answer(*issues: tuple[str, str, str], confidence: float = 0.9, **mo
     return json.dumps(json.loads(NOTHING) | {"issues": told})
 
 
-# The first call of a process imports it, which would be taken from the first test's seconds.
-importlib.import_module("google.genai")
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat()
 
@@ -111,6 +107,7 @@ def role_of(prompt: str) -> str:
 
 def serve_answers(answers: Mapping[str, str | Fault | Callable[[Call], str | Fault]]) -> GeminiServer:
     """Answers by role; who is not told anything finds nothing."""
+    importlib.import_module("google.genai")  # or the first call would, which takes longer than calls may
 
     def answer(call: Call) -> str | Fault:
         default = {"builder": NO_TEMPLATE, "arbitrator": NOTHING_RESOLVED}.get(call.role, NOTHING)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from statements.conftest import BuildStatement
 from statements.drawn import SHAPES, draw
-from statements.faults import AT, FAULTS, Fault, build_sound_template, plant_template_fault
+from statements.faults import AT, FAULTS, Fault, plant_into_template
 from statements.measuring import bundle_of
 
 from evalkit.statements.applied_template import AppliedTemplate
@@ -25,21 +26,22 @@ def found(reading: AppliedTemplate, reviewer: TemplateReviewer) -> list[tuple[st
 
 
 @pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
-def test_sound_templates_pass(name: str) -> None:
-    for seed in range(20, 22):
-        bundle, template = build_sound_template(name, seed)
-        reading = AppliedTemplate.create(template, bundle)
+def test_sound_templates_pass(name: str, build_statement: BuildStatement) -> None:
+    for seed in (1, 2):
+        _, bundle, build = build_statement(name, seed)
+        reading = AppliedTemplate.create(build.template, bundle)
         assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_planted_faults_are_found(fault: Fault) -> None:
+def test_planted_faults_are_found(fault: Fault, build_statement: BuildStatement) -> None:
     for shape in fault.shapes[:2]:
-        assert plant_template_fault(fault, shape, 30).is_caught
+        _, bundle, build = build_statement(shape, 1)
+        assert plant_into_template(fault, bundle, build.template).is_caught
 
 
 @pytest.mark.parametrize("name", ["signed amounts", "check numbers"])
-def test_the_banks_next_month_raises_no_alarm(name: str, tmp_path: Path) -> None:
-    _, template = build_sound_template(name, 20)
-    reading = AppliedTemplate.create(template, bundle_of(draw(name, 20, 1), tmp_path))
+def test_the_banks_next_month_raises_no_alarm(name: str, build_statement: BuildStatement, tmp_path: Path) -> None:
+    template = build_statement(name, 1).build.template
+    reading = AppliedTemplate.create(template, bundle_of(draw(name, 1, 1), tmp_path))
     assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []

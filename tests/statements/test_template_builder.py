@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders import document, page
-from statements.drawn import SHAPES, Drawn, draw
+from statements.conftest import BuildStatement
+from statements.drawn import SHAPES, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.ocr import find_ocr_engine
-from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 from evalkit.statements.reconciliation import reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory
@@ -21,7 +19,6 @@ from evalkit.statements.statement_template import Status, parse_template_toml, r
 from evalkit.statements.template_builder import (
     BuilderRetryInput,
     ConsolidatedIssue,
-    TemplateBuildResult,
     build_draft_template,
 )
 
@@ -29,30 +26,14 @@ ENOUGH = 0.98
 SEEDS = (1, 2, 3)
 
 
-Drawing = Callable[..., tuple[Drawn, TemplateBuildResult]]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Drawing:
-    """A drawn statement and what was built of it, each once."""
-
-    @functools.cache
-    def make(name: str, seed: int, recogniser: PageOcrSettings | None = None) -> tuple[Drawn, TemplateBuildResult]:
-        drawn = draw(name, seed)
-        return drawn, build_draft_template(bundle_of(drawn, tmp_path_factory.mktemp("statement"), recogniser))
-
-    return make
-
-
 @pytest.mark.parametrize("name", SHAPES)
-def test_rows_are_read_and_sums_are_met(name: str, built: Drawing) -> None:
+def test_rows_are_read_and_sums_are_met(name: str, build_statement: BuildStatement) -> None:
     is_scanned = SHAPES[name].is_scanned
-    found = find_ocr_engine() if is_scanned else None
-    if is_scanned and not found:
+    if is_scanned and not find_ocr_engine():
         pytest.skip("no OCR engine is installed")
     there = right = 0
     for seed in SEEDS[:1] if is_scanned else SEEDS:
-        drawn, made = built(name, seed, PageOcrSettings(found, 60) if found else None)
+        drawn, _, made = build_statement(name, seed)
         rows = rows_of(drawn, made.statement, is_scanned=is_scanned)
         there, right = there + max(rows.there, rows.read), right + rows.right
         assert made.reconciliation.is_met, [one.message for one in made.reconciliation.checks if not one.is_met]
@@ -62,10 +43,12 @@ def test_rows_are_read_and_sums_are_met(name: str, built: Drawing) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
-def test_the_template_reads_the_next_months_statement(name: str, built: Drawing, tmp_path: Path) -> None:
+def test_the_template_reads_the_next_months_statement(
+    name: str, build_statement: BuildStatement, tmp_path: Path
+) -> None:
     there = right = 0
     for seed in SEEDS:
-        template = built(name, seed, None)[1].template
+        template = build_statement(name, seed).build.template
         drawn = draw(name, seed, month=1)
         statement = parse_statement(template, bundle_of(drawn, tmp_path))
         rows = rows_of(drawn, statement)
@@ -75,34 +58,32 @@ def test_the_template_reads_the_next_months_statement(name: str, built: Drawing,
     assert right >= ENOUGH * there
 
 
-def test_the_template_reads_alone_what_it_was_built_from(tmp_path: Path) -> None:
-    bundle = bundle_of(draw("over several pages", 5), tmp_path)
-    made = build_draft_template(bundle)
+def test_the_template_reads_alone_what_it_was_built_from(build_statement: BuildStatement) -> None:
+    _, bundle, made = build_statement("over several pages", 1)
     again = parse_template_toml(render_template_toml(made.template), "bank.toml")
     assert again.status is Status.DRAFT
     assert parse_statement(again, bundle) == made.statement
     assert reconcile_statement(again, made.statement) == made.reconciliation
 
 
-def test_a_blank_back_page_changes_nothing(tmp_path: Path) -> None:
-    bundle = bundle_of(draw("two accounts", 4), tmp_path)
+def test_a_blank_back_page_changes_nothing(build_statement: BuildStatement) -> None:
+    _, bundle, plain = build_statement("two accounts", 1)
     backed = bundle.model_copy(
         update={
             "pages": (*bundle.pages, page(len(bundle.pages) + 1, "", "blank")),
             "total_pages": len(bundle.pages) + 1,
         }
     )
-    made, plain = build_draft_template(backed), build_draft_template(bundle)
+    made = build_draft_template(backed)
     assert made.reconciliation.is_met
     assert made.statement.transactions == plain.statement.transactions
 
 
-def test_the_same_statement_makes_the_same_template(tmp_path: Path) -> None:
-    first, second = (
-        render_template_toml(build_draft_template(bundle_of(draw("two accounts", 4), tmp_path)).template)
-        for _ in range(2)
+def test_the_same_statement_makes_the_same_template(build_statement: BuildStatement, tmp_path: Path) -> None:
+    again = build_draft_template(bundle_of(draw("two accounts", 1), tmp_path))
+    assert render_template_toml(again.template) == render_template_toml(
+        build_statement("two accounts", 1).build.template
     )
-    assert first == second
 
 
 @pytest.mark.skipif(not BANK.is_dir(), reason="the developers' data (../shared/data/bank) is not there")
@@ -145,10 +126,11 @@ def retry(prior: str, *categories: TemplateIssueCategory) -> BuilderRetryInput:
         ("bbox_accuracy", lambda text: text.replace("box = [", "box = [0.0, 0.0, 1.0, 0.2] #")),
     ],
 )  # fmt: skip
-def test_a_rejected_template_is_mended(category: TemplateIssueCategory, spoiled: object, tmp_path: Path) -> None:
-    drawn = draw("signed amounts", 6)
-    bundle = bundle_of(drawn, tmp_path)
-    wrong = spoiled(render_template_toml(build_draft_template(bundle).template))  # type: ignore[operator]
+def test_a_rejected_template_is_mended(
+    category: TemplateIssueCategory, spoiled: object, build_statement: BuildStatement
+) -> None:
+    drawn, bundle, sound = build_statement("signed amounts", 1)
+    wrong = spoiled(render_template_toml(sound.template))  # type: ignore[operator]
     assert rows_of(drawn, parse_statement(parse_template_toml(wrong, "wrong"), bundle)).right < len(drawn.rows)
     made = build_draft_template(bundle, retry=retry(wrong, category))
     assert made.template.version == 2
@@ -156,20 +138,18 @@ def test_a_rejected_template_is_mended(category: TemplateIssueCategory, spoiled:
     assert made.reconciliation.is_met
 
 
-def test_a_complaint_does_not_outweigh_sums_that_are_met(tmp_path: Path) -> None:
+def test_a_complaint_does_not_outweigh_sums_that_are_met(build_statement: BuildStatement) -> None:
     """A reviewer that finds fault with what is right gets another template only where the sums allow it."""
-    drawn = draw("signed amounts", 6)
-    bundle = bundle_of(drawn, tmp_path)
+    drawn, bundle, prior = build_statement("signed amounts", 1)
     made = build_draft_template(
-        bundle, retry=retry(render_template_toml(build_draft_template(bundle).template), "sign_logic", "column_mapping")
+        bundle, retry=retry(render_template_toml(prior.template), "sign_logic", "column_mapping")
     )
     assert made.reconciliation.is_met
     assert rows_of(drawn, made.statement).right == len(drawn.rows)
 
 
-def test_a_complaint_about_boxes_and_lines_tries_wider_ones(tmp_path: Path) -> None:
-    bundle = bundle_of(draw("descriptions of several lines", 1), tmp_path)
-    prior = build_draft_template(bundle)
+def test_a_complaint_about_boxes_and_lines_tries_wider_ones(build_statement: BuildStatement) -> None:
+    _, bundle, prior = build_statement("descriptions of several lines", 1)
     made = build_draft_template(
         bundle, retry=retry(render_template_toml(prior.template), "multiline_handling", "bbox_accuracy")
     )
