@@ -10,6 +10,9 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
+# One process a core is enough: threads of linear algebra beside them only wait for each other.
+export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: demo test test-fast tesseract browser postgresql nginx jupyterhub check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
