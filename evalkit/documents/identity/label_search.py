@@ -54,7 +54,7 @@ _NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|
 _NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
 
 _NUMBER_VALUE = re.compile(
-    r"#?[ ]?((?=[\w.-]{0,16}\d)[A-Za-z]{0,5}[- .]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
+    r"#?[ ]?((?=[\w./-]{0,16}\d)[A-Za-z]{0,5}[- ./]?[A-Za-z\d](?:[\w-]|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\b\d{3})) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
 )
 
 #: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
@@ -366,6 +366,15 @@ class LabelSearch:
         before = self._text[max(0, position - 4) : position].rstrip(_SPECKS if self._is_recognised else " -•*·|")
         return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
 
+    def _find_cell_start(self, position: int) -> int:
+        """Where the cell begins that this place of the text is in."""
+        start = max(
+            self._text.rfind("\n", 0, position) + 1,
+            position - MAX_BLOCK_LINE,
+            *(self._text.rfind(sign, 0, position) + 1 for sign in "\t|;"),
+        )
+        return max(filter(self._is_wide_gap, _find_spaces(self._text, start, position)), default=start)
+
     def _find_wide_gap(self, start: int, end: int) -> int | None:
         """The first space of this part of the text at which words stand far apart."""
         spaces = _find_spaces(self._text, start, end) if self._words else ()
@@ -382,7 +391,6 @@ class LabelSearch:
 
     def _add_labelled_values(self) -> None:
         """Read the value of every label, in the page's order, minding whose it is."""
-        sections = self._find_sections()
         relative_line_end, chain_end = -1, 0
         for index, hit in enumerate(self._hits):
             kind = hit.label.kind
@@ -392,9 +400,8 @@ class LabelSearch:
                 if kind == "relative" and not self._is_heading(index):
                     relative_line_end = self._find_line_end(hit.start)
                 continue
-            section = self._find_section_around(sections, hit)
             is_anothers = (
-                (section is not None and not section.is_patients)
+                self._is_in_anothers_section(hit.start)
                 or hit.start < relative_line_end
                 or self._is_owned_by_role(index)
                 or self._is_about_relative(index)
@@ -414,13 +421,7 @@ class LabelSearch:
     def _is_about_relative(self, index: int) -> bool:
         """Whether the words before the label in its cell, or "Relationship: mother" behind it, name a relative."""
         hit = self._hits[index]
-        start = max(
-            self._text.rfind("\n", 0, hit.start) + 1,
-            hit.start - MAX_BLOCK_LINE,
-            *(self._text.rfind(sign, 0, hit.start) + 1 for sign in "\t|;"),
-        )
-        if gap := max(filter(self._is_wide_gap, _find_spaces(self._text, start, hit.start)), default=0):
-            start = gap
+        start = self._find_cell_start(hit.start)
         earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
         if any(earlier_hit.label.is_patients for earlier_hit in earlier_hits):
             return False
@@ -448,7 +449,8 @@ class LabelSearch:
             joint = self._text.find("/", position, value_end)
             position = max(added_ends) if added_ends else joint + 1 if joint >= 0 else position
 
-    def _find_sections(self) -> list[_Section]:
+    @cached_property
+    def _sections(self) -> list[_Section]:
         """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
         sections: list[_Section] = []
         for index, hit in enumerate(self._hits):
@@ -480,16 +482,16 @@ class LabelSearch:
             sections.append(_Section(is_patients, hit.start, min(end, self._foot_start), left, right))
         return sections
 
-    def _find_section_around(self, sections: Sequence[_Section], hit: _LabelHit) -> _Section | None:
-        """The last section that a label stands in: a heading of the patient's ends another's."""
-        left = self._get_left(hit.start)
-        return next(
+    def _is_in_anothers_section(self, position: int) -> bool:
+        """Whether the last section around this place is not the patient's: a heading of the patient's ends another's."""
+        left = self._get_left(position)
+        return not next(
             (
-                section
-                for section in reversed(sections)
-                if section.start <= hit.start < section.end and section.left <= left < section.right
+                section.is_patients
+                for section in reversed(self._sections)
+                if section.start <= position < section.end and section.left <= left < section.right
             ),
-            None,
+            True,
         )
 
     def _get_left(self, position: int) -> int:
@@ -663,7 +665,9 @@ class LabelSearch:
             ):
                 return
             is_proven = self._has_known_given_name(*place) or (
-                hit.is_at_cell_start and "," in self._text[slice(*place)] and self._has_other_fact_near(hit.start)
+                hit.is_at_cell_start
+                and ("," in self._text[slice(*place)] or hit.is_marked)
+                and self._has_other_fact_near(hit.start)
             )
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
             self._add_candidate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
@@ -63,6 +63,28 @@ _CLINICIAN_BEHIND_NAME = re.compile(
     r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
 )
 
+_LETTERHEAD_LENGTH, _LETTERHEAD_LINES = 600, 6
+"""Characters and lines of a page's head in which an institution's name is looked for."""
+
+_MAX_ISSUER_WORDS = 8
+
+_SMALL_WORD = re.compile(r"\b(?!(?:and|of|for|the|at)\b)[a-z]{2,}")
+
+_NAME_ABOVE_ADDRESS = re.compile(
+    rf"\s*((?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)(?: (?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)){{1,6}})[ \t]*\n[^\n]{{0,80}}?{PHONE_NUMBER.pattern}"
+)
+"""A page's first line with an address and a telephone number below: a letterhead in whatever language."""
+
+_CLINICIAN_BEFORE_NUMBER = re.compile(
+    r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE
+)
+"""A clinician's registration stands in parentheses, or behind the name."""
+
+_MAX_LABEL_WORDS = 3
+
+_ZONE_LINES = 6
+"""Lines above and below a name or a birth date in which the person's number is looked for."""
+
 _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
 
 
@@ -70,6 +92,18 @@ _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNOR
 def _compile_signing_words() -> re.Pattern[str]:
     words = load_identity_words()["relatives"]["signing"].split()
     return re.compile(rf"\b(?:{'|'.join(words)})s?\b", re.IGNORECASE)
+
+
+@cache
+def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
+    """The end of a label before a number; the ends that say little; the words of labels of other numbers."""
+    words = load_identity_words()["record_numbers"]
+    ends, weak_ends = (words[name].casefold().split() for name in ("ends", "weak_ends"))
+    pattern = (
+        rf"(?<!\w)(?P<end>(?:{'|'.join((*ends, *weak_ends))})\b\.?|#|(?-i:[A-Z]{{2,4}}N)\b)"
+        r"[ \t]?[:.#=_]*[ \t]{0,3}(?=#?[A-Z]{0,5}[-./]?\d)"
+    )
+    return re.compile(pattern, re.IGNORECASE), frozenset(weak_ends), frozenset(words["others"].split())
 
 
 #: As machines write names: "MARSH,HELEN A", "MARSH^HELEN^A".
@@ -104,8 +138,8 @@ _COLUMN_SIGNS = frozenset(">|:")
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 
-_MIN_BARE_DIGITS, _MAX_BARE_DIGITS = 5, 9
-"""Of a record number that no label names: samples, accounts and cards have more."""
+_MIN_BARE_DIGITS, _MAX_BARE_DIGITS, _MAX_LABELLED_DIGITS = 5, 9, 10
+"""Of a record number that no label names, or none of a known spelling: samples, accounts and cards have more."""
 
 _MAX_AGE_BEFORE = 14
 """Characters before a date in which an age may stand."""
@@ -180,6 +214,20 @@ def find_patient_identifiers(
     return _IdentifierSearch(text, words, word_confidences).find_all_identifiers()
 
 
+def _is_issuer_name(name: str, *, is_service: bool) -> bool:
+    """Whether a cell of a letterhead names an institution; a service ("Harbor Imaging") needs a name of its own."""
+    words = set(fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split())
+    organisations, services = get_word_list_for_names("organisations"), get_word_list_for_names("services")
+    kinds = words & organisations
+    return (
+        2 <= len(name.split()) <= _MAX_ISSUER_WORDS
+        and bool(kinds & services if is_service else kinds - services)
+        and words.isdisjoint(get_word_list_for_names("documents") | get_word_list_for_names("payers"))
+        and not any(sign.isdigit() or sign == "?" for sign in name)
+        and not (is_service and (words <= organisations | get_word_list_for_names("no_names") or _SMALL_WORD.search(name)))
+    )
+
+
 class _IdentifierSearch(LabelSearch):
     """One page, looked through once: labelled values, then what no label names."""
 
@@ -192,6 +240,7 @@ class _IdentifierSearch(LabelSearch):
         elif not any(candidate.kind == "patient" and candidate.rank < LAST_RANK for candidate in self._candidates):
             self._add_unlabelled_name()
         if not self._is_list:
+            self._add_numbers_by_end_of_label()
             self._add_unlabelled_block_facts()
         # A page may have a hospital's number and a nation's.
         best_by_kind: dict[tuple[IdentifierKind, str | None], IdentifierCandidate] = {}
@@ -217,29 +266,37 @@ class _IdentifierSearch(LabelSearch):
         """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
-        for fact in facts[:_MAX_FACTS]:
-            line_start = self._text.rfind("\n", 0, fact.start) + 1
-            line_end = self._find_line_end(fact.end)
-            cell_start = max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|"))
-            previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
-            above = self._find_words_below(fact.start, fact.end, look_above=True)
-            for start, end, needs_proof in (
-                *([(*above, not self._text[slice(*above)].isupper())] if above else []),
-                (cell_start, fact.start, False),
-                (line_start, fact.start, False),
-                (previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)),
-                (fact.end, line_end, True),
-                (line_end + 1, self._find_line_end(line_end + 1), True),
-                (self._find_end_of_label_before(line_start, fact.start), fact.start, True),
-                *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
-            ):
-                # What comes behind a label is that label's.
-                next_label = self._find_next_label(start, end)
-                if next_label > start and self._add_bare_name(
-                    start, next_label, require_comma_or_given_name=needs_proof
-                ):
-                    return True
+        # Before a fact stands the patient's name, behind it often a clinician's.
+        for list_zones in (self._list_zones_before_fact, self._list_zones_behind_fact):
+            for fact in facts[:_MAX_FACTS]:
+                for start, end, needs_proof in list_zones(fact):
+                    # What comes behind a label is that label's.
+                    next_label = self._find_next_label(start, end)
+                    if next_label > start and self._add_bare_name(
+                        start, next_label, require_comma_or_given_name=needs_proof
+                    ):
+                        return True
         return False
+
+    def _list_zones_before_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
+        """Parts of the text before a fact that may hold a name, and whether it must prove to be one."""
+        line_start = self._text.rfind("\n", 0, fact.start) + 1
+        previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
+        if above := self._find_words_below(fact.start, fact.end, look_above=True):
+            yield *above, not self._text[slice(*above)].isupper()
+        yield max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|")), fact.start, False
+        yield line_start, fact.start, False
+        yield previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)
+
+    def _list_zones_behind_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
+        """Other parts of the text that may hold a name, as ``_list_zones_before_fact``."""
+        line_end = self._find_line_end(fact.end)
+        line_start = self._text.rfind("\n", 0, fact.start) + 1
+        yield fact.end, line_end, True
+        yield line_end + 1, self._find_line_end(line_end + 1), True
+        yield self._find_end_of_label_before(line_start, fact.start), fact.start, True
+        if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES:
+            yield self._first_cell_zone
 
     def _find_end_of_label_before(self, start: int, end: int) -> int:
         """Behind the last label of this part of the text; its end if that label is another person's."""
@@ -433,6 +490,65 @@ class _IdentifierSearch(LabelSearch):
         if "date_of_birth" not in known_kinds and born:
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
 
+    def _add_numbers_by_end_of_label(self) -> None:
+        """Read a record number near the name or birth date behind a label that only ends as such labels do: "Board No."."""
+        if any(candidate.kind == "mrn" and not candidate.issuer for candidate in self._candidates):
+            return
+        pattern, weak_ends, others = _compile_number_label_ends()
+        for start, end in self._list_zones_around_person():
+            for match in pattern.finditer(self._text, start, end):
+                span = self._match_number(match.end(), self._find_line_end(match.end()))
+                cell_start = self._find_cell_start(match.start())
+                label = self._text[self._find_end_of_value_before(cell_start, match.start()) : match.end()]
+                words = fold_to_plain_capitals(label).replace(".", "").split()[-_MAX_LABEL_WORDS:]
+                if (
+                    span
+                    and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_LABELLED_DIGITS
+                    and others.isdisjoint(re.findall(r"\w+", " ".join(words)))
+                    and not self._is_anothers_number(cell_start, match.start(), span[0])
+                ):
+                    is_weak = match["end"].casefold().rstrip(".") in weak_ends
+                    self._add_candidate("mrn", match.start(), *span, rank=LAST_RANK + is_weak)
+
+    def _is_anothers_number(self, cell_start: int, label_start: int, number_start: int) -> bool:
+        """Whether a clinician's or a relative's name stands before a number, or another label has it."""
+        index = bisect_left(self._hit_starts, number_start) - 1
+        line_start = self._text.rfind("\n", 0, label_start) + 1
+        last_hit = self._hits[index] if index >= 0 and self._hits[index].start >= line_start else None
+        is_in_label = last_hit is not None and last_hit.end >= number_start
+        before = self._text[cell_start:label_start]
+        return (
+            (last_hit is not None and last_hit.label.kind in ROLE_KINDS and last_hit.start >= cell_start)
+            or (is_in_label and last_hit is not None and last_hit.label.kind not in ("other", "mrn"))
+            or any(candidate.value_start <= number_start < candidate.end for candidate in self._candidates)
+            or compile_relative_words().search(before) is not None
+            or _CLINICIAN_BEFORE_NUMBER.search(before) is not None
+            or DATE_VALUE.match(self._text, number_start) is not None
+            or PHONE_NUMBER.match(self._text, number_start) is not None
+            or self._is_in_anothers_section(label_start)
+        )
+
+    def _find_end_of_value_before(self, start: int, end: int) -> int:
+        """Where the last value ends that has been read in this part of the text."""
+        return max(
+            (candidate.end for candidate in self._candidates if start <= candidate.end <= end),
+            default=start,
+        )
+
+    def _list_zones_around_person(self) -> list[tuple[int, int]]:
+        """The lines around the patient's name and birth date, in the page's order."""
+        zones: list[tuple[int, int]] = []
+        places = (c.value_start for c in self._candidates if c.kind in ("patient", "date_of_birth"))
+        for place in sorted(places):
+            start = end = place
+            for _ in range(_ZONE_LINES + 1):
+                start = max(self._text.rfind("\n", 0, start), 0)
+                end = min(self._find_line_end(end) + 1, len(self._text))
+            start = max(start, zones[-1][1]) if zones else start
+            if start < end:
+                zones.append((start, end))
+        return zones
+
     def _add_unlabelled_block_facts(self) -> None:
         """Read birth date and number of a sticker or a running line that has no labels for them."""
         name = next((candidate for candidate in self._candidates if candidate.kind == "patient"), None)
@@ -539,18 +655,22 @@ class _IdentifierSearch(LabelSearch):
     @cached_property
     def _issuer(self) -> str | None:
         """The institution whose letterhead the page has."""
-        for line in self._text[:600].split("\n")[:6]:
-            for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line):
-                name = cell.strip(" ,.-–—")
-                words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split()
-                if (
-                    2 <= len(words) <= 8
-                    and get_word_list_for_names("organisations").intersection(words)
-                    and not get_word_list_for_names("documents").intersection(words)
-                    and not any(map(str.isdigit, name))
-                ):
-                    return name
-        return None
+        head = "".join(
+            "\t" if sign == " " and self._is_wide_gap(position) else sign
+            for position, sign in enumerate(self._text[:_LETTERHEAD_LENGTH])
+        )
+        cells = [
+            cell.strip(" ,.-–—")
+            for line in head.split("\n")[:_LETTERHEAD_LINES]
+            for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line)
+        ]
+        letterhead = _NAME_ABOVE_ADDRESS.match(head)
+        names = (
+            *(cell for cell in cells if _is_issuer_name(cell, is_service=False)),
+            *([letterhead[1]] if letterhead else []),
+            *(cell for cell in cells if _is_issuer_name(cell, is_service=True)),
+        )
+        return names[0] if names else None
 
     def _get_lowest_confidence(self, start: int, end: int) -> float:
         """Of the least sure word, 0..1; 1 for text that was not recognised."""
