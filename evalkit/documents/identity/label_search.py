@@ -60,6 +60,9 @@ _NUMBER_VALUE = re.compile(
 #: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
 _GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
 
+#: One sign in each box of a form.
+_BOXED_NUMBER = re.compile(r"(?:[A-Z/-] ){0,6}(?:[\d/-] ){4,12}\d(?![\w/.-])")
+
 _MIN_GROUPED_DIGITS = 7
 
 _MIN_NUMBER_DIGITS = 3
@@ -79,6 +82,8 @@ _BOX_AT_START = re.compile(r"[ :]*[\[(☐□☑☒✓✔]")
 _OTHER_SEX_BEHIND = re.compile(
     r"[ /|,☐□_]*(?:\[ ?\]|\( ?\))?[ /|,☐□_]*(?:fe)?male\b|[ /|,☐□_\[\]()]*[mf]\b(?![.'’])", re.IGNORECASE
 )
+
+_OTHER_LETTER_BEHIND = re.compile(r"[ \t]+[MF](?=[ \t]*(?:\n|$))")
 
 _AGE_VALUE = re.compile(
     r"(\d{1,3})[ -]*(?:(y(?:ea)?rs?|yo|y/o|y\.?|a)|(m(?:o(?:nth)?s?)?|w(?:ee)?ks?|w|d(?:ays?)?))?(?![\w/])",
@@ -406,7 +411,7 @@ class LabelSearch:
                 or self._is_owned_by_role(index)
                 or self._is_about_relative(index)
             )
-            if is_anothers and not hit.label.is_patients:
+            if is_anothers and not (hit.label.is_patients or self._names_patient(hit)):
                 continue
             chain_end = index + 1
             while chain_end < len(self._hits) and self._are_joined(self._hits[chain_end - 1], self._hits[chain_end]):
@@ -511,9 +516,12 @@ class LabelSearch:
         rest = self._text[hit.end : end].strip(" :\t-/*")
         return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
 
+    def _names_patient(self, hit: _LabelHit) -> bool:
+        return self._text[hit.start : hit.start + 7].casefold() == "patient"
+
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
         """Whether it is "PATIENT INFORMATION", or "PATIENT" at the end of a line that begins with another's heading."""
-        if self._text[hit.start : hit.start + 7].casefold() != "patient":
+        if not self._names_patient(hit):
             return False
         if hit.label.kind == "other":
             return True
@@ -798,7 +806,10 @@ class LabelSearch:
         match = ticked[0] if len(ticked) == 1 else None
         if not ticked:
             match = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end)
-            if match and _OTHER_SEX_BEHIND.match(self._text, match.end(), end):  # a blank choice: "M / F"
+            if match and (  # a blank choice: "M / F"
+                _OTHER_SEX_BEHIND.match(self._text, match.end(), end)
+                or _OTHER_LETTER_BEHIND.match(self._text, match.end())
+            ):
                 return
         if match:
             self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
@@ -838,6 +849,8 @@ class LabelSearch:
             self._add_candidate(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
 
     def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
+        if boxed := _BOXED_NUMBER.match(self._text, start, self._find_line_end(start)):
+            return boxed.span()
         match = _NUMBER_VALUE.match(self._text, start, end)
         if (
             match is None

@@ -146,7 +146,7 @@ _MAX_AGE_BEFORE = 14
 
 _FACT_BEHIND_COMMA_NAME = re.compile(
     r"(?: ?\([^)\n]{1,6}\))?[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(\n–—-]*(?!\d{5}(?:-\d{4})?\s)"
-    r"(?:\d{1,4}[/.-]\d|\d{1,2} [A-Z]{3}|\d{5}|\d{1,3} ?y|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
+    r"(?:\*?\d{1,4}[/.-]\d|\d{1,2} [A-Z]{3}|\d{5}|\d{1,3} ?y|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
     re.IGNORECASE,
 )
 
@@ -157,7 +157,7 @@ _CONTACT_BEFORE_NUMBER = re.compile(
     r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b(?!ID)[A-Z]{2} ))$", re.IGNORECASE
 )
 
-_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-.]?\d(?=[\w -]{3})")
+_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-./]?\d(?=[\w /-]{3})")
 
 _BARE_NUMBER_REST = re.compile(
     r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
@@ -179,7 +179,7 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 
-_FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
+_FACT_BEHIND_NAME = re.compile(r"\(?\d|\([^()\n]{0,30}\d{4}[^()\n]{0,9}\)|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
 
 _LETTERS = r"[A-ZÀ-Þ](?:[^\W\d_]|['’-])+"
 
@@ -555,11 +555,25 @@ class _IdentifierSearch(LabelSearch):
         if name is None:
             return
         known_kinds = {candidate.kind for candidate in self._candidates}
-        for start, end in self._list_block_lines(name):
+        block_lines = self._list_block_lines(name)
+        for start, end in block_lines:
             if "date_of_birth" not in known_kinds and self._add_bare_birth_date(start, end):
                 known_kinds.add("date_of_birth")
-            if "mrn" not in known_kinds and name.source != "label" and self._add_bare_number(name, start, end):
-                known_kinds.add("mrn")
+        strips = self._list_strips(name)
+        zones = [*strips, *(zone for zone in block_lines if name.source != "label" and zone not in strips)]
+        any("mrn" not in known_kinds and self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
+
+    def _list_strips(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
+        """The lines that hold name and birth date side by side: rows of a table, running heads."""
+        birth = next((candidate for candidate in self._candidates if candidate.kind == "date_of_birth"), None)
+        words = set(re.findall(r"[^\W\d_]{2,}", name.value.casefold()))
+        strips: list[tuple[int, int]] = []
+        for place in re.finditer(re.escape(birth.value), self._text) if birth else ():
+            start = max(self._text.rfind("\n", 0, place.start()) + 1, place.start() - MAX_BLOCK_LINE)
+            end = min(self._find_line_end(place.end()), place.end() + MAX_BLOCK_LINE)
+            if words.issubset(re.findall(r"[^\W\d_]+", self._text[start:end].casefold())):
+                strips.append((start, end))
+        return strips
 
     def _list_block_lines(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
         """The name's line, the two below it and the one above, as far as they are short."""
@@ -591,7 +605,7 @@ class _IdentifierSearch(LabelSearch):
                 )
             }
             # Without another date an age on the page must do.
-            is_fitting = _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None or (
+            is_fitting = self._text[match.start() - 1 : match.start()] == "*" or _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None or (
                 min(other_years) - year >= _MIN_YEARS_BEFORE
                 or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
                 if other_years
@@ -602,9 +616,9 @@ class _IdentifierSearch(LabelSearch):
                 return True
         return False
 
-    def _add_bare_number(self, name: IdentifierCandidate, start: int, end: int) -> bool:
+    def _add_bare_number(self, name: IdentifierCandidate, start: int, end: int, *, is_strip: bool) -> bool:
         """Add a number that nothing names: anywhere on the name's line, or at the beginning of a line of its sticker."""
-        is_name_line = start <= name.start < end
+        is_name_line = is_strip or start <= name.start < end
         for beginning in _BARE_NUMBER_BEGINNING.finditer(self._text, start, end):
             span = self._match_number(beginning.start(), end)
             if (
@@ -623,7 +637,7 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_alone_at_line_start(self, line_start: int, span: tuple[int, int], line_end: int) -> bool:
-        rest = self._text[span[1] : line_end].strip(SEPARATING_CHARACTERS)
+        rest = self._text[span[1] : self._find_wide_gap(span[1], line_end) or line_end].strip(SEPARATING_CHARACTERS)
         is_first = not self._text[line_start : span[0]].strip(SEPARATING_CHARACTERS)
         return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
 
