@@ -150,6 +150,11 @@ _FACT_BEHIND_COMMA_NAME = re.compile(
     re.IGNORECASE,
 )
 
+_FIRST_YEAR_OF_VISITS = 2000
+"""A date between name and number that is older than this is no visit's."""
+
+_NUMBER_BEHIND_DATE = re.compile(r"[ ,;|]*(?:[A-Z]{2,4}[ :#]*|#)?(?=[\w-]*\d{5})", re.IGNORECASE)
+
 _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
 
 #: "Tel ", or a state before its postal code.
@@ -224,7 +229,8 @@ def _is_issuer_name(name: str, *, is_service: bool) -> bool:
         and bool(kinds & services if is_service else kinds - services)
         and words.isdisjoint(get_word_list_for_names("documents") | get_word_list_for_names("payers"))
         and not any(sign.isdigit() or sign == "?" for sign in name)
-        and not (is_service and (words <= organisations | get_word_list_for_names("no_names") or _SMALL_WORD.search(name)))
+        and not words <= organisations | get_word_list_for_names("no_names")
+        and not (is_service and _SMALL_WORD.search(name))
     )
 
 
@@ -235,6 +241,8 @@ class _IdentifierSearch(LabelSearch):
         self._hits = self._find_label_hits()
         self._add_labelled_values()
         self._is_list = self._is_list_of_several_persons()
+        if not self._is_list:
+            self._add_numbers_by_end_of_label()
         if self._is_list:
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
         elif not any(candidate.kind == "patient" and candidate.rank < LAST_RANK for candidate in self._candidates):
@@ -283,7 +291,7 @@ class _IdentifierSearch(LabelSearch):
         line_start = self._text.rfind("\n", 0, fact.start) + 1
         previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
         if above := self._find_words_below(fact.start, fact.end, look_above=True):
-            yield *above, not self._text[slice(*above)].isupper()
+            yield *above, not (len(words := self._text[slice(*above)].split()) > 1 and words[-1].isupper() and len(words[-1]) > 2) and not self._text[slice(*above)].isupper()
         yield max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|")), fact.start, False
         yield line_start, fact.start, False
         yield previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)
@@ -499,16 +507,16 @@ class _IdentifierSearch(LabelSearch):
             for match in pattern.finditer(self._text, start, end):
                 span = self._match_number(match.end(), self._find_line_end(match.end()))
                 cell_start = self._find_cell_start(match.start())
-                label = self._text[self._find_end_of_value_before(cell_start, match.start()) : match.end()]
-                words = fold_to_plain_capitals(label).replace(".", "").split()[-_MAX_LABEL_WORDS:]
+                label_start = self._find_label_start(cell_start, match.start())
+                words = re.findall(r"\w+", fold_to_plain_capitals(self._text[label_start : match.end()]).replace(".", ""))
                 if (
                     span
                     and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_LABELLED_DIGITS
-                    and others.isdisjoint(re.findall(r"\w+", " ".join(words)))
+                    and others.isdisjoint(words)
                     and not self._is_anothers_number(cell_start, match.start(), span[0])
                 ):
                     is_weak = match["end"].casefold().rstrip(".") in weak_ends
-                    self._add_candidate("mrn", match.start(), *span, rank=LAST_RANK + is_weak)
+                    self._add_candidate("mrn", label_start, *span, rank=LAST_RANK + is_weak)
 
     def _is_anothers_number(self, cell_start: int, label_start: int, number_start: int) -> bool:
         """Whether a clinician's or a relative's name stands before a number, or another label has it."""
@@ -528,12 +536,14 @@ class _IdentifierSearch(LabelSearch):
             or self._is_in_anothers_section(label_start)
         )
 
-    def _find_end_of_value_before(self, start: int, end: int) -> int:
-        """Where the last value ends that has been read in this part of the text."""
-        return max(
-            (candidate.end for candidate in self._candidates if start <= candidate.end <= end),
-            default=start,
+    def _find_label_start(self, cell_start: int, end: int) -> int:
+        """Where a label of few words begins whose last word begins at ``end``: behind the last value, or in parentheses."""
+        start = max(
+            (candidate.end for candidate in self._candidates if cell_start <= candidate.end <= end), default=cell_start
         )
+        start = max(start, self._text.rfind("(", start, end) + 1)
+        words = [match.start() for match in re.finditer(r"\S+", self._text[start:end])][-_MAX_LABEL_WORDS + 1 :]
+        return start + words[0] if words else end
 
     def _list_zones_around_person(self) -> list[tuple[int, int]]:
         """The lines around the patient's name and birth date, in the page's order."""
@@ -609,7 +619,7 @@ class _IdentifierSearch(LabelSearch):
                 min(other_years) - year >= _MIN_YEARS_BEFORE
                 or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
                 if other_years
-                else bool(ages)
+                else bool(ages) or (year < _FIRST_YEAR_OF_VISITS and _NUMBER_BEHIND_DATE.match(self._text, match.end(), end))
             )
             if is_fitting:
                 self._add_candidate("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
@@ -638,7 +648,8 @@ class _IdentifierSearch(LabelSearch):
 
     def _is_alone_at_line_start(self, line_start: int, span: tuple[int, int], line_end: int) -> bool:
         rest = self._text[span[1] : self._find_wide_gap(span[1], line_end) or line_end].strip(SEPARATING_CHARACTERS)
-        is_first = not self._text[line_start : span[0]].strip(SEPARATING_CHARACTERS)
+        start = max(line_start, self._find_cell_start(span[0]))
+        is_first = not self._text[start : span[0]].strip(SEPARATING_CHARACTERS)
         return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
 
     def _is_list_of_several_persons(self) -> bool:
@@ -674,7 +685,7 @@ class _IdentifierSearch(LabelSearch):
             for position, sign in enumerate(self._text[:_LETTERHEAD_LENGTH])
         )
         cells = [
-            cell.strip(" ,.-–—")
+            re.split(r"(?<=\w) \d|, ", cell.strip(" ,.-–—"))[0]
             for line in head.split("\n")[:_LETTERHEAD_LINES]
             for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line)
         ]
