@@ -132,6 +132,9 @@ _MAX_WORDS_BEFORE_NAME = 40
 _MAX_NAME_LENGTH = 80
 """Characters of a name and of what may stand before it."""
 
+_ADDRESS_BEFORE = re.compile(r"\d[ ,.#]*$|^\d{1,5}\w? [\w .'’-]+, *$")
+"""A house's number, or a street with one."""
+
 _COLUMN_SIGNS = frozenset(">|:")
 """Signs behind which a new column begins."""
 
@@ -280,11 +283,21 @@ class _IdentifierSearch(LabelSearch):
                 for start, end, needs_proof in list_zones(fact):
                     # What comes behind a label is that label's.
                     next_label = self._find_next_label(start, end)
-                    if next_label > start and self._add_bare_name(
+                    if next_label > start and not self._is_in_organisation(next_label, end) and self._add_bare_name(
                         start, next_label, require_comma_or_given_name=needs_proof
                     ):
                         return True
         return False
+
+    def _is_in_organisation(self, position: int, end: int) -> bool:
+        """Whether a label before ``end`` is a word of an organisation's name: "Lockyer Plains Hospital"."""
+        word = re.compile(r"\w+").match(self._text, position, end)
+        return (
+            word is not None
+            and self._text[position - 1] == " "
+            and not self._is_wide_gap(position - 1)
+            and word[0].upper() in get_word_list_for_names("organisations")
+        )
 
     def _list_zones_before_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
         """Parts of the text before a fact that may hold a name, and whether it must prove to be one."""
@@ -341,7 +354,7 @@ class _IdentifierSearch(LabelSearch):
             ):
                 return False
             place = self._match_name_at_end(*at_end.span(1))
-            if place and self._text[start : place[0]].rstrip(" ,.#")[-1:].isdigit():  # a house's number
+            if place and _ADDRESS_BEFORE.search(self._text[start : place[0]]):
                 return False
         if (
             not place
