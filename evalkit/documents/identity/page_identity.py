@@ -46,7 +46,7 @@ _MAX_PREFIX_LENGTH = 6
 """Characters before a name in the line above a birth date: "RE:", also misread."""
 
 _STORY_PATTERN = re.compile(
-    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
+    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,90}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
     re.IGNORECASE,
 )
 
@@ -349,6 +349,7 @@ class _IdentifierSearch(LabelSearch):
             if at_end is None or (
                 require_comma_or_given_name
                 and at_end.start() - start > _MAX_PREFIX_LENGTH
+                and not ("," in at_end[1] and self._is_in_label(end))
                 and not self._is_wide_gap(at_end.start(1) - 1)
                 and self._text[start : at_end.start(1)].rstrip()[-1:] not in _COLUMN_SIGNS
             ):
@@ -478,7 +479,7 @@ class _IdentifierSearch(LabelSearch):
     def _add_name_in_narrative(self) -> bool:
         """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
         for anchor in _STORY_ANCHOR.finditer(self._text):
-            window_start = max(0, anchor.start() - 140)
+            window_start = max(0, anchor.start() - 170)
             for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
                 story = _STORY_PATTERN.match(self._text, match.end())
                 if (
@@ -531,22 +532,28 @@ class _IdentifierSearch(LabelSearch):
                     is_weak = match["end"].casefold().rstrip(".") in weak_ends
                     self._add_candidate("mrn", label_start, *span, rank=LAST_RANK + is_weak)
 
-    def _is_anothers_number(self, cell_start: int, label_start: int, number_start: int) -> bool:
+    def _is_anothers_number(self, cell_start: int, end_of_label: int, number_start: int) -> bool:
         """Whether a clinician's or a relative's name stands before a number, or another label has it."""
         index = bisect_left(self._hit_starts, number_start) - 1
-        line_start = self._text.rfind("\n", 0, label_start) + 1
+        line_start = self._text.rfind("\n", 0, end_of_label) + 1
         last_hit = self._hits[index] if index >= 0 and self._hits[index].start >= line_start else None
-        is_in_label = last_hit is not None and last_hit.end >= number_start
-        before = self._text[cell_start:label_start]
+        # "ID:" says nothing, "Cigna ID:" is known.
+        is_known = (
+            last_hit is not None
+            and last_hit.end >= number_start
+            and last_hit.label.kind != "mrn"
+            and (last_hit.label.kind != "other" or last_hit.start < end_of_label)
+        )
+        before = self._text[cell_start:end_of_label]
         return (
             (last_hit is not None and last_hit.label.kind in ROLE_KINDS and last_hit.start >= cell_start)
-            or (is_in_label and last_hit is not None and last_hit.label.kind not in ("other", "mrn"))
+            or is_known
             or any(candidate.value_start <= number_start < candidate.end for candidate in self._candidates)
             or compile_relative_words().search(before) is not None
             or _CLINICIAN_BEFORE_NUMBER.search(before) is not None
             or DATE_VALUE.match(self._text, number_start) is not None
             or PHONE_NUMBER.match(self._text, number_start) is not None
-            or self._is_in_anothers_section(label_start)
+            or self._is_in_anothers_section(end_of_label)
         )
 
     def _find_label_start(self, cell_start: int, end: int) -> int:
