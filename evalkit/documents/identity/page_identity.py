@@ -75,9 +75,7 @@ _NAME_ABOVE_ADDRESS = re.compile(
 )
 """A page's first line with an address and a telephone number below: a letterhead in whatever language."""
 
-_CLINICIAN_BEFORE_NUMBER = re.compile(
-    r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE
-)
+_CLINICIAN_BEFORE_NUMBER = re.compile(r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE)
 """A clinician's registration stands in parentheses, or behind the name."""
 
 _MAX_LABEL_WORDS = 3
@@ -100,8 +98,8 @@ def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], froze
     words = load_identity_words()["record_numbers"]
     ends, weak_ends = (words[name].casefold().split() for name in ("ends", "weak_ends"))
     pattern = (
-        rf"(?<!\w)(?P<end>(?:{'|'.join((*ends, *weak_ends))})\b\.?|#|(?-i:[A-Z]{{2,4}}N)\b)"
-        r"[ \t]?[:.#=_]*[ \t]{0,3}(?=#?[A-Z]{0,5}[-./]?\d)"
+        rf"(?P<end>(?<!\w)(?:{'|'.join((*ends, *weak_ends))})\b\.?|#|\b(?-i:[A-Z]{{2,4}}N|[A-Z]{{1,3}}ID)\b)"
+        r"[ \t]?[:.#=_]*[ \t]{0,3}(?=#?[A-Z]{0,5}[-./]?\d|[\n\t ])"
     )
     return re.compile(pattern, re.IGNORECASE), frozenset(weak_ends), frozenset(words["others"].split())
 
@@ -160,9 +158,13 @@ _NUMBER_BEHIND_DATE = re.compile(r"[ ,;|]*(?:[A-Z]{2,4}[ :#]*|#)?(?=[\w-]*\d{5})
 
 _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
 
+_CASE_NUMBER = re.compile(r"[A-Z]{1,3}[0-3]\d-\d{5,7}")
+"""A laboratory's or a department's number, with the year: "S24-45663"."""
+
 #: "Tel ", or a state before its postal code.
 _CONTACT_BEFORE_NUMBER = re.compile(
-    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b(?!ID)[A-Z]{2} ))$", re.IGNORECASE
+    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|\(\d{3}\) |(?-i:\b(?!ID)[A-Z]{2} ))$",
+    re.IGNORECASE,
 )
 
 _BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-./]?\d(?=[\w /-]{3})")
@@ -283,8 +285,10 @@ class _IdentifierSearch(LabelSearch):
                 for start, end, needs_proof in list_zones(fact):
                     # What comes behind a label is that label's.
                     next_label = self._find_next_label(start, end)
-                    if next_label > start and not self._is_in_organisation(next_label, end) and self._add_bare_name(
-                        start, next_label, require_comma_or_given_name=needs_proof
+                    if (
+                        next_label > start
+                        and not self._is_in_organisation(next_label, end)
+                        and self._add_bare_name(start, next_label, require_comma_or_given_name=needs_proof)
                     ):
                         return True
         return False
@@ -304,7 +308,11 @@ class _IdentifierSearch(LabelSearch):
         line_start = self._text.rfind("\n", 0, fact.start) + 1
         previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
         if above := self._find_words_below(fact.start, fact.end, look_above=True):
-            yield *above, not (len(words := self._text[slice(*above)].split()) > 1 and words[-1].isupper() and len(words[-1]) > 2) and not self._text[slice(*above)].isupper()
+            yield (
+                *above,
+                not (len(words := self._text[slice(*above)].split()) > 1 and words[-1].isupper() and len(words[-1]) > 2)
+                and not self._text[slice(*above)].isupper(),
+            )
         yield max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|")), fact.start, False
         yield line_start, fact.start, False
         yield previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)
@@ -519,39 +527,54 @@ class _IdentifierSearch(LabelSearch):
         pattern, weak_ends, others = _compile_number_label_ends()
         for start, end in self._list_zones_around_person():
             for match in pattern.finditer(self._text, start, end):
-                span = self._match_number(match.end(), self._find_line_end(match.end()))
+                span = self._match_number_of_label(match)
                 cell_start = self._find_cell_start(match.start())
                 label_start = self._find_label_start(cell_start, match.start())
-                words = re.findall(r"\w+", fold_to_plain_capitals(self._text[label_start : match.end()]).replace(".", ""))
+                words = re.findall(
+                    r"\w+", fold_to_plain_capitals(self._text[label_start : match.end()]).replace(".", "")
+                )
+                is_weak = match["end"].casefold().rstrip(".") in weak_ends
                 if (
                     span
                     and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_LABELLED_DIGITS
                     and others.isdisjoint(words)
-                    and not self._is_anothers_number(cell_start, match.start(), span[0])
+                    and not (is_weak and _CASE_NUMBER.fullmatch(self._text, *span))
+                    and not self._is_anothers_number(label_start, match.start(), span[0])
                 ):
-                    is_weak = match["end"].casefold().rstrip(".") in weak_ends
                     self._add_candidate("mrn", label_start, *span, rank=LAST_RANK + is_weak)
 
-    def _is_anothers_number(self, cell_start: int, end_of_label: int, number_start: int) -> bool:
-        """Whether a clinician's or a relative's name stands before a number, or another label has it."""
-        index = bisect_left(self._hit_starts, number_start) - 1
-        line_start = self._text.rfind("\n", 0, end_of_label) + 1
-        last_hit = self._hits[index] if index >= 0 and self._hits[index].start >= line_start else None
-        # "ID:" says nothing, "Cigna ID:" is known.
-        is_known = (
-            last_hit is not None
-            and last_hit.end >= number_start
-            and last_hit.label.kind != "mrn"
-            and (last_hit.label.kind != "other" or last_hit.start < end_of_label)
+    def _match_number_of_label(self, label: re.Match[str]) -> tuple[int, int] | None:
+        """The number behind a label, or below one that ends its cell."""
+        line_end = self._find_line_end(label.end())
+        if span := self._match_number(label.end(), self._find_next_label(label.end(), line_end)):
+            return span
+        is_last_of_cell = self._text[label.end() : label.end() + 1] in ("", "\n", "\t") or self._is_wide_gap(
+            label.end()
         )
+        below = self._find_words_below(*label.span("end")) if is_last_of_cell else None
+        return self._match_number(*below) if below else None
+
+    def _is_anothers_number(self, label_start: int, end_of_label: int, number_start: int) -> bool:
+        """Whether a clinician's or a relative's name stands before a number, or another label has it."""
+        cell_start = self._find_cell_start(label_start)
+        index = bisect_left(self._hit_starts, end_of_label + 1) - 1
+        hit = self._hits[index] if index >= 0 and self._hits[index].start >= cell_start else None
         before = self._text[cell_start:end_of_label]
+        date = DATE_VALUE.match(self._text, number_start)
+        # "ID:" says nothing, "Cigna ID:" is known; "Hospital No" is no hospital.
+        is_known = hit is not None and (
+            hit.start < label_start
+            if hit.label.kind in ROLE_KINDS
+            else hit.end > end_of_label
+            and hit.label.kind != "mrn"
+            and (hit.label.kind != "other" or hit.start < end_of_label)
+        )
         return (
-            (last_hit is not None and last_hit.label.kind in ROLE_KINDS and last_hit.start >= cell_start)
-            or is_known
+            is_known
             or any(candidate.value_start <= number_start < candidate.end for candidate in self._candidates)
             or compile_relative_words().search(before) is not None
             or _CLINICIAN_BEFORE_NUMBER.search(before) is not None
-            or DATE_VALUE.match(self._text, number_start) is not None
+            or (date is not None and parse_written_date(date[1]) is not None)
             or PHONE_NUMBER.match(self._text, number_start) is not None
             or self._is_in_anothers_section(end_of_label)
         )
@@ -635,11 +658,16 @@ class _IdentifierSearch(LabelSearch):
                 )
             }
             # Without another date an age on the page must do.
-            is_fitting = self._text[match.start() - 1 : match.start()] == "*" or _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None or (
-                min(other_years) - year >= _MIN_YEARS_BEFORE
-                or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
-                if other_years
-                else bool(ages) or (year < _FIRST_YEAR_OF_VISITS and _NUMBER_BEHIND_DATE.match(self._text, match.end(), end))
+            is_fitting = (
+                self._text[match.start() - 1 : match.start()] == "*"
+                or _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None
+                or (
+                    min(other_years) - year >= _MIN_YEARS_BEFORE
+                    or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
+                    if other_years
+                    else bool(ages)
+                    or (year < _FIRST_YEAR_OF_VISITS and _NUMBER_BEHIND_DATE.match(self._text, match.end(), end))
+                )
             )
             if is_fitting:
                 self._add_candidate("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
@@ -655,6 +683,7 @@ class _IdentifierSearch(LabelSearch):
                 span
                 and not name.start <= span[0] < name.end
                 and not DATE_VALUE.match(self._text, beginning.start(), end)
+                and not _CASE_NUMBER.fullmatch(self._text, *span)
                 and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_BARE_DIGITS
                 and not any(hit.end == beginning.start() for hit in self._hits)
                 and not _CONTACT_BEFORE_NUMBER.search(self._text, max(start, beginning.start() - 12), beginning.start())
