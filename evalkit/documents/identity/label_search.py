@@ -272,7 +272,8 @@ _SECTION_REST = re.compile(
 )
 
 
-def _find_spaces(text: str, start: int, end: int) -> Iterator[int]:
+def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
+    """Find where spaces are in a part of a text."""
     while (start := text.find(" ", start, end)) >= 0:
         yield start
         start += 1
@@ -378,11 +379,11 @@ class LabelSearch:
             position - MAX_BLOCK_LINE,
             *(self._text.rfind(sign, 0, position) + 1 for sign in "\t|;"),
         )
-        return max(filter(self._is_wide_gap, _find_spaces(self._text, start, position)), default=start)
+        return max(filter(self._is_wide_gap, find_spaces(self._text, start, position)), default=start)
 
     def _find_wide_gap(self, start: int, end: int) -> int | None:
         """The first space of this part of the text at which words stand far apart."""
-        spaces = _find_spaces(self._text, start, end) if self._words else ()
+        spaces = find_spaces(self._text, start, end) if self._words else ()
         return next(filter(self._is_wide_gap, spaces), None)
 
     def _is_wide_gap(self, position: int) -> bool:

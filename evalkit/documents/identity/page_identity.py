@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
+from operator import itemgetter
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
 from evalkit.documents.identity.identifier_values import is_person_name
@@ -25,6 +26,7 @@ from evalkit.documents.identity.label_search import (
     IdentifierCandidate,
     LabelSearch,
     compile_relative_words,
+    find_spaces,
 )
 from evalkit.documents.identity.person_name import (
     fold_to_plain_capitals,
@@ -67,6 +69,10 @@ _LETTERHEAD_LENGTH, _LETTERHEAD_LINES = 600, 6
 """Characters and lines of a page's head in which an institution's name is looked for."""
 
 _MAX_ISSUER_WORDS = 8
+
+_CELL_END = re.compile(r"\t|[|•·:]| - | {3,}|\b(?:department|dept|division|section)\b", re.IGNORECASE)
+
+_ADDRESS_BEHIND_NAME = re.compile(r"(?<=\w) \d|, ")
 
 _SMALL_WORD = re.compile(r"\b(?!(?:and|of|for|the|at)\b)[a-z]{2,}")
 
@@ -224,19 +230,20 @@ def find_patient_identifiers(
     return _IdentifierSearch(text, words, word_confidences).find_all_identifiers()
 
 
-def _is_issuer_name(name: str, *, is_service: bool) -> bool:
-    """Whether a cell of a letterhead names an institution; a service ("Harbor Imaging") needs a name of its own."""
+def _rank_issuer(name: str) -> int | None:
+    """How surely a cell of a letterhead names an institution: 0 a hospital, 2 a service with a name of its own, else None."""
     words = set(fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split())
     organisations, services = get_word_list_for_names("organisations"), get_word_list_for_names("services")
     kinds = words & organisations
-    return (
-        2 <= len(name.split()) <= _MAX_ISSUER_WORDS
-        and bool(kinds & services if is_service else kinds - services)
-        and words.isdisjoint(get_word_list_for_names("documents") | get_word_list_for_names("payers"))
-        and not any(sign.isdigit() or sign == "?" for sign in name)
-        and not words <= organisations | get_word_list_for_names("no_names")
-        and not (is_service and _SMALL_WORD.search(name))
-    )
+    if (
+        not kinds
+        or not 2 <= len(name.split()) <= _MAX_ISSUER_WORDS
+        or not words.isdisjoint(get_word_list_for_names("documents") | get_word_list_for_names("payers"))
+        or any(sign.isdigit() or sign == "?" for sign in name)
+        or words <= organisations | get_word_list_for_names("no_names")
+    ):
+        return None
+    return 0 if kinds - services else None if _SMALL_WORD.search(name) else 2
 
 
 class _IdentifierSearch(LabelSearch):
@@ -729,22 +736,19 @@ class _IdentifierSearch(LabelSearch):
     @cached_property
     def _issuer(self) -> str | None:
         """The institution whose letterhead the page has."""
-        head = "".join(
-            "\t" if sign == " " and self._is_wide_gap(position) else sign
-            for position, sign in enumerate(self._text[:_LETTERHEAD_LENGTH])
-        )
-        cells = [
-            re.split(r"(?<=\w) \d|, ", cell.strip(" ,.-–—"))[0]
+        signs = list(self._text[:_LETTERHEAD_LENGTH])
+        for gap in filter(self._is_wide_gap, find_spaces(self._text, 0, len(signs))):
+            signs[gap] = "\t"
+        head = "".join(signs)
+        ranked_names = [
+            (rank, name)
             for line in head.split("\n")[:_LETTERHEAD_LINES]
-            for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line)
+            for cell in _CELL_END.split(line)
+            if (rank := _rank_issuer(name := _ADDRESS_BEHIND_NAME.split(cell.strip(" ,.-–—"))[0])) is not None
         ]
-        letterhead = _NAME_ABOVE_ADDRESS.match(head)
-        names = (
-            *(cell for cell in cells if _is_issuer_name(cell, is_service=False)),
-            *([letterhead[1]] if letterhead else []),
-            *(cell for cell in cells if _is_issuer_name(cell, is_service=True)),
-        )
-        return names[0] if names else None
+        if letterhead := _NAME_ABOVE_ADDRESS.match(head):
+            ranked_names.append((1, letterhead[1]))
+        return min(ranked_names, key=itemgetter(0), default=(0, None))[1]
 
     def _get_lowest_confidence(self, start: int, end: int) -> float:
         """Of the least sure word, 0..1; 1 for text that was not recognised."""
