@@ -256,6 +256,7 @@ PHONE_NUMBER = re.compile(r"0\d{2,4} \d{3} \d{3,4}\b|\+?\d{0,2}[ -.]?\(?\d{3}\)?
 
 #: Between labels that share their values.
 _JOINT = re.compile(r" ?[/&|] ?")
+_MAX_JOINT_LENGTH = 3
 
 _JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
 
@@ -303,7 +304,11 @@ class LabelSearch:
             small_text
         ):
             prefix, start = beginning.group(), beginning.start()
-            is_joined = bool(hits) and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+            is_joined = (
+                bool(hits)
+                and start - hits[-1].end <= _MAX_JOINT_LENGTH
+                and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+            )
             if (
                 start < position
                 or (text[start - 1 : start] == "/" and not is_joined)

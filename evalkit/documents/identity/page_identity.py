@@ -86,6 +86,8 @@ _CLINICIAN_BEFORE_NUMBER = re.compile(r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M
 
 _MAX_LABEL_WORDS = 3
 
+_PERSON_KINDS = ("patient", "date_of_birth")
+
 _ZONE_LINES = 6
 """Lines above and below a name or a birth date in which the person's number is looked for."""
 
@@ -232,12 +234,13 @@ def find_patient_identifiers(
 
 def _rank_issuer(name: str) -> int | None:
     """How surely a cell of a letterhead names an institution: 0 a hospital, 2 a service with a name of its own, else None."""
+    if not 2 <= len(name.split()) <= _MAX_ISSUER_WORDS:
+        return None
     words = set(fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split())
     organisations, services = get_word_list_for_names("organisations"), get_word_list_for_names("services")
     kinds = words & organisations
     if (
         not kinds
-        or not 2 <= len(name.split()) <= _MAX_ISSUER_WORDS
         or not words.isdisjoint(get_word_list_for_names("documents") | get_word_list_for_names("payers"))
         or any(sign.isdigit() or sign == "?" for sign in name)
         or words <= organisations | get_word_list_for_names("no_names")
@@ -253,14 +256,16 @@ class _IdentifierSearch(LabelSearch):
         self._hits = self._find_label_hits()
         self._add_labelled_values()
         self._is_list = self._is_list_of_several_persons()
-        if not self._is_list:
-            self._add_numbers_by_end_of_label()
         if self._is_list:
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
-        elif not any(candidate.kind == "patient" and candidate.rank < LAST_RANK for candidate in self._candidates):
-            self._add_unlabelled_name()
-        if not self._is_list:
-            self._add_numbers_by_end_of_label()
+        else:
+            is_person_known = any(candidate.kind in _PERSON_KINDS for candidate in self._candidates)
+            if is_person_known:
+                self._add_numbers_by_end_of_label()
+            if not any(candidate.kind == "patient" and candidate.rank < LAST_RANK for candidate in self._candidates):
+                self._add_unlabelled_name()
+            if not is_person_known:
+                self._add_numbers_by_end_of_label()
             self._add_unlabelled_block_facts()
         # A page may have a hospital's number and a nation's.
         best_by_kind: dict[tuple[IdentifierKind, str | None], IdentifierCandidate] = {}
@@ -598,7 +603,7 @@ class _IdentifierSearch(LabelSearch):
     def _list_zones_around_person(self) -> list[tuple[int, int]]:
         """The lines around the patient's name and birth date, in the page's order."""
         zones: list[tuple[int, int]] = []
-        places = (c.value_start for c in self._candidates if c.kind in ("patient", "date_of_birth"))
+        places = (candidate.value_start for candidate in self._candidates if candidate.kind in _PERSON_KINDS)
         for place in sorted(places):
             start = end = place
             for _ in range(_ZONE_LINES + 1):
