@@ -141,6 +141,8 @@ _MAX_NAME_LENGTH = 80
 _ADDRESS_BEFORE = re.compile(r"\d[ ,.#]*$|^\d{1,5}\w? [\w .'’-]+, *$")
 """A house's number, or a street with one."""
 
+_HOUSE_NUMBER_BEFORE = re.compile(r"(?:^|\n)\d{1,5} $")
+
 _COLUMN_SIGNS = frozenset(">|:")
 """Signs behind which a new column begins."""
 
@@ -507,6 +509,7 @@ class _IdentifierSearch(LabelSearch):
                     or story.end() < anchor.start()
                     or _CLINICIAN_NAME.match(match.group())
                     or self._is_relatives_name(*match.span())
+                    or _HOUSE_NUMBER_BEFORE.search(self._text, window_start, match.start())
                 ):
                     continue
                 if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
