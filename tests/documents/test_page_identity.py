@@ -144,6 +144,64 @@ def test_nobody_else_is_taken_for_the_patient(text: str, expected: dict[str, str
     assert of(text + BODY) == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("Board No. C2105112", "C2105112"),
+        ("Clin. history: NHC-306123", "NHC306123"),
+        ("Dossier TM/40/917122", "TM40917122"),
+        ("Surgery ID 898514", "898514"),
+        ("RHRN 78302508", "78302508"),
+        ("Casebook # 366-22-58", "3662258"),
+        ("Folio number\n4091712", None),
+        ("Marsh, Helen A  03/22/1971  TM40917122  1 of 3", "TM40917122"),
+        ("Payroll no. E487011", None),
+        ("Dr Carys Low (no. 6919312)", None),
+        ("Aetna ID 3459871", None),
+        ("Her son's file number 3459871", None),
+        ("Filed under no. 22/03/1971", None),
+        ("Lab ref S24-45663", None),
+    ],
+)
+def test_labels_of_any_spelling_name_a_number(line: str, number: str | None) -> None:
+    assert of(f"Patient: Marsh, Helen A\nDOB: 03/22/1971\n{line}{BODY}").get("mrn") == number
+
+
+def test_a_number_with_a_sign_in_each_box_is_read() -> None:
+    assert of("Patient: Helen Marsh\nMRN: V M H / 5 7 / 4 9 4 3 7 9 07-Apr-1995")["mrn"] == "VMH57494379"
+
+
+def test_a_date_behind_a_star_is_a_birth_date() -> None:
+    assert of("Marsh, Helen, *22.03.1971, letter of 07.09.2022 Page 2/3" + BODY) == HELEN
+
+
+@pytest.mark.parametrize(
+    ("head", "issuer"),
+    [
+        ("Ysgol Glan Ceirw\nHeol y Bont, Ceirw LL99 9ZZ - 01632 960 118", "Ysgol Glan Ceirw"),
+        ("Harbor Imaging\nDiagnostic Radiology", "Harbor Imaging"),
+        ("Anatomic Pathology\nNo acute cardiopulmonary pathology", None),
+        ("Lakeside Hospital 22B Strand Road", "Lakeside Hospital"),
+        ("Medicare Hospital Plan", None),
+    ],
+)
+def test_a_letterhead_names_the_issuer(head: str, issuer: str | None) -> None:
+    identifiers = find_patient_identifiers(f"{head}\nPatient: Helen Marsh\nMRN: 4091712{BODY}", ())
+    assert [found.issuer for found in identifiers if found.kind == "mrn"] == [issuer]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "77 Confluence Way, Three Forks DOB: 03/22/1971",
+        "The chart of Lockyer Plains Hospital, DOB: 03/22/1971",
+        "900 Elm Blvd, Suite 120 DOB: 03/22/1971",
+    ],
+)
+def test_places_beside_a_birth_date_are_nobody(text: str) -> None:
+    assert "patient" not in of(text + BODY)
+
+
 def test_who_signs_a_letter_is_not_its_patient() -> None:
     assert of(BODY + "\nYours sincerely\nMr Paul Kerr\nConsultant Surgeon") == {}
 
@@ -174,7 +232,15 @@ def test_a_nations_number_stands_beside_the_institutions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["DOB: ", "MRN\n", "Guarantor\tPatient\n", "Mr. Ann Grant ", "DOB: 01/02/1990 AbAbAbAb"]
+    "text",
+    [
+        "DOB: ",
+        "MRN\n",
+        "Guarantor\tPatient\n",
+        "Mr. Ann Grant ",
+        "DOB: 01/02/1990 AbAbAbAb",
+        "Pt: Al Roe DOB: 1/2/1990 No. 12345\n",
+    ],
 )
 def test_pages_of_nothing_but_labels_take_no_time(text: str) -> None:
     page = text * (20_000 // len(text))

@@ -70,7 +70,8 @@ def is_person_name(text: str) -> bool:
     if words[:1] in (["ST"], ["SAINT"]) and len(words) == 2 and "," not in text:  # "St. Brendan", somebody's hospital
         return False
     before_comma = fold_to_plain_capitals(text.partition(",")[0]).replace(".", "").split()
-    if len(before_comma) > 1 and "," in text and before_comma[-1] in get_word_list_for_names("streets"):
+    streets = get_word_list_for_names("streets") if "," in text else frozenset()
+    if (len(before_comma) > 1 and before_comma[-1] in streets) or behind_comma.strip(" .") in streets - {"LANE"}:
         return False
     name = parse_person_name(text)
     return (

@@ -54,11 +54,14 @@ _NAME_WORD = r"(?:[A-ZÀ-Þ][\w'’`-]*\.?|(?:de|la|del|della|di|da|dos|das|van|
 _NAME_VALUE = re.compile(rf"{_NAME_WORD}(?:(?:, ?|[ ]+)(?:{_NAME_WORD}|[(\"“][A-Z][\w'’ .-]{{1,24}}[)\"”])){{0,5}}")
 
 _NUMBER_VALUE = re.compile(
-    r"#?[ ]?((?=[\w.-]{0,16}\d)[A-Za-z]{0,5}[- .]?[A-Za-z\d](?:[\w-]|(?<=\d) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
+    r"#?[ ]?((?=[\w./-]{0,16}\d)[A-Za-z]{0,5}[- ./]?[A-Za-z\d](?:[\w-]|(?:(?<=\b\d)|(?<=\b\d\d)|(?<=\b\d{3})) (?=\d{3}\b)){1,39}(?:/\d{2,6})?)"
 )
 
 #: A number in groups: "943 476 5919", "648 652 5"; not the "1" of "1 of 3", nor the beginning of a date.
 _GROUPED_NUMBER = re.compile(r"\d{2,4}(?: \d{1,4})+(?: [A-Z]{2})?(?![\w/.:-])(?! ?of\b| [A-Z][a-z])")
+
+#: One sign in each box of a form.
+_BOXED_NUMBER = re.compile(r"(?:[A-Z/-] ){0,6}(?:[\d/-] ){4,12}\d(?![\w/.-])")
 
 _MIN_GROUPED_DIGITS = 7
 
@@ -79,6 +82,8 @@ _BOX_AT_START = re.compile(r"[ :]*[\[(☐□☑☒✓✔]")
 _OTHER_SEX_BEHIND = re.compile(
     r"[ /|,☐□_]*(?:\[ ?\]|\( ?\))?[ /|,☐□_]*(?:fe)?male\b|[ /|,☐□_\[\]()]*[mf]\b(?![.'’])", re.IGNORECASE
 )
+
+_OTHER_LETTER_BEHIND = re.compile(r"[ \t]+[MF](?=[ \t]*(?:\n|$))")
 
 _AGE_VALUE = re.compile(
     r"(\d{1,3})[ -]*(?:(y(?:ea)?rs?|yo|y/o|y\.?|a)|(m(?:o(?:nth)?s?)?|w(?:ee)?ks?|w|d(?:ays?)?))?(?![\w/])",
@@ -251,6 +256,7 @@ PHONE_NUMBER = re.compile(r"0\d{2,4} \d{3} \d{3,4}\b|\+?\d{0,2}[ -.]?\(?\d{3}\)?
 
 #: Between labels that share their values.
 _JOINT = re.compile(r" ?[/&|] ?")
+_MAX_JOINT_LENGTH = 3
 
 _JOINT_AHEAD = re.compile(r" ?[/&|] ?[A-Za-z]")
 
@@ -267,7 +273,8 @@ _SECTION_REST = re.compile(
 )
 
 
-def _find_spaces(text: str, start: int, end: int) -> Iterator[int]:
+def find_spaces(text: str, start: int, end: int) -> Iterator[int]:
+    """Find where spaces are in a part of a text."""
     while (start := text.find(" ", start, end)) >= 0:
         yield start
         start += 1
@@ -297,7 +304,11 @@ class LabelSearch:
             small_text
         ):
             prefix, start = beginning.group(), beginning.start()
-            is_joined = bool(hits) and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+            is_joined = (
+                bool(hits)
+                and start - hits[-1].end <= _MAX_JOINT_LENGTH
+                and _JOINT.fullmatch(text, hits[-1].end, start) is not None
+            )
             if (
                 start < position
                 or (text[start - 1 : start] == "/" and not is_joined)
@@ -366,9 +377,18 @@ class LabelSearch:
         before = self._text[max(0, position - 4) : position].rstrip(_SPECKS if self._is_recognised else " -•*·|")
         return not before or before[-1] in "\n\t;|" or self._is_wide_gap(position - 1)
 
+    def _find_cell_start(self, position: int) -> int:
+        """Where the cell begins that this place of the text is in."""
+        start = max(
+            self._text.rfind("\n", 0, position) + 1,
+            position - MAX_BLOCK_LINE,
+            *(self._text.rfind(sign, 0, position) + 1 for sign in "\t|;"),
+        )
+        return max(filter(self._is_wide_gap, find_spaces(self._text, start, position)), default=start)
+
     def _find_wide_gap(self, start: int, end: int) -> int | None:
         """The first space of this part of the text at which words stand far apart."""
-        spaces = _find_spaces(self._text, start, end) if self._words else ()
+        spaces = find_spaces(self._text, start, end) if self._words else ()
         return next(filter(self._is_wide_gap, spaces), None)
 
     def _is_wide_gap(self, position: int) -> bool:
@@ -382,7 +402,6 @@ class LabelSearch:
 
     def _add_labelled_values(self) -> None:
         """Read the value of every label, in the page's order, minding whose it is."""
-        sections = self._find_sections()
         relative_line_end, chain_end = -1, 0
         for index, hit in enumerate(self._hits):
             kind = hit.label.kind
@@ -392,14 +411,13 @@ class LabelSearch:
                 if kind == "relative" and not self._is_heading(index):
                     relative_line_end = self._find_line_end(hit.start)
                 continue
-            section = self._find_section_around(sections, hit)
             is_anothers = (
-                (section is not None and not section.is_patients)
+                self._is_in_anothers_section(hit.start)
                 or hit.start < relative_line_end
                 or self._is_owned_by_role(index)
                 or self._is_about_relative(index)
             )
-            if is_anothers and not hit.label.is_patients:
+            if is_anothers and not (hit.label.is_patients or self._names_patient(hit)):
                 continue
             chain_end = index + 1
             while chain_end < len(self._hits) and self._are_joined(self._hits[chain_end - 1], self._hits[chain_end]):
@@ -414,13 +432,7 @@ class LabelSearch:
     def _is_about_relative(self, index: int) -> bool:
         """Whether the words before the label in its cell, or "Relationship: mother" behind it, name a relative."""
         hit = self._hits[index]
-        start = max(
-            self._text.rfind("\n", 0, hit.start) + 1,
-            hit.start - MAX_BLOCK_LINE,
-            *(self._text.rfind(sign, 0, hit.start) + 1 for sign in "\t|;"),
-        )
-        if gap := max(filter(self._is_wide_gap, _find_spaces(self._text, start, hit.start)), default=0):
-            start = gap
+        start = self._find_cell_start(hit.start)
         earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
         if any(earlier_hit.label.is_patients for earlier_hit in earlier_hits):
             return False
@@ -448,7 +460,8 @@ class LabelSearch:
             joint = self._text.find("/", position, value_end)
             position = max(added_ends) if added_ends else joint + 1 if joint >= 0 else position
 
-    def _find_sections(self) -> list[_Section]:
+    @cached_property
+    def _sections(self) -> list[_Section]:
         """The lines below headings such as "GUARANTOR" and "PATIENT", side by side or one below the other."""
         sections: list[_Section] = []
         for index, hit in enumerate(self._hits):
@@ -480,16 +493,16 @@ class LabelSearch:
             sections.append(_Section(is_patients, hit.start, min(end, self._foot_start), left, right))
         return sections
 
-    def _find_section_around(self, sections: Sequence[_Section], hit: _LabelHit) -> _Section | None:
-        """The last section that a label stands in: a heading of the patient's ends another's."""
-        left = self._get_left(hit.start)
-        return next(
+    def _is_in_anothers_section(self, position: int) -> bool:
+        """Whether the last section around this place is not the patient's: a heading of the patient's ends another's."""
+        left = self._get_left(position)
+        return not next(
             (
-                section
-                for section in reversed(sections)
-                if section.start <= hit.start < section.end and section.left <= left < section.right
+                section.is_patients
+                for section in reversed(self._sections)
+                if section.start <= position < section.end and section.left <= left < section.right
             ),
-            None,
+            True,
         )
 
     def _get_left(self, position: int) -> int:
@@ -509,9 +522,12 @@ class LabelSearch:
         rest = self._text[hit.end : end].strip(" :\t-/*")
         return hit.is_at_cell_start and bool(_SECTION_REST.fullmatch(rest))
 
+    def _names_patient(self, hit: _LabelHit) -> bool:
+        return self._text[hit.start : hit.start + 7].casefold() == "patient"
+
     def _is_patient_heading(self, hit: _LabelHit) -> bool:
         """Whether it is "PATIENT INFORMATION", or "PATIENT" at the end of a line that begins with another's heading."""
-        if self._text[hit.start : hit.start + 7].casefold() != "patient":
+        if not self._names_patient(hit):
             return False
         if hit.label.kind == "other":
             return True
@@ -663,7 +679,9 @@ class LabelSearch:
             ):
                 return
             is_proven = self._has_known_given_name(*place) or (
-                hit.is_at_cell_start and "," in self._text[slice(*place)] and self._has_other_fact_near(hit.start)
+                hit.is_at_cell_start
+                and ("," in self._text[slice(*place)] or hit.is_marked)
+                and self._has_other_fact_near(hit.start)
             )
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
             self._add_candidate(
@@ -794,7 +812,10 @@ class LabelSearch:
         match = ticked[0] if len(ticked) == 1 else None
         if not ticked:
             match = _SEX_VALUE.match(self._text, self._skip_separators(start, end), end)
-            if match and _OTHER_SEX_BEHIND.match(self._text, match.end(), end):  # a blank choice: "M / F"
+            if match and (  # a blank choice: "M / F"
+                _OTHER_SEX_BEHIND.match(self._text, match.end(), end)
+                or _OTHER_LETTER_BEHIND.match(self._text, match.end())
+            ):
                 return
         if match:
             self._add_candidate("sex", hit.start, match.start(1), match.end(1), rank=0)
@@ -834,6 +855,8 @@ class LabelSearch:
             self._add_candidate(kind, hit.start, *place, rank=0, issuer=hit.label.issuer)
 
     def _match_number(self, start: int, end: int) -> tuple[int, int] | None:
+        if boxed := _BOXED_NUMBER.match(self._text, start, self._find_line_end(start)):
+            return boxed.span()
         match = _NUMBER_VALUE.match(self._text, start, end)
         if (
             match is None

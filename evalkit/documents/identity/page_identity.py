@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
+from operator import itemgetter
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
 from evalkit.documents.identity.identifier_values import is_person_name
@@ -25,6 +26,7 @@ from evalkit.documents.identity.label_search import (
     IdentifierCandidate,
     LabelSearch,
     compile_relative_words,
+    find_spaces,
 )
 from evalkit.documents.identity.person_name import (
     fold_to_plain_capitals,
@@ -46,7 +48,7 @@ _MAX_PREFIX_LENGTH = 6
 """Characters before a name in the line above a birth date: "RE:", also misread."""
 
 _STORY_PATTERN = re.compile(
-    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,60}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
+    r"(?:,? (?:is|was) (?:a|an|the)\b|[,.]? (?:a|an|aged?|whose)\b|[,.]| is| \()[^.\n]{0,90}?(?:\d{1,3}[ -]*(?:year|yr|month|week|day)s?[ -]*olds?|\d{1,3} ?(?:yo|y/o|y\.o\.|F\b|M\b)|\b(?:who (?:is|was) )?born\b|d\.?o\.?b\b|date of birth|birth ?date)",
     re.IGNORECASE,
 )
 
@@ -63,6 +65,32 @@ _CLINICIAN_BEHIND_NAME = re.compile(
     r",? *(?:M\.?D|D\.?O|N\.?P|P\.?A|R\.?N|Ph\.?D|MBBS|FACP|CGC|FRC\w*|DDS|MS|DPM|APRN)\b(?!\.?\w)"
 )
 
+_LETTERHEAD_LENGTH, _LETTERHEAD_LINES = 600, 6
+"""Characters and lines of a page's head in which an institution's name is looked for."""
+
+_MAX_ISSUER_WORDS = 8
+
+_CELL_END = re.compile(r"\t|[|•·:]| - | {3,}|\b(?:department|dept|division|section)\b", re.IGNORECASE)
+
+_ADDRESS_BEHIND_NAME = re.compile(r"(?<=\w) \d|, ")
+
+_SMALL_WORD = re.compile(r"\b(?!(?:and|of|for|the|at)\b)[a-z]{2,}")
+
+_NAME_ABOVE_ADDRESS = re.compile(
+    rf"\s*((?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)(?: (?:[A-ZÀ-Þ][\w'’-]*|&|and|of|the|de|del|y|la)){{1,6}})[ \t]*\n[^\n]{{0,80}}?{PHONE_NUMBER.pattern}"
+)
+"""A page's first line with an address and a telephone number below: a letterhead in whatever language."""
+
+_CLINICIAN_BEFORE_NUMBER = re.compile(r"\b(?:Dr|Prof|Doctor|Professor|Nurse|RN|M\.?D|MBBS)\b|\($", re.IGNORECASE)
+"""A clinician's registration stands in parentheses, or behind the name."""
+
+_MAX_LABEL_WORDS = 3
+
+_PERSON_KINDS = ("patient", "date_of_birth")
+
+_ZONE_LINES = 6
+"""Lines above and below a name or a birth date in which the person's number is looked for."""
+
 _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNORECASE)
 
 
@@ -70,6 +98,18 @@ _SEX_WORD_PATTERN = re.compile(r"\b(female|male|woman|man|girl|boy)\b", re.IGNOR
 def _compile_signing_words() -> re.Pattern[str]:
     words = load_identity_words()["relatives"]["signing"].split()
     return re.compile(rf"\b(?:{'|'.join(words)})s?\b", re.IGNORECASE)
+
+
+@cache
+def _compile_number_label_ends() -> tuple[re.Pattern[str], frozenset[str], frozenset[str]]:
+    """The end of a label before a number; the ends that say little; the words of labels of other numbers."""
+    words = load_identity_words()["record_numbers"]
+    ends, weak_ends = (words[name].casefold().split() for name in ("ends", "weak_ends"))
+    pattern = (
+        rf"(?P<end>(?<!\w)(?:{'|'.join((*ends, *weak_ends))})\b\.?|#|\b(?-i:[A-Z]{{2,4}}N|[A-Z]{{1,3}}ID)\b)"
+        r"[ \t]?[:.#=_]*[ \t]{0,3}(?=#?[A-Z]{0,5}[-./]?\d|[\n\t ])"
+    )
+    return re.compile(pattern, re.IGNORECASE), frozenset(weak_ends), frozenset(words["others"].split())
 
 
 #: As machines write names: "MARSH,HELEN A", "MARSH^HELEN^A".
@@ -98,32 +138,46 @@ _MAX_WORDS_BEFORE_NAME = 40
 _MAX_NAME_LENGTH = 80
 """Characters of a name and of what may stand before it."""
 
+_ADDRESS_BEFORE = re.compile(r"\d[ ,.#]*$|^\d{1,5}\w? [\w .'’-]+, *$")
+"""A house's number, or a street with one."""
+
+_HOUSE_NUMBER_BEFORE = re.compile(r"(?:^|\n)\d{1,5} $")
+
 _COLUMN_SIGNS = frozenset(">|:")
 """Signs behind which a new column begins."""
 
 _MIN_YEARS_BEFORE = 12
 """Years that a date without label lies before every other date of the page, to be a birth date."""
 
-_MIN_BARE_DIGITS, _MAX_BARE_DIGITS = 5, 9
-"""Of a record number that no label names: samples, accounts and cards have more."""
+_MIN_BARE_DIGITS, _MAX_BARE_DIGITS, _MAX_LABELLED_DIGITS = 5, 9, 10
+"""Of a record number that no label names, or none of a known spelling: samples, accounts and cards have more."""
 
 _MAX_AGE_BEFORE = 14
 """Characters before a date in which an age may stand."""
 
 _FACT_BEHIND_COMMA_NAME = re.compile(
     r"(?: ?\([^)\n]{1,6}\))?[ ,;|/(–—-]*(?:[A-Z]\.? )?[ ,;|/(\n–—-]*(?!\d{5}(?:-\d{4})?\s)"
-    r"(?:\d{1,4}[/.-]\d|\d{1,2} [A-Z]{3}|\d{5}|\d{1,3} ?y|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
+    r"(?:\*?\d{1,4}[/.-]\d|\d{1,2} [A-Z]{3}|\d{5}|\d{1,3} ?y|[MF]\b|(?:fe)?male\b|d\.?o\.?b|mrn|page\b|pg\b|#|\[|born\b|[a-z]{1,5}[#:])",
     re.IGNORECASE,
 )
 
+_FIRST_YEAR_OF_VISITS = 2000
+"""A date between name and number that is older than this is no visit's."""
+
+_NUMBER_BEHIND_DATE = re.compile(r"[ ,;|]*(?:[A-Z]{2,4}[ :#]*|#)?(?=[\w-]*\d{5})", re.IGNORECASE)
+
 _SEX_BESIDE_DATE = re.compile(r"[ ]*[/|,;–—-]?[ ]*(?:[MF]|(?:fe)?male)(?= *(?:[/|,;–—(\t\n-]|$|\d))", re.IGNORECASE)
+
+_CASE_NUMBER = re.compile(r"[A-Z]{1,3}[0-3]\d-\d{5,7}")
+"""A laboratory's or a department's number, with the year: "S24-45663"."""
 
 #: "Tel ", or a state before its postal code.
 _CONTACT_BEFORE_NUMBER = re.compile(
-    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|(?-i:\b(?!ID)[A-Z]{2} ))$", re.IGNORECASE
+    r"(?:\b(?:tel|phone|ph|fax|telephone|call|mobile|npi|p\.?o\.? box)\b\W*|\(\d{3}\) |(?-i:\b(?!ID)[A-Z]{2} ))$",
+    re.IGNORECASE,
 )
 
-_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-.]?\d(?=[\w -]{3})")
+_BARE_NUMBER_BEGINNING = re.compile(r"(?<![\w/.:-])#?[A-Z]{0,5}[-./]?\d(?=[\w /-]{3})")
 
 _BARE_NUMBER_REST = re.compile(
     r"\(?[A-Z]{1,5}[#:]|(?:Acc|Enc|Visit|Acct)\b|\(?(?:DOB|SEX|AGE|[FM]|Page|Pg)\b|\d{1,2}[/.-]\d", re.IGNORECASE
@@ -145,7 +199,7 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 
-_FACT_BEHIND_NAME = re.compile(r"\(?\d|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
+_FACT_BEHIND_NAME = re.compile(r"\(?\d|\([^()\n]{0,30}\d{4}[^()\n]{0,9}\)|[FM]\b|Page\b|\[|[A-Z]{1,4}-?\d")
 
 _LETTERS = r"[A-ZÀ-Þ](?:[^\W\d_]|['’-])+"
 
@@ -180,6 +234,23 @@ def find_patient_identifiers(
     return _IdentifierSearch(text, words, word_confidences).find_all_identifiers()
 
 
+def _rank_issuer(name: str) -> int | None:
+    """How surely a cell of a letterhead names an institution: 0 a hospital, 2 a service with a name of its own, else None."""
+    if not 2 <= len(name.split()) <= _MAX_ISSUER_WORDS:
+        return None
+    words = set(fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split())
+    organisations, services = get_word_list_for_names("organisations"), get_word_list_for_names("services")
+    kinds = words & organisations
+    if (
+        not kinds
+        or not words.isdisjoint(get_word_list_for_names("documents") | get_word_list_for_names("payers"))
+        or any(sign.isdigit() or sign == "?" for sign in name)
+        or words <= organisations | get_word_list_for_names("no_names")
+    ):
+        return None
+    return 0 if kinds - services else None if _SMALL_WORD.search(name) else 2
+
+
 class _IdentifierSearch(LabelSearch):
     """One page, looked through once: labelled values, then what no label names."""
 
@@ -189,9 +260,14 @@ class _IdentifierSearch(LabelSearch):
         self._is_list = self._is_list_of_several_persons()
         if self._is_list:
             self._candidates = [candidate for candidate in self._candidates if candidate.kind == "report_date"]
-        elif not any(candidate.kind == "patient" and candidate.rank < LAST_RANK for candidate in self._candidates):
-            self._add_unlabelled_name()
-        if not self._is_list:
+        else:
+            is_person_known = any(candidate.kind in _PERSON_KINDS for candidate in self._candidates)
+            if is_person_known:
+                self._add_numbers_by_end_of_label()
+            if not any(candidate.kind == "patient" and candidate.rank < LAST_RANK for candidate in self._candidates):
+                self._add_unlabelled_name()
+            if not is_person_known:
+                self._add_numbers_by_end_of_label()
             self._add_unlabelled_block_facts()
         # A page may have a hospital's number and a nation's.
         best_by_kind: dict[tuple[IdentifierKind, str | None], IdentifierCandidate] = {}
@@ -217,29 +293,53 @@ class _IdentifierSearch(LabelSearch):
         """Find "MARSH, HELEN A   DOB 03/22/1971", or the name in a line above, behind or below."""
         facts = [candidate for candidate in self._candidates if candidate.kind in _FACT_RANKS]
         facts.sort(key=lambda fact: _FACT_RANKS[fact.kind])
-        for fact in facts[:_MAX_FACTS]:
-            line_start = self._text.rfind("\n", 0, fact.start) + 1
-            line_end = self._find_line_end(fact.end)
-            cell_start = max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|"))
-            previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
-            above = self._find_words_below(fact.start, fact.end, look_above=True)
-            for start, end, needs_proof in (
-                *([(*above, not self._text[slice(*above)].isupper())] if above else []),
-                (cell_start, fact.start, False),
-                (line_start, fact.start, False),
-                (previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)),
-                (fact.end, line_end, True),
-                (line_end + 1, self._find_line_end(line_end + 1), True),
-                (self._find_end_of_label_before(line_start, fact.start), fact.start, True),
-                *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
-            ):
-                # What comes behind a label is that label's.
-                next_label = self._find_next_label(start, end)
-                if next_label > start and self._add_bare_name(
-                    start, next_label, require_comma_or_given_name=needs_proof
-                ):
-                    return True
+        # Before a fact stands the patient's name, behind it often a clinician's.
+        for list_zones in (self._list_zones_before_fact, self._list_zones_behind_fact):
+            for fact in facts[:_MAX_FACTS]:
+                for start, end, needs_proof in list_zones(fact):
+                    # What comes behind a label is that label's.
+                    next_label = self._find_next_label(start, end)
+                    if (
+                        next_label > start
+                        and not self._is_in_organisation(next_label, end)
+                        and self._add_bare_name(start, next_label, require_comma_or_given_name=needs_proof)
+                    ):
+                        return True
         return False
+
+    def _is_in_organisation(self, position: int, end: int) -> bool:
+        """Whether a label before ``end`` is a word of an organisation's name: "Lockyer Plains Hospital"."""
+        word = re.compile(r"\w+").match(self._text, position, end)
+        return (
+            word is not None
+            and self._text[position - 1] == " "
+            and not self._is_wide_gap(position - 1)
+            and word[0].upper() in get_word_list_for_names("organisations")
+        )
+
+    def _list_zones_before_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
+        """Parts of the text before a fact that may hold a name, and whether it must prove to be one."""
+        line_start = self._text.rfind("\n", 0, fact.start) + 1
+        previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
+        if above := self._find_words_below(fact.start, fact.end, look_above=True):
+            yield (
+                *above,
+                not (len(words := self._text[slice(*above)].split()) > 1 and words[-1].isupper() and len(words[-1]) > 2)
+                and not self._text[slice(*above)].isupper(),
+            )
+        yield max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|")), fact.start, False
+        yield line_start, fact.start, False
+        yield previous_start, line_start - 1, not self._is_line_of_name(previous_start, fact)
+
+    def _list_zones_behind_fact(self, fact: IdentifierCandidate) -> Iterator[tuple[int, int, bool]]:
+        """Other parts of the text that may hold a name, as ``_list_zones_before_fact``."""
+        line_end = self._find_line_end(fact.end)
+        line_start = self._text.rfind("\n", 0, fact.start) + 1
+        yield fact.end, line_end, True
+        yield line_end + 1, self._find_line_end(line_end + 1), True
+        yield self._find_end_of_label_before(line_start, fact.start), fact.start, True
+        if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES:
+            yield self._first_cell_zone
 
     def _find_end_of_label_before(self, start: int, end: int) -> int:
         """Behind the last label of this part of the text; its end if that label is another person's."""
@@ -271,12 +371,13 @@ class _IdentifierSearch(LabelSearch):
             if at_end is None or (
                 require_comma_or_given_name
                 and at_end.start() - start > _MAX_PREFIX_LENGTH
+                and not ("," in at_end[1] and self._is_in_label(end))
                 and not self._is_wide_gap(at_end.start(1) - 1)
                 and self._text[start : at_end.start(1)].rstrip()[-1:] not in _COLUMN_SIGNS
             ):
                 return False
             place = self._match_name_at_end(*at_end.span(1))
-            if place and self._text[start : place[0]].rstrip(" ,.#")[-1:].isdigit():  # a house's number
+            if place and _ADDRESS_BEFORE.search(self._text[start : place[0]]):
                 return False
         if (
             not place
@@ -400,7 +501,7 @@ class _IdentifierSearch(LabelSearch):
     def _add_name_in_narrative(self) -> bool:
         """Find "Mrs. Helen Marsh, a 54-year-old woman born 22 March 1971, was seen"."""
         for anchor in _STORY_ANCHOR.finditer(self._text):
-            window_start = max(0, anchor.start() - 140)
+            window_start = max(0, anchor.start() - 170)
             for match in _NAME_IN_STORY.finditer(self._text, window_start, anchor.start()):
                 story = _STORY_PATTERN.match(self._text, match.end())
                 if (
@@ -408,6 +509,7 @@ class _IdentifierSearch(LabelSearch):
                     or story.end() < anchor.start()
                     or _CLINICIAN_NAME.match(match.group())
                     or self._is_relatives_name(*match.span())
+                    or _HOUSE_NUMBER_BEFORE.search(self._text, window_start, match.start())
                 ):
                     continue
                 if (place := self._match_name_at_end(*match.span())) and len(self._text[slice(*place)].split()) > 1:
@@ -433,17 +535,113 @@ class _IdentifierSearch(LabelSearch):
         if "date_of_birth" not in known_kinds and born:
             self._add_candidate("date_of_birth", born.start(), *born.span(1), rank=3, source="running_text")
 
+    def _add_numbers_by_end_of_label(self) -> None:
+        """Read a record number near the name or birth date behind a label that only ends as such labels do: "Board No."."""
+        if any(candidate.kind == "mrn" and not candidate.issuer for candidate in self._candidates):
+            return
+        pattern, weak_ends, others = _compile_number_label_ends()
+        for start, end in self._list_zones_around_person():
+            for match in pattern.finditer(self._text, start, end):
+                span = self._match_number_of_label(match)
+                cell_start = self._find_cell_start(match.start())
+                label_start = self._find_label_start(cell_start, match.start())
+                words = re.findall(
+                    r"\w+", fold_to_plain_capitals(self._text[label_start : match.end()]).replace(".", "")
+                )
+                is_weak = match["end"].casefold().rstrip(".") in weak_ends
+                if (
+                    span
+                    and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_LABELLED_DIGITS
+                    and others.isdisjoint(words)
+                    and not (is_weak and _CASE_NUMBER.fullmatch(self._text, *span))
+                    and not self._is_anothers_number(label_start, match.start(), span[0])
+                ):
+                    self._add_candidate("mrn", label_start, *span, rank=LAST_RANK + is_weak)
+
+    def _match_number_of_label(self, label: re.Match[str]) -> tuple[int, int] | None:
+        """The number behind a label, or below one that ends its cell."""
+        line_end = self._find_line_end(label.end())
+        if span := self._match_number(label.end(), self._find_next_label(label.end(), line_end)):
+            return span
+        is_last_of_cell = self._text[label.end() : label.end() + 1] in ("", "\n", "\t") or self._is_wide_gap(
+            label.end()
+        )
+        below = self._find_words_below(*label.span("end")) if is_last_of_cell else None
+        return self._match_number(*below) if below else None
+
+    def _is_anothers_number(self, label_start: int, end_of_label: int, number_start: int) -> bool:
+        """Whether a clinician's or a relative's name stands before a number, or another label has it."""
+        cell_start = self._find_cell_start(label_start)
+        index = bisect_left(self._hit_starts, end_of_label + 1) - 1
+        hit = self._hits[index] if index >= 0 and self._hits[index].start >= cell_start else None
+        before = self._text[cell_start:end_of_label]
+        date = DATE_VALUE.match(self._text, number_start)
+        # "ID:" says nothing, "Cigna ID:" is known; "Hospital No" is no hospital.
+        is_known = hit is not None and (
+            hit.start < label_start
+            if hit.label.kind in ROLE_KINDS
+            else hit.end > end_of_label
+            and hit.label.kind != "mrn"
+            and (hit.label.kind != "other" or hit.start < end_of_label)
+        )
+        return (
+            is_known
+            or any(candidate.value_start <= number_start < candidate.end for candidate in self._candidates)
+            or compile_relative_words().search(before) is not None
+            or _CLINICIAN_BEFORE_NUMBER.search(before) is not None
+            or (date is not None and parse_written_date(date[1]) is not None)
+            or PHONE_NUMBER.match(self._text, number_start) is not None
+            or self._is_in_anothers_section(end_of_label)
+        )
+
+    def _find_label_start(self, cell_start: int, end: int) -> int:
+        """Where a label of few words begins whose last word begins at ``end``: behind the last value, or in parentheses."""
+        start = max(
+            (candidate.end for candidate in self._candidates if cell_start <= candidate.end <= end), default=cell_start
+        )
+        start = max(start, self._text.rfind("(", start, end) + 1)
+        words = [match.start() for match in re.finditer(r"\S+", self._text[start:end])][-_MAX_LABEL_WORDS + 1 :]
+        return start + words[0] if words else end
+
+    def _list_zones_around_person(self) -> list[tuple[int, int]]:
+        """The lines around the patient's name and birth date, in the page's order."""
+        zones: list[tuple[int, int]] = []
+        places = (candidate.value_start for candidate in self._candidates if candidate.kind in _PERSON_KINDS)
+        for place in sorted(places):
+            start = end = place
+            for _ in range(_ZONE_LINES + 1):
+                start = max(self._text.rfind("\n", 0, start), 0)
+                end = min(self._find_line_end(end) + 1, len(self._text))
+            start = max(start, zones[-1][1]) if zones else start
+            if start < end:
+                zones.append((start, end))
+        return zones
+
     def _add_unlabelled_block_facts(self) -> None:
         """Read birth date and number of a sticker or a running line that has no labels for them."""
         name = next((candidate for candidate in self._candidates if candidate.kind == "patient"), None)
         if name is None:
             return
         known_kinds = {candidate.kind for candidate in self._candidates}
-        for start, end in self._list_block_lines(name):
+        block_lines = self._list_block_lines(name)
+        for start, end in block_lines:
             if "date_of_birth" not in known_kinds and self._add_bare_birth_date(start, end):
                 known_kinds.add("date_of_birth")
-            if "mrn" not in known_kinds and name.source != "label" and self._add_bare_number(name, start, end):
-                known_kinds.add("mrn")
+        strips = self._list_strips(name)
+        zones = [*strips, *(zone for zone in block_lines if name.source != "label" and zone not in strips)]
+        any("mrn" not in known_kinds and self._add_bare_number(name, *zone, is_strip=zone in strips) for zone in zones)
+
+    def _list_strips(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
+        """The lines that hold name and birth date side by side: rows of a table, running heads."""
+        birth = next((candidate for candidate in self._candidates if candidate.kind == "date_of_birth"), None)
+        words = set(re.findall(r"[^\W\d_]{2,}", name.value.casefold()))
+        strips: list[tuple[int, int]] = []
+        for place in re.finditer(re.escape(birth.value), self._text) if birth else ():
+            start = max(self._text.rfind("\n", 0, place.start()) + 1, place.start() - MAX_BLOCK_LINE)
+            end = min(self._find_line_end(place.end()), place.end() + MAX_BLOCK_LINE)
+            if words.issubset(re.findall(r"[^\W\d_]+", self._text[start:end].casefold())):
+                strips.append((start, end))
+        return strips
 
     def _list_block_lines(self, name: IdentifierCandidate) -> list[tuple[int, int]]:
         """The name's line, the two below it and the one above, as far as they are short."""
@@ -475,26 +673,32 @@ class _IdentifierSearch(LabelSearch):
                 )
             }
             # Without another date an age on the page must do.
-            is_fitting = _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None or (
-                min(other_years) - year >= _MIN_YEARS_BEFORE
-                or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
-                if other_years
-                else bool(ages)
+            is_fitting = (
+                self._text[match.start() - 1 : match.start()] == "*"
+                or _SEX_BESIDE_DATE.match(self._text, match.end(), end) is not None
+                or (
+                    min(other_years) - year >= _MIN_YEARS_BEFORE
+                    or any(0 <= other_year - year - int(age) <= 1 for other_year in other_years for age in ages)
+                    if other_years
+                    else bool(ages)
+                    or (year < _FIRST_YEAR_OF_VISITS and _NUMBER_BEHIND_DATE.match(self._text, match.end(), end))
+                )
             )
             if is_fitting:
                 self._add_candidate("date_of_birth", match.start(1), *match.span(1), rank=2, source="running_head")
                 return True
         return False
 
-    def _add_bare_number(self, name: IdentifierCandidate, start: int, end: int) -> bool:
+    def _add_bare_number(self, name: IdentifierCandidate, start: int, end: int, *, is_strip: bool) -> bool:
         """Add a number that nothing names: anywhere on the name's line, or at the beginning of a line of its sticker."""
-        is_name_line = start <= name.start < end
+        is_name_line = is_strip or start <= name.start < end
         for beginning in _BARE_NUMBER_BEGINNING.finditer(self._text, start, end):
             span = self._match_number(beginning.start(), end)
             if (
                 span
                 and not name.start <= span[0] < name.end
                 and not DATE_VALUE.match(self._text, beginning.start(), end)
+                and not _CASE_NUMBER.fullmatch(self._text, *span)
                 and _MIN_BARE_DIGITS <= sum(map(str.isdigit, self._text[slice(*span)])) <= _MAX_BARE_DIGITS
                 and not any(hit.end == beginning.start() for hit in self._hits)
                 and not _CONTACT_BEFORE_NUMBER.search(self._text, max(start, beginning.start() - 12), beginning.start())
@@ -507,8 +711,9 @@ class _IdentifierSearch(LabelSearch):
         return False
 
     def _is_alone_at_line_start(self, line_start: int, span: tuple[int, int], line_end: int) -> bool:
-        rest = self._text[span[1] : line_end].strip(SEPARATING_CHARACTERS)
-        is_first = not self._text[line_start : span[0]].strip(SEPARATING_CHARACTERS)
+        rest = self._text[span[1] : self._find_wide_gap(span[1], line_end) or line_end].strip(SEPARATING_CHARACTERS)
+        start = max(line_start, self._find_cell_start(span[0]))
+        is_first = not self._text[start : span[0]].strip(SEPARATING_CHARACTERS)
         return is_first and (not rest or _BARE_NUMBER_REST.match(rest) is not None)
 
     def _is_list_of_several_persons(self) -> bool:
@@ -539,18 +744,19 @@ class _IdentifierSearch(LabelSearch):
     @cached_property
     def _issuer(self) -> str | None:
         """The institution whose letterhead the page has."""
-        for line in self._text[:600].split("\n")[:6]:
-            for cell in re.split(r"\t|[|•·:]| - | {3,}|(?i:\b(?:department|dept|division|section)\b)", line):
-                name = cell.strip(" ,.-–—")
-                words = fold_to_plain_capitals(re.sub(r"[^\w\s'’-]", " ", name)).split()
-                if (
-                    2 <= len(words) <= 8
-                    and get_word_list_for_names("organisations").intersection(words)
-                    and not get_word_list_for_names("documents").intersection(words)
-                    and not any(map(str.isdigit, name))
-                ):
-                    return name
-        return None
+        signs = list(self._text[:_LETTERHEAD_LENGTH])
+        for gap in filter(self._is_wide_gap, find_spaces(self._text, 0, len(signs))):
+            signs[gap] = "\t"
+        head = "".join(signs)
+        ranked_names = [
+            (rank, name)
+            for line in head.split("\n")[:_LETTERHEAD_LINES]
+            for cell in _CELL_END.split(line)
+            if (rank := _rank_issuer(name := _ADDRESS_BEHIND_NAME.split(cell.strip(" ,.-–—"))[0])) is not None
+        ]
+        if letterhead := _NAME_ABOVE_ADDRESS.match(head):
+            ranked_names.append((1, letterhead[1]))
+        return min(ranked_names, key=itemgetter(0), default=(0, None))[1]
 
     def _get_lowest_confidence(self, start: int, end: int) -> float:
         """Of the least sure word, 0..1; 1 for text that was not recognised."""

@@ -268,8 +268,9 @@ def are_numbers_equal(left: Identifier, right: Identifier, *, is_ocr_text: bool)
 
 
 def get_kind_and_number_shape(identifier: Identifier) -> tuple[str, str]:
-    """The kind with the number's shape: ``("mrn", "AA-99999")``."""
-    return identifier.kind, re.sub(r"\d", "9", re.sub(r"[A-Z]", "A", identifier.value))
+    """The kind with the number's shape, its first letters kept: ``("mrn", "TM-99999")``."""
+    number = re.sub(r"(?<!\w\w)\s(?!\w\w)", "", identifier.value)  # a sign a box: "V M H / 5 7"
+    return identifier.kind, re.sub(r"\d", "9", re.sub(r"(?<=\d)[A-Z]", "A", number))
 
 
 def _have_same_unusual_shape(left: Identifier, right: Identifier) -> bool:
