@@ -29,7 +29,7 @@ from evalkit.documents.search import find_text_in_document
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding import QuoteLocator
-from evalkit.grounding.vocabulary import load_english_words_by_prefix
+from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
     check_field_text,
@@ -1184,7 +1184,7 @@ def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | Non
 def _preload_libraries() -> None:
     """Load what the first case needs and the queue does not: half a second, while the expert chooses a case."""
     load_pymupdf()
-    load_english_words_by_prefix()
+    load_english_word_text_by_prefix()
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:
