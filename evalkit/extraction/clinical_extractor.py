@@ -138,7 +138,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         for field in self._template.fields:
             if field.reader == "whole_text":
                 continue
-            readings = find_field_values(field, self._report, include_second_look=field.name in focus_fields)
+            readings = find_field_values(field, self._report, include_second_pass=field.name in focus_fields)
             other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
             claims += [
                 _build_placed_field(field, reading)
