@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import box_text_span_by_line
+from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
@@ -77,7 +77,7 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
         raw=raw,
         page=first_page.page_num,
         quote=_extract_passage(first_page, start, end),
-        boxes=tuple(box for page, start, end in places for box in box_text_span_by_line(page, start, end)),
+        boxes=tuple(box for page, start, end in places for box in find_boxes_of_text_span(page, start, end)),
         confidence=claim.confidence,
     )
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import box_text_span_by_line
+from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.grounding.critical_terms import load_terms
 from evalkit.grounding.difference import compare_quote_with_passage, has_content_words
 from evalkit.grounding.normalise import DASHES, CanonicalText, build_canonical_text, canonicalise
@@ -77,7 +77,7 @@ class QuoteLocation:
     @property
     def boxes(self) -> tuple[PageBox, ...]:
         """The rectangles around it, one per line."""
-        return tuple(box for page_span in self.page_spans for box in box_text_span_by_line(*page_span))
+        return tuple(box for page_span in self.page_spans for box in find_boxes_of_text_span(*page_span))
 
     @property
     def is_found(self) -> bool:

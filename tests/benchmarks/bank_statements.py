@@ -30,7 +30,7 @@ from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.applied_template import AppliedTemplate
@@ -57,7 +57,7 @@ def main() -> None:
     given = parser.parse_args()
     wanted = given.statements
     table = Table(*COLUMNS)
-    found = find_ocr_engine()
+    found = resolve_ocr_engine()
     whole = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
     for name, shape in SHAPES.items():
         if shape.is_scanned and not found:

@@ -11,7 +11,7 @@ from builders import document, page
 from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 from evalkit.statements.reconciliation import reconcile_statement
@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Drawing:
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows_are_read_and_sums_are_met(name: str, built: Drawing) -> None:
     is_scanned = SHAPES[name].is_scanned
-    found = find_ocr_engine() if is_scanned else None
+    found = resolve_ocr_engine() if is_scanned else None
     if is_scanned and not found:
         pytest.skip("no OCR engine is installed")
     there = right = 0

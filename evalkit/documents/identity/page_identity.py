@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
-from evalkit.documents.identity.identifier_values import is_person_name
+from evalkit.documents.identity.identifier_values import can_be_person_name
 from evalkit.documents.identity.label_search import (
     AGE_SEX_BEHIND_DATE,
     DATE_VALUE,
@@ -222,7 +222,7 @@ class _IdentifierSearch(LabelSearch):
             line_end = self._find_line_end(fact.end)
             cell_start = max(line_start, *(self._text.rfind(sign, 0, fact.start) + 1 for sign in "\t|"))
             previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
-            above = self._find_words_below(fact.start, fact.end, look_above=True)
+            above = self._find_words_below_or_above(fact.start, fact.end, look_above=True)
             for start, end, needs_proof in (
                 *([(*above, not self._text[slice(*above)].isupper())] if above else []),
                 (cell_start, fact.start, False),
@@ -234,7 +234,7 @@ class _IdentifierSearch(LabelSearch):
                 *([self._first_cell_zone] if self._text.count("\n", 0, fact.start) < _HEAD_FACT_LINES else []),
             ):
                 # What comes behind a label is that label's.
-                next_label = self._find_next_label(start, end)
+                next_label = self._find_next_label_start(start, end)
                 if next_label > start and self._add_bare_name(
                     start, next_label, require_comma_or_given_name=needs_proof
                 ):
@@ -522,7 +522,7 @@ class _IdentifierSearch(LabelSearch):
         return self._has_rows_of_persons()
 
     def _has_rows_of_persons(self) -> bool:
-        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if is_person_name(match[1])}
+        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if can_be_person_name(match[1])}
         return len(rows) > _MAX_LISTED_PERSONS
 
     def _build_identifier(self, candidate: IdentifierCandidate) -> Identifier:
