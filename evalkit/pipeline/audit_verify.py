@@ -79,7 +79,7 @@ from evalkit.store import (
     ReviewChainHead,
     bundle_file_name,
     ground_truth_file_name,
-    list_numbered_files_without_gaps,
+    list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
     packet_file_name,
     purge_record_file_name,
@@ -206,7 +206,9 @@ def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
-    list_numbered_files_without_gaps(output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
+    list_numbered_files_or_raise_on_gap(
+        output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id)
+    )
     chain = read_numbered_reviews(output_folder, case_id)
     previous_sha256 = None
     for revision, review in chain:

@@ -169,8 +169,8 @@ class ReviewSession:
             rows=tuple(build_queue_row(row, self._holder.reviewer, self._holder.tab_id, permissions) for row in rows),
             pending=counts.get("pending", 0),
             in_review=counts.get("in_review", 0),
-            done_today=self._index.count_closings(since=midnight),
-            done_by_me=self._index.count_closings(since=midnight, reviewer=self._holder.reviewer),
+            done_today=self._index.count_closed_cases(since=midnight),
+            done_by_me=self._index.count_closed_cases(since=midnight, reviewer=self._holder.reviewer),
             deferred=counts.get("deferred", 0),
             matching=matching,
             facets=facets,
@@ -188,7 +188,7 @@ class ReviewSession:
         )
         counts = self._index.case_list.count_by_status()
         return ReviewProgress(
-            done_by_me=self._index.count_closings(since=midnight, reviewer=reviewer),
+            done_by_me=self._index.count_closed_cases(since=midnight, reviewer=reviewer),
             open_count=sum(counts.get(status, 0) for status in OPEN_STATUSES),
             median_seconds=median(durations) if durations else None,
         )
@@ -209,7 +209,7 @@ class ReviewSession:
             reserved_for_reviewers=permissions.responsible_adjudicators,
         )
         is_sample_due = (
-            self._index.count_closings(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
+            self._index.count_closed_cases(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
         )
         return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
@@ -458,7 +458,7 @@ class ReviewSession:
         try:
             self._submitter.reopen_case(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
         except ReviewRefused:
-            self._index.drafts.remove_drafts_of_reviewer(
+            self._index.drafts.remove_tab_and_older_drafts(
                 submission.case_id, self._holder.reviewer, self._holder.tab_id, other_tabs_saved_until=now
             )
             raise

@@ -288,7 +288,7 @@ class ReviewSubmitter:
             with self.index.batch_into_one_transaction():
                 self._update_index_claims_and_heads(case_id, review, opinions, existing_ids)
                 if tab:
-                    self.index.drafts.remove_drafts_of_reviewer(
+                    self.index.drafts.remove_tab_and_older_drafts(
                         case_id, self.reviewer, tab.tab_id, other_tabs_saved_until=tab.opened_at
                     )
         except StoreError:
@@ -325,10 +325,10 @@ class ReviewSubmitter:
         self.index.deferrals.remove_deferral(case_id)
         update_case_index(self.output_folder, self.index, opinions, existing_ids)
         if opinions.get_status(case_id) == "completed":
-            self.index.record_closing(case_id, review.reviewer, review.submitted_at, review.seconds_active)
+            self.index.record_closed_case(case_id, review.reviewer, review.submitted_at, review.seconds_active)
             self.index.claims.remove_claim(case_id)  # nobody works on a closed case
         else:
-            self.index.remove_closing(case_id)
+            self.index.remove_closed_case(case_id)
 
     def _build_review(self, packet: SMEPacket, role: ReviewerRole, review_fields: Mapping[str, Any]) -> Review:
         try:

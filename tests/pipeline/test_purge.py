@@ -804,8 +804,8 @@ def step():
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-request, erase, vacuum = BucketOutputFolder._call_store_about_object, DocumentRowEraser.delete_document_rows, DocumentRowEraser.vacuum
-BucketOutputFolder._call_store_about_object = lambda *args, **given: (
+request, erase, vacuum = BucketOutputFolder._call_client_on_object, DocumentRowEraser.delete_document_rows, DocumentRowEraser.vacuum
+BucketOutputFolder._call_client_on_object = lambda *args, **given: (
     step() if args[2] in ("_pipe_file", "_rm_file") else None, request(*args, **given))[1]
 DocumentRowEraser.delete_document_rows = lambda *args: (step(), erase(*args))[1]
 DocumentRowEraser.vacuum = lambda *args: (step(), vacuum(*args))[1]

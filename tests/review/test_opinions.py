@@ -557,7 +557,7 @@ class Place:
     def facts(self) -> Any:
         """Everything that must be the same, whether or not the power was cut."""
         rows = sorted(rebuild_case_files(self.desk.files, BASE), key=lambda row: row["case_id"])
-        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.count_closings()
+        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.count_closed_cases()
 
 
 def reopened(place: Place, who: str, case_id: str) -> None:

@@ -346,7 +346,7 @@ def test_lost_lock_logs_how_to_repair_the_index(
 def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
     """Its store refuses to give a part of it."""
     files = open_folder(bucket)
-    files._call_store_about_file("results/a.json", "_pipe_file", b"")
+    files._call_client_on_file("results/a.json", "_pipe_file", b"")
     assert files.read_bytes("results/a.json", 100) == b""
 
 

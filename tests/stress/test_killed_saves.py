@@ -157,7 +157,7 @@ def _rows(output: Path) -> dict[str, dict[str, Any]]:
 
 def _closed(output: Path) -> int:
     index = open_index(output)
-    closed = index.count_closings()
+    closed = index.count_closed_cases()
     index.close()
     return closed
 
