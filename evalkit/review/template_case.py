@@ -33,7 +33,7 @@ from evalkit.review.template_editing import (
 )
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.consensus import keep_worst_issues_per_category
-from evalkit.statements.review_cycles import TemplateCase, ToldIssue
+from evalkit.statements.review_cycles import ReportedIssue, TemplateCase
 from evalkit.statements.reviewer_report import SeverityRank
 from evalkit.statements.statement_template import StatementTemplate
 
@@ -57,7 +57,7 @@ class TemplateReviewCase(ReviewCase):
         return read_packet_template(self.packet)
 
     @cached_property
-    def issues_within_caps(self) -> tuple[ToldIssue, ...]:
+    def issues_within_caps(self) -> tuple[ReportedIssue, ...]:
         """The issues up to the cap of their category, worst first (contract, ruling 18): a fault that is there in each
         row need not be read thirty times.
         """
@@ -83,7 +83,7 @@ class TemplateReviewCase(ReviewCase):
     def list_pages_with_region(self, draft: Draft) -> tuple[int, ...]:
         """The pages on which the template has a region."""
         template, total_pages = self.get_template(draft), self.packet.total_pages
-        return tuple(page for page in range(1, total_pages + 1) if template.find_region_positions(page, total_pages))
+        return tuple(page for page in range(1, total_pages + 1) if template.find_region_indices(page, total_pages))
 
     # What an expert changes
 

@@ -17,11 +17,11 @@ from evalkit.review.packet import SMEPacket
 from evalkit.statements.dates import DATE_FORMATS
 from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.statement_template import (
-    Amounts,
+    AmountRules,
     ColumnName,
     PageKind,
     StatementTemplate,
-    Status,
+    TemplateStatus,
     parse_template_toml,
 )
 from evalkit.store import OutputFolder, template_file_name
@@ -83,7 +83,7 @@ def _make_amounts_update(**new_amounts: Any) -> Callable[[StatementTemplate], Ma
     return lambda template: {"amounts": {**template.amounts.model_dump(mode="json"), **new_amounts}}
 
 
-def _get_kind_with_minus(amounts: Amounts) -> str:
+def _get_kind_with_minus(amounts: AmountRules) -> str:
     return "deposits" if "minus" in amounts.deposit else "withdrawals"
 
 
@@ -215,16 +215,16 @@ def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages
 
     It begins where the last one is. ReviewRefused where the page has one.
     """
-    if template.find_region_positions(page, total_pages):
+    if template.find_region_indices(page, total_pages):
         raise _template_refusal_error("this page has a box already", "Move its edges.")
     if page == 1:
         page_kind = "first"
-    elif template.find_region_positions(total_pages, total_pages):
+    elif template.find_region_indices(total_pages, total_pages):
         page_kind = "middle"
     else:
         page_kind = (
             "later"
-            if not any(template.find_region_positions(other_page, total_pages) for other_page in range(2, total_pages))
+            if not any(template.find_region_indices(other_page, total_pages) for other_page in range(2, total_pages))
             else "last"
         )
     template_fields = template.model_dump(mode="json")
@@ -288,7 +288,7 @@ def parse_corrected_template(packet: SMEPacket, raw_template: object) -> Stateme
 def build_approved_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
     """The template as it is relied on from now on: stable, and a new version where it was changed."""
     version = agent_template.version + (expert_template != agent_template)
-    return expert_template.model_copy(update={"status": Status.STABLE, "version": version})
+    return expert_template.model_copy(update={"status": TemplateStatus.STABLE, "version": version})
 
 
 def extract_template_if_edited(packet: SMEPacket, reviewed_answer: object) -> StatementTemplate | None:
@@ -321,7 +321,7 @@ def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate)
 
 def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
     """What is wrong with the sums, in a sentence; empty where there are sums and all are met."""
-    if reconciliation.is_met:
+    if reconciliation.has_only_met_checks:
         return ""
     failing_count = sum(not check.is_met for check in reconciliation.checks)
     if failing_count:
