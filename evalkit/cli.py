@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
-    from evalkit.review.roster import Roster
+    from evalkit.review.roster import ReviewerRoster
     from evalkit.settings import Settings
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
@@ -858,7 +858,7 @@ _SCHEMA_MODELS = {
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",
     "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
-    "seeded": "evalkit.review.attention_checks:Seeded",
+    "seeded": "evalkit.review.attention_checks:AttentionCheck",
     "statement_template": "evalkit.statements.statement_template:StatementTemplate",
     "template_review": "evalkit.statements.review_cycles:ReviewCycle",
 }
@@ -1234,10 +1234,10 @@ def _open_existing_output(output: str | None) -> OutputFolder:
     return output_folder
 
 
-def _open_roster(output: str | None) -> Roster:
-    from evalkit.review.roster import Roster
+def _open_roster(output: str | None) -> ReviewerRoster:
+    from evalkit.review.roster import ReviewerRoster
 
-    return Roster(_open_existing_output(output))
+    return ReviewerRoster(_open_existing_output(output))
 
 
 def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:

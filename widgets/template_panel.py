@@ -14,7 +14,7 @@ from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,
     describe_region,
-    get_edge_position,
+    get_edge_page_fraction,
     list_column_edge_names_and_labels,
 )
 from evalkit.statements.applied_template import AppliedTemplate
@@ -209,7 +209,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
             "part": "region",
             "label": f"{side} edge of {describe_region(template, index)}",
             "axis": "x" if side in ("left", "right") else "y",
-            "at": get_edge_position(template, f"region.{index}.{side}"),
+            "at": get_edge_page_fraction(template, f"region.{index}.{side}"),
             "from": {"name": f"region.{index}.{'top' if side in ('left', 'right') else 'left'}", "at": 0},
             "to": {"name": f"region.{index}.{'bottom' if side in ('left', 'right') else 'right'}", "at": 1},
         }
@@ -221,7 +221,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
             "part": "column",
             "label": edge_label,
             "axis": "x",
-            "at": get_edge_position(template, edge_name),
+            "at": get_edge_page_fraction(template, edge_name),
             "from": {"name": top_edge_name, "at": 0},
             "to": {"name": bottom_edge_name, "at": 1},
         }
@@ -282,9 +282,9 @@ def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], ed
     """The edge itself, or the one of its neighbour that stands for both."""
     if edge_name in label_by_edge_name:
         return edge_name
-    position = get_edge_position(template, edge_name)
+    position = get_edge_page_fraction(template, edge_name)
     return min(
-        label_by_edge_name, key=lambda candidate_edge: abs(get_edge_position(template, candidate_edge) - position)
+        label_by_edge_name, key=lambda candidate_edge: abs(get_edge_page_fraction(template, candidate_edge) - position)
     )
 
 

@@ -58,7 +58,7 @@ from evalkit.review.packet import (
     read_packet,
 )
 from evalkit.review.queue import list_case_ids_with_packet
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     ATTENTION_CHECKS_FOLDER,
@@ -391,7 +391,7 @@ def _check_draws_labels_and_roster(output_folder: OutputFolder, _index: OutputIn
     yield from _run_check_as_faults(
         PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_production_labels, output_folder))
     )
-    yield from _run_check_as_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_reviewers))
+    yield from _run_check_as_faults(ROSTER_FILE, partial(_check_readable, ReviewerRoster(output_folder).list_reviewers))
 
 
 def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:

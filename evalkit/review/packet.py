@@ -318,8 +318,8 @@ _EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], 
 )  # fmt: skip
 
 
-def _has_open_issue(extraction: Extraction, code_ending: str) -> bool:
-    return any(issue.code.endswith(code_ending) and issue.status == "open" for issue in extraction.issues)
+def _has_open_issue(extraction: Extraction, code_suffix: str) -> bool:
+    return any(issue.code.endswith(code_suffix) and issue.status == "open" for issue in extraction.issues)
 
 
 def explain_case_escalation(extractions: Iterable[Extraction]) -> str:

@@ -250,7 +250,7 @@ def test_an_undo_brings_no_draft_back(output: Path) -> None:
     desk.submit_review("requisition", case.draft.set_notes("unpurgeable"), undeterminable_reason="unpurgeable")
     purge(open_folder(output), ["requisition"], purged_at=NOW)
     with pytest.raises(NotFound):
-        desk.undo_and_get_last_submitted_case()
+        desk.undo_last_submission_and_get_case_id()
     desk.close()
     assert b"unpurgeable" not in (output / "evalkit.sqlite").read_bytes()
 
@@ -351,7 +351,7 @@ def test_drafts_of_withdrawn_second_opinions_are_purged(output: Path) -> None:
     second.save_draft_and_get_time(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
     second.release_case(f"{OTHER}.second")
     second.close()
-    first.undo_and_get_last_submitted_case()
+    first.undo_last_submission_and_get_case_id()
     first.close()
     assert not (output / f"sme_packets/sme_packet_{OTHER}.second.json").exists()
     assert remembering(output, {b"unpurgeable words"})

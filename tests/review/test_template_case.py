@@ -38,7 +38,7 @@ from evalkit.review.template_editing import (
     apply_choice,
     describe_template_changes,
     extract_template_if_edited,
-    get_edge_position,
+    get_edge_page_fraction,
     list_column_edge_names_and_labels,
     move_template_edge,
     rename_column_with_dependents,
@@ -111,7 +111,7 @@ def opened(tab: Tab, case_id: str) -> tuple[TemplateReviewCase, Draft]:
     assert isinstance(case, TemplateReviewCase)
     draft = case.draft
     for page in case.list_pages_with_region(draft):
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
     for one in case.issues_within_caps:
         name = one.issue.issue_id
         draft = case.mark_target_and_page_seen(draft, name, case.locate_target(name, draft).page)
@@ -203,7 +203,7 @@ def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, open_tab: A
 
 def test_a_shared_edge_moves_both_columns_and_stays_shared(drawn: Spoilt) -> None:
     template = drawn.sound
-    assert get_edge_position(template, "column.0.right") == get_edge_position(template, "column.1.left")
+    assert get_edge_page_fraction(template, "column.0.right") == get_edge_page_fraction(template, "column.1.left")
     named = dict(list_column_edge_names_and_labels(template, template))
     assert "edge between date and description" in named.values()
     after = move_template_edge(template, "column.1.left", 0.3, opened_template=template)
@@ -232,7 +232,7 @@ def test_whatever_is_moved_the_template_is_one_and_reads_back(drawn: Spoilt, mov
     template = drawn.sound
     for name, to in moves:
         template = move_template_edge(template, name, to, opened_template=drawn.sound)
-        assert get_edge_position(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(
+        assert get_edge_page_fraction(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(
             template, name
         )
     assert parse_template_toml(render_template_toml(template), "") == template
@@ -424,7 +424,7 @@ def test_a_reopened_review_gives_the_draft_back(bank: Bank, open_tab: Any) -> No
     case, draft = opened(lee, bank.case_id)
     said = mended(case, draft, bank.one)
     lee.submit_review(bank.case_id, said)
-    assert lee.undo_and_get_last_submitted_case() == bank.case_id
+    assert lee.undo_last_submission_and_get_case_id() == bank.case_id
     assert bank.stored() == bank.draft
     assert bank.truth() is None
     case = lee.open_and_claim_case(bank.case_id)
@@ -528,7 +528,7 @@ def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, open_tab: Any, by: 
     lee.submit_and_request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
     theirs = mended(case, draft, bank.one)
-    bottom = get_edge_position(case.get_template(theirs), "region.0.bottom")
+    bottom = get_edge_page_fraction(case.get_template(theirs), "region.0.bottom")
     theirs = case.move_edge(theirs, "region.0.bottom", bottom + by)
     assert case.describe_unmet_sums(theirs) == ""
     kim.submit_review(f"{bank.case_id}.second", theirs)

@@ -34,7 +34,7 @@ from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.pipeline.reindex import move_database, reindex
 from evalkit.review import SMEReviewHelper
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.serving.launch import build_server_environment
 from evalkit.settings import Settings
@@ -161,7 +161,7 @@ def test_bucket_without_postgresql_is_refused_before_writing(
         lambda: evalkit.run([tmp_path], output=bucket),
         lambda: reindex(open_folder(bucket)),
         lambda: open_index(bucket),
-        lambda: Roster(open_folder(bucket)).add_reviewer_or_replace_code("dr_lee"),
+        lambda: ReviewerRoster(open_folder(bucket)).add_reviewer_or_replace_code("dr_lee"),
     ):
         with pytest.raises(UsageError, match="PostgreSQL") as refused:
             use()
