@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evalkit.pipeline.run_summary import DocumentSummary, RunSummary
     from evalkit.pipeline.statement_templates import TemplateReviewSummary
     from evalkit.review.packet import SMEPacket
-    from evalkit.review.roster import Roster
+    from evalkit.review.roster import ReviewerRoster
     from evalkit.settings import Settings
     from evalkit.statements.reconciliation import ReconciliationReport
     from evalkit.statements.statement_parser import ParsedStatement
@@ -349,7 +349,7 @@ def apply_template(
     from evalkit.evaluation.export import write_private_csv
     from evalkit.statements.reconciliation import reconcile_statement
     from evalkit.statements.statement_parser import TRANSACTION_CSV_COLUMNS, parse_statement
-    from evalkit.statements.statement_template import Status, parse_template_toml
+    from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
 
     statement_template = parse_template_toml(*_read_template_text_and_file_name(template, output))
     statement = parse_statement(statement_template, _read_pdf_in_worker(pdf))
@@ -357,7 +357,7 @@ def apply_template(
     if to is not None:
         rows = [transaction.model_dump(include=set(TRANSACTION_CSV_COLUMNS)) for transaction in statement.transactions]
         write_private_csv(pd.DataFrame(rows, columns=list(TRANSACTION_CSV_COLUMNS), dtype=object), to)
-    if statement_template.status is Status.DRAFT:
+    if statement_template.status is TemplateStatus.DRAFT:
         _print_to_stderr(f"{statement_template.template_id} is a draft: nobody has vouched for it yet")
     if as_json:
         _print_json({"status": statement_template.status.value, **_statement_to_json(statement, reconciliation)})
@@ -859,9 +859,9 @@ _SCHEMA_MODELS = {
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",
     "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
-    "seeded": "evalkit.review.attention_checks:Seeded",
+    "seeded": "evalkit.review.attention_checks:AttentionCheck",
     "statement_template": "evalkit.statements.statement_template:StatementTemplate",
-    "template_review": "evalkit.statements.review_cycles:Cycle",
+    "template_review": "evalkit.statements.review_cycles:ReviewCycle",
 }
 
 
@@ -1235,10 +1235,10 @@ def _open_existing_output(output: str | None) -> OutputFolder:
     return output_folder
 
 
-def _open_roster(output: str | None) -> Roster:
-    from evalkit.review.roster import Roster
+def _open_roster(output: str | None) -> ReviewerRoster:
+    from evalkit.review.roster import ReviewerRoster
 
-    return Roster(_open_existing_output(output))
+    return ReviewerRoster(_open_existing_output(output))
 
 
 def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
@@ -1299,8 +1299,8 @@ def _template_review_to_json(template_review: TemplateReviewSummary) -> dict[str
         "because": last_cycle.because,
         "attempts": len(template_review.loop_outcome.cycles),
         "issues": [issue.model_dump(mode="json") for issue in last_cycle.issues],
-        "escalation": template_review.loop_outcome.case.escalation.model_dump(mode="json")
-        if template_review.loop_outcome.case
+        "escalation": template_review.loop_outcome.template_case.escalation.model_dump(mode="json")
+        if template_review.loop_outcome.template_case
         else None,
         "template": template_review.template_path,
         "cycles": list(template_review.cycle_paths),
@@ -1325,12 +1325,12 @@ def _print_template_review(template_review: TemplateReviewSummary) -> None:
             )
     _print_usages(template_review.by_agent)
     last_cycle = template_review.loop_outcome.cycles[-1]
-    if template_review.loop_outcome.case is None and template_review.is_case_frozen:
+    if template_review.loop_outcome.template_case is None and template_review.is_case_frozen:
         typer.echo(f"{last_cycle.template_id} is passed by the reviewers; what a person decides of it counts")
-    elif template_review.loop_outcome.case is None:
+    elif template_review.loop_outcome.template_case is None:
         typer.echo(f"{last_cycle.template_id} is approved and stable: {template_review.template_path}")
     else:
-        escalation = template_review.loop_outcome.case.escalation
+        escalation = template_review.loop_outcome.template_case.escalation
         typer.echo(
             f"{last_cycle.template_id} stays a draft; a person decides ({escalation.escalation_reason}): {escalation.recommendation}"
         )
@@ -1339,7 +1339,7 @@ def _print_template_review(template_review: TemplateReviewSummary) -> None:
 def _statement_to_json(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
     return {
         "statement": statement.model_dump(mode="json"),
-        "reconciliation": {"is_met": reconciliation.is_met, **reconciliation.model_dump(mode="json")},
+        "reconciliation": {"is_met": reconciliation.has_only_met_checks, **reconciliation.model_dump(mode="json")},
     }
 
 

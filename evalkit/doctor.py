@@ -103,11 +103,11 @@ def _check_package(package_name: str) -> DoctorCheck:
 
 
 def _describe_ocr(settings: Settings) -> str | DoctorCheck:
-    from evalkit.documents.ocr import find_ocr_engine
+    from evalkit.documents.ocr import resolve_ocr_engine
 
     if settings.ocr == "none":
         return "switched off: pages that are pictures go to a person"
-    ocr_engine = find_ocr_engine(settings.ocr)
+    ocr_engine = resolve_ocr_engine(settings.ocr)
     if ocr_engine is None:
         remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without, pages that are pictures go to a person"
         return DoctorCheck("OCR", False, "no engine is installed", remedy)

@@ -16,7 +16,7 @@ from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
     STATUS_WORDS,
     FieldAnswer,
-    find_form_template,
+    find_extraction_template,
     format_field_label,
     format_field_value,
     get_template_field_or_plain_text,
@@ -101,13 +101,13 @@ def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Dr
             return f"Lit on page {place.page}{': what the agent read' if target_id in draft.fields else ''}."
         return f"The passage most like it is outlined on page {place.page}; the value itself stands nowhere."
     if not target.field_name:
-        return f"It is about the whole of {_format_page_range(case.packet.extractions[target.form_index])}; nothing is lit."
+        return f"It is about the whole of {_format_page_range(case.packet.extractions[target.extraction_index])}; nothing is lit."
     current_value = case.get_current_value(draft, target_id)
     if target_id in draft.fields and current_value.value:
         return "The place of your value is looked for when you submit; nothing is lit."
     if current_value.value:
         return f"The agent read it on page {place.page}, but not where; nothing is lit."
-    return f"It was found nowhere on {_format_page_range(case.packet.extractions[target.form_index])}; nothing is lit."
+    return f"It was found nowhere on {_format_page_range(case.packet.extractions[target.extraction_index])}; nothing is lit."
 
 
 def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
 
 
 def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction) -> dict[str, Any]:
-    template = find_form_template(extraction)
+    template = find_extraction_template(extraction)
     return {
         "title": extraction.document_type,
         "about": " · ".join(
@@ -145,7 +145,9 @@ def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction)
         if is_extraction_review_required(extraction)
         else "Accepted by the programs.",
         "is_asked": is_extraction_review_required(extraction),
-        "items": [_render_target(target, extraction) for target in case.targets if target.form_index == form_index],
+        "items": [
+            _render_target(target, extraction) for target in case.targets if target.extraction_index == form_index
+        ],
         "history": [
             _render_attempt(extraction, record, is_last=record is extraction.history[-1])
             for record in extraction.history
@@ -206,7 +208,7 @@ def format_stop_reason(raw_stop_reason: str) -> str:
 
 
 def _render_attempt(extraction: Extraction, record: IterationRecord, *, is_last: bool) -> dict[str, Any]:
-    template = find_form_template(record)
+    template = find_extraction_template(record)
     score_words = _format_points(record.score)
     if record.improvement is not None:
         point_difference = f"{abs(record.improvement) * 100:.3g}"
@@ -258,7 +260,7 @@ def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
 
 def _format_target_label(case: FieldReviewCase, target_id: str) -> str:
     target = case.get_target(target_id)
-    return format_field_label(case.packet.extractions[target.form_index], target.field_name)
+    return format_field_label(case.packet.extractions[target.extraction_index], target.field_name)
 
 
 def _render_field_value(field_value: FieldValue | FieldAnswer) -> dict[str, Any]:

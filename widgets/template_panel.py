@@ -14,12 +14,12 @@ from evalkit.review.template_editing import (
     COLUMN_WORDS,
     TEMPLATE_CHOICES,
     describe_region,
-    get_edge_position,
+    get_edge_page_fraction,
     list_column_edge_names_and_labels,
 )
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.reconciliation import SumCheck, SumCheckName
-from evalkit.statements.review_cycles import ToldIssue
+from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.reviewer_report import ReviewerRole
 from evalkit.statements.statement_parser import LeftoverText, Transaction
 from widgets.assets import read_widget_script, read_widget_style
@@ -117,7 +117,7 @@ def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
     checks = applied_template.reconciliation.checks
     met_count = sum(check.is_met for check in checks)
     return {
-        "is_met": applied_template.reconciliation.is_met,
+        "is_met": applied_template.reconciliation.has_only_met_checks,
         "words": f"{met_count} of {len(checks)} met" if checks else "the statement prints none",
         "checks": sorted(
             (_render_sum_check(number, check) for number, check in enumerate(checks, 1)),
@@ -188,7 +188,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
     Edges have a ``edge_name``, an axis that they are moved along, and span ``from`` … ``to``, which are other edges or places.
     """
     template, applied_template = case.get_template(draft), case.apply_template(draft)
-    region_indexes = template.find_region_positions(page, case.packet.total_pages)
+    region_indexes = template.find_region_indices(page, case.packet.total_pages)
     if not region_indexes:
         return {}
     regions = [{"name": f"region.{index}", "label": describe_region(template, index)} for index in region_indexes]
@@ -209,7 +209,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
             "part": "region",
             "label": f"{side} edge of {describe_region(template, index)}",
             "axis": "x" if side in ("left", "right") else "y",
-            "at": get_edge_position(template, f"region.{index}.{side}"),
+            "at": get_edge_page_fraction(template, f"region.{index}.{side}"),
             "from": {"name": f"region.{index}.{'top' if side in ('left', 'right') else 'left'}", "at": 0},
             "to": {"name": f"region.{index}.{'bottom' if side in ('left', 'right') else 'right'}", "at": 1},
         }
@@ -221,7 +221,7 @@ def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *,
             "part": "column",
             "label": edge_label,
             "axis": "x",
-            "at": get_edge_position(template, edge_name),
+            "at": get_edge_page_fraction(template, edge_name),
             "from": {"name": top_edge_name, "at": 0},
             "to": {"name": bottom_edge_name, "at": 1},
         }
@@ -257,7 +257,7 @@ def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str
     total_pages, template = case.packet.total_pages, case.get_template(draft)
 
     def label_page(page: int) -> str:
-        region_indexes = template.find_region_positions(page, total_pages)
+        region_indexes = template.find_region_indices(page, total_pages)
         if not region_indexes:
             return "no box"
         region_label = describe_region(template, region_indexes[0]).removeprefix("transactions on ")
@@ -282,13 +282,13 @@ def _find_listed_edge_name(template: Any, label_by_edge_name: dict[str, str], ed
     """The edge itself, or the one of its neighbour that stands for both."""
     if edge_name in label_by_edge_name:
         return edge_name
-    position = get_edge_position(template, edge_name)
+    position = get_edge_page_fraction(template, edge_name)
     return min(
-        label_by_edge_name, key=lambda candidate_edge: abs(get_edge_position(template, candidate_edge) - position)
+        label_by_edge_name, key=lambda candidate_edge: abs(get_edge_page_fraction(template, candidate_edge) - position)
     )
 
 
-def _render_reported_issue(reported_issue: ToldIssue) -> dict[str, Any]:
+def _render_reported_issue(reported_issue: ReportedIssue) -> dict[str, Any]:
     issue, resolution = reported_issue.issue, reported_issue.resolution
     arbitrator_sentence = ""
     if resolution is not None:

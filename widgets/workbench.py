@@ -29,7 +29,7 @@ from evalkit.documents.search import find_text_in_document
 from evalkit.documents.source_file import hash_source_file
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding import QuoteLocator
-from evalkit.grounding.vocabulary import load_english_words_by_prefix
+from evalkit.grounding.vocabulary import load_english_word_text_by_prefix
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
     check_field_text,
@@ -567,7 +567,7 @@ class Workbench:
 
     def record_painted_page(self, message: Message) -> None:
         """A page was really on screen: it counts as seen, and so does the issue whose place was lit."""
-        draft = self.draft.mark_page_seen(int(message["page"]))
+        draft = self.draft.show_page_and_mark_seen(int(message["page"]))
         if isinstance(self.case, FieldReviewCase | TemplateReviewCase):
             if target_id := message.get("issue"):
                 draft = self.case.mark_target_and_page_seen(draft, str(target_id), int(message["page"]))
@@ -579,7 +579,7 @@ class Workbench:
                 or issue_page == message["page"]
                 or not 1 <= issue_page <= self.case.packet.total_pages
             ):
-                draft = draft.mark_issue_seen(str(issue_id))
+                draft = draft.show_issue_and_mark_seen(str(issue_id))
         if draft != self.draft or self._is_page_unsaved:
             self.save_and_show_draft(draft)
 
@@ -647,7 +647,9 @@ class Workbench:
         case = self.field_case
         case.get_agent_value(field_key)
         form_index, field_name = split_field_key_to_index_and_name(field_key)
-        text_check = check_field_text(get_template_field_or_plain_text(case.agent_forms[form_index], field_name), text)
+        text_check = check_field_text(
+            get_template_field_or_plain_text(case.agent_extracted_fields[form_index], field_name), text
+        )
         self.field_panel.checked = {
             "field": field_key,
             "text": text,
@@ -768,7 +770,7 @@ class Workbench:
         elif self._has_expert_answer():
             self.show_notice("There is nothing to undo.")
         else:
-            case_id = self.review_session.undo_and_get_last_submitted_case()
+            case_id = self.review_session.undo_last_submission_and_get_case_id()
             if self._case is not None and not self._case.is_locked:
                 self.review_session.release_case(self._case.packet.case_id)
             self.bar.notice = f"Reopened: {case_id}"
@@ -1184,7 +1186,7 @@ def _open_page_images(pdf_path: str, sha256: str) -> tuple[PdfPageRenderer | Non
 def _preload_libraries() -> None:
     """Load what the first case needs and the queue does not: half a second, while the expert chooses a case."""
     load_pymupdf()
-    load_english_words_by_prefix()
+    load_english_word_text_by_prefix()
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:

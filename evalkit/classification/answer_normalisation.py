@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison, read_answer_text
+from evalkit.llm.answer_text import AnswerTextError, NormalisedAnswer, dump_for_comparison, extract_answer_json
 from evalkit.llm.model import AnswerShapeError
 
 _NUMBER_PATTERN = re.compile(
@@ -52,7 +52,7 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     normaliser = _Normaliser()
     try:
         json_value, text_changes = (
-            read_answer_text(answer)
+            extract_answer_json(answer)
             if isinstance(answer, str)
             else (json.loads(json.dumps(answer, allow_nan=False)), ())
         )
@@ -203,7 +203,7 @@ class _Normaliser:
         if not isinstance(json_value, str) or not json_value.lstrip().startswith(("{", "[")):
             return json_value
         try:
-            inner_value, _ = read_answer_text(json_value)
+            inner_value, _ = extract_answer_json(json_value)
         except AnswerTextError:
             return json_value
         return self._change(inner_value, place, "JSON written as text in JSON read")
@@ -260,7 +260,7 @@ def _find_wrapped_answers(
         members, is_partial_answer = json_value, False
     elif isinstance(json_value, str) and marker in json_value:
         try:
-            members, is_partial_answer = [read_answer_text(json_value).json_value], False
+            members, is_partial_answer = [extract_answer_json(json_value).json_value], False
         except AnswerTextError:
             return
     else:

@@ -382,7 +382,7 @@ class _QuestionCache:
         if key not in self._answers_by_key:
             answer = await self._model.ask(question)
             self._usage_by_role[question.role][key] = answer.usage
-            self.note_changes(question.role, answer.normalised)
+            self.note_changes(question.role, answer.normalisation_changes)
             if answer.value is None:  # a failure is never used again
                 return answer
             self._answers_by_key[key] = answer

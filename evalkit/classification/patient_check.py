@@ -20,7 +20,7 @@ from evalkit.documents.identity.file_persons import (
     find_page_range_owner,
     group_pages_by_person,
 )
-from evalkit.documents.identity.person_name import are_family_names_shared, parse_person_name
+from evalkit.documents.identity.person_name import have_same_family_other_given_name, parse_person_name
 from evalkit.documents.identity.same_person import PersonComparison, SamePersonVerdict, compare_persons
 from evalkit.issue import Issue, IssueSeverity, PageBox
 
@@ -173,7 +173,7 @@ def _build_several_patients_issue(
 def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifier, ...]) -> Iterator[Issue]:
     for person in persons:
         comparisons = [
-            (page, compare_persons(page.identifiers, roster_identity, is_ocr_text=page.is_recognised))
+            (page, compare_persons(page.identifiers, roster_identity, is_ocr_text=page.is_ocr_text))
             for page in person.pages
         ]
         if any(comparison.relation is SamePersonVerdict.SAME for _, comparison in comparisons):
@@ -228,7 +228,7 @@ def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -
         next((parse_person_name(identifier.value) for identifier in side if identifier.kind == "patient"), None)
         for side in (left, right)
     ]
-    return names[0] is not None and names[1] is not None and are_family_names_shared(names[0], names[1])
+    return names[0] is not None and names[1] is not None and have_same_family_other_given_name(names[0], names[1])
 
 
 def _format_pages(page_numbers: Sequence[int]) -> str:

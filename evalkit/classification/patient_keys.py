@@ -21,10 +21,10 @@ from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import Identifier, IdentifierKind
 from evalkit.documents.identity.file_persons import FilePerson, PagePatientIdentity, find_page_range_owner
 from evalkit.documents.identity.person_name import (
+    drop_umlaut_e,
     fold_confused_letters,
     get_word_list_for_names,
     parse_person_name,
-    transliterate_umlauts,
 )
 from evalkit.documents.identity.same_person import fold_issuer, parse_birth_date
 from evalkit.errors import UsageError
@@ -175,13 +175,13 @@ def _fold_name(facts: _Facts) -> str | None:
     name = parse_person_name(facts["patient"].value) if "patient" in facts else None
     if name is None:
         return None
-    words = [*name.given_names, *name.family]
+    words = [*name.given_names, *name.family_names]
     if get_word_list_for_names("placeholders").isdisjoint(words):
         long_words = [word for word in words if len(word) > 1]
         words = [long_words[0], *long_words[1:][-1:]]
     if len(words) < 2 or "UNKNOWN" in words:
         return None
-    return " ".join(sorted(fold_confused_letters(transliterate_umlauts(word)) for word in words))
+    return " ".join(sorted(fold_confused_letters(drop_umlaut_e(word)) for word in words))
 
 
 def _fold_birth_date(facts: _Facts) -> str | None:

@@ -50,7 +50,7 @@ from evalkit.classification.v2_consistency import (
     find_types_tied_for_largest,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.furniture import is_page_furniture
+from evalkit.documents.furniture import has_page_furniture
 from evalkit.documents.identity.file_persons import has_patient_identifier
 from evalkit.grounding.locate import widen_to_whole_words
 from evalkit.grounding.omitted_context import find_omitted_context
@@ -487,7 +487,7 @@ def _find_quote_candidates(
             continue
         start, end = _fit_quote_window(text, *passage, passage_cues)
         passage_cues = _select_cues_in_span(passage_cues, (start, end))
-        is_identifying = is_page_furniture(text[start:end]) or has_patient_identifier(
+        is_identifying = has_page_furniture(text[start:end]) or has_patient_identifier(
             text[slice(*widen_to_whole_words(text, start, end))], reading.page
         )
         if passage_cues and not is_identifying:
@@ -512,7 +512,7 @@ def _split_passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
     for start, end in find_body_spans(text, furniture):
         pending_span: Span | None = None
         for part_span in [*_split_at_passage_ends(text, start, end), (end, end)]:
-            if part_span[0] == end or is_page_furniture(text[slice(*part_span)]):
+            if part_span[0] == end or has_page_furniture(text[slice(*part_span)]):
                 if pending_span and _is_long_enough(text[slice(*pending_span)]):
                     yield pending_span
                 pending_span = None

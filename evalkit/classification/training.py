@@ -49,7 +49,7 @@ from evalkit.classification.type_scoring import (
     extract_terms,
 )
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
-from evalkit.documents.furniture import find_stamp_lines
+from evalkit.documents.furniture import find_stamp_line_indices
 from evalkit.documents.identity.identifier_values import load_given_names
 from evalkit.errors import UsageError
 
@@ -311,7 +311,7 @@ def build_pages_from_text(text: str) -> tuple[Page, ...]:
 
 
 def _build_page(number: int, lines: Sequence[str]) -> Page:
-    stamps = find_stamp_lines(lines)
+    stamps = find_stamp_line_indices(lines)
     return Page(
         page_num=number,
         status=PageStatus.TEXT if lines else PageStatus.BLANK,

@@ -47,7 +47,7 @@ from evalkit.classification.traps import (
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
 from evalkit.classification.vendors import find_vendor_mentions, is_vendor_signal, iter_name_spans
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.furniture import blank_addresses, strip_stamp_lines
+from evalkit.documents.furniture import blank_web_and_mail_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Question
@@ -207,7 +207,7 @@ def _find_vendor_on_pages(vendor: RoutineVendorTrap, pages: Sequence[Page]) -> t
 def _find_written_name(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
     """The first page that has one of the names, and the name as the page writes it."""
     for page in pages:
-        if span := next(iter_name_spans(names, blank_addresses(page.text)), None):
+        if span := next(iter_name_spans(names, blank_web_and_mail_addresses(page.text)), None):
             return page.page_num, page.text[slice(*span)]
     return None
 
@@ -278,7 +278,7 @@ def _find_administrative_words(
     for page in pages:
         if not row.can_match(_lower_text(page.text)):
             continue  # nearly always, and known at once
-        text = blank_addresses(strip_stamp_lines(page))
+        text = blank_web_and_mail_addresses(strip_stamp_lines(page))
         written_words = row.find_match(text)
         if written_words and row.find_match(_strip_header_labels(text)) is None and not _is_order(kind, pages):
             continue

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import AfterValidator, Field, ValidationError
 
 from evalkit.core.records import StrictRecord, describe_first_row_error
-from evalkit.documents.furniture import blank_addresses
+from evalkit.documents.furniture import blank_web_and_mail_addresses
 from evalkit.errors import UsageError
 
 LETTERHEAD_LINES, MAX_LETTERHEAD_LINE_LENGTH = 8, 110
@@ -95,14 +95,17 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
 
 def is_vendor_signal(vendor: VendorNames, signal: str) -> bool:
     """Whether a vendor signal is one of its names, short ones too."""
-    return next(iter_name_spans((*vendor.names, *vendor.short_names), blank_addresses(signal)), None) is not None
+    return (
+        next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)
+        is not None
+    )
 
 
 def find_vendor_mentions(vendor: VendorNames, text: str) -> Iterator[tuple[int, int]]:
     """Where the text names the laboratory: addresses are no text, and a short name counts at the beginning of a letterhead's
     line or where the line says who performed a test.
     """
-    prose = blank_addresses(text)
+    prose = blank_web_and_mail_addresses(text)
     yield from iter_name_spans(vendor.names, prose)
     for start, end in iter_name_spans(vendor.short_names, prose):
         line_start = prose.rfind("\n", 0, start) + 1

@@ -94,7 +94,7 @@ class PackedWords(Sequence[WordPosition]):
         )
 
 
-def pack_page_words(page_json: dict[str, Any]) -> dict[str, Any]:
+def compact_page_json_in_place(page_json: dict[str, Any]) -> dict[str, Any]:
     """A JSON object of a bundle's file, as soon as it is read: the words of a page packed, equal texts kept once.
 
     So a long document's words are never in memory one by one, and a page's text, paragraphs and blocks, which mostly

@@ -65,9 +65,9 @@ class DeskewedImage:
 
     image: Image.Image
     """Grey (mode L)."""
-    quarter_turns: int
+    clockwise_quarter_turns: int
     """Quarter turns clockwise, 0..3, by which the picture stood turned."""
-    skew_angle: float
+    clockwise_skew_degrees: float
     """Degrees clockwise by which it was tilted besides, -12..12."""
     source_size: tuple[int, int]
     """Width and height of the picture as it came, pixels."""
@@ -88,32 +88,34 @@ class DeskewedImage:
     def _map_to_source_point(self, x: float, y: float) -> tuple[float, float]:
         # The picture was turned about its middle, which is the middle of both.
         x, y = x - self.image.width / 2, y - self.image.height / 2
-        rotation = math.radians(90 * self.quarter_turns + self.skew_angle)
+        rotation = math.radians(90 * self.clockwise_quarter_turns + self.clockwise_skew_degrees)
         cosine, sine = math.cos(rotation), math.sin(rotation)
         source_width, source_height = self.source_size
         return x * cosine - y * sine + source_width / 2, x * sine + y * cosine + source_height / 2
 
 
 def straighten_image(
-    image: Image.Image, clockwise_turns_to_undo: int = 0, skew_angle: float | None = None
+    image: Image.Image, clockwise_quarter_turns: int = 0, clockwise_skew_degrees: float | None = None
 ) -> DeskewedImage:
     """The picture, brought upright.
 
-    ``clockwise_turns_to_undo`` is how many quarter turns clockwise it stands turned (only reading can tell, see ``ocr``); ``skew_angle`` is its
+    ``clockwise_quarter_turns`` is how many quarter turns clockwise it stands turned (only reading can tell, see ``ocr``); ``clockwise_skew_degrees`` is its
     tilt in degrees clockwise and is found where it is None. Does not raise for any picture that is loaded.
     """
     grey = image.convert("L")
-    skew_angle = detect_clockwise_skew_degrees(grey) if skew_angle is None else skew_angle
+    clockwise_skew_degrees = (
+        detect_clockwise_skew_degrees(grey) if clockwise_skew_degrees is None else clockwise_skew_degrees
+    )
     level_image = grey
-    if skew_angle:
+    if clockwise_skew_degrees:
         paper_level = int(np.percentile(np.asarray(_downscale(grey)), 80))
-        level_image = grey.rotate(skew_angle, Image.Resampling.BICUBIC, expand=True, fillcolor=paper_level)
-    clockwise_turns_to_undo %= 4
-    if clockwise_turns_to_undo:
+        level_image = grey.rotate(clockwise_skew_degrees, Image.Resampling.BICUBIC, expand=True, fillcolor=paper_level)
+    clockwise_quarter_turns %= 4
+    if clockwise_quarter_turns:
         level_image = level_image.rotate(
-            90 * clockwise_turns_to_undo, expand=True
+            90 * clockwise_quarter_turns, expand=True
         )  # exact: PIL moves pixels for quarter turns
-    return DeskewedImage(level_image, clockwise_turns_to_undo, skew_angle, image.size)
+    return DeskewedImage(level_image, clockwise_quarter_turns, clockwise_skew_degrees, image.size)
 
 
 def denoise_image(grey: Image.Image) -> Image.Image:
@@ -177,7 +179,7 @@ def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
 
     ``grey`` is mode L and may stand turned by quarter turns: lines that run upwards show their tilt as well.
     """
-    ink_mask = detect_ink(grey)
+    ink_mask = detect_ink_in_downscaled_image(grey)
     y, x = np.nonzero(ink_mask)
     if len(y) < _MIN_INK_PIXELS or min(ink_mask.shape) < _MIN_SIDE_PIXELS:
         return 0.0
@@ -187,7 +189,7 @@ def detect_clockwise_skew_degrees(grey: Image.Image) -> float:
     return best_angle if abs(best_angle) >= _MIN_SKEW_DEGREES else 0.0
 
 
-def detect_ink(grey: Image.Image) -> InkMask:
+def detect_ink_in_downscaled_image(grey: Image.Image) -> InkMask:
     """Where the picture (mode L) holds print, in a picture made smaller: rows by columns, True for ink.
 
     Ink is what is darker than its surroundings, so that neither grey paper nor a shadow counts.

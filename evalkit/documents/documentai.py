@@ -90,13 +90,13 @@ class DocumentAiReader:
     def reader_version(self) -> str:
         """What reads: ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 6``.
 
-        Part of every fingerprint. UsageError as ``processor_version_name``.
+        Part of every fingerprint. UsageError as ``fetch_processor_version_name``.
         """
-        parser_version = self.processor_version_name.rpartition("/")[2]
+        parser_version = self.fetch_processor_version_name.rpartition("/")[2]
         return f"documentai {version('google-cloud-documentai')} {parser_version} walk {CONVERSION_VERSION}, {get_local_reader_version()}"
 
     @cached_property
-    def processor_version_name(self) -> str:
+    def fetch_processor_version_name(self) -> str:
         """The processor with its version; where none was named, what Google has as its default, asked once.
 
         UsageError (DOCUMENTAI-…) where that cannot be asked.
@@ -128,7 +128,7 @@ class DocumentAiReader:
         """The bundle of the PDF in ``pdf_bytes``, whole or not at all.
 
         ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read.
-        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``processor_version_name``. A broken page alone becomes a ``failed`` one.
+        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``fetch_processor_version_name``. A broken page alone becomes a ``failed`` one.
         """
         opened_pdf = open_pdf(pdf_bytes, recorded_path)
         with opened_pdf.document:
@@ -191,7 +191,7 @@ class DocumentAiReader:
         if self.before_chunk:
             self.before_chunk()
         request = documentai.ProcessRequest(
-            name=self.processor_version_name,
+            name=self.fetch_processor_version_name,
             raw_document=documentai.RawDocument(content=chunk_bytes, mime_type="application/pdf"),
             field_mask={"paths": _RESPONSE_FIELDS},
             process_options=documentai.ProcessOptions(

@@ -64,8 +64,8 @@ class _ResponseBlock(NamedTuple):
     """Where it ends."""
     type: BlockType
     rows: tuple[tuple[_ResponseCell, ...], ...]
-    furniture: bool = False
-    is_doubtful: bool = False
+    is_furniture: bool = False
+    is_possibly_generated: bool = False
     """May have been written by a model: it counts only if its words are known to stand on the page."""
 
     @property
@@ -100,13 +100,13 @@ def _flatten_response_blocks(blocks: Iterable[Any], context: _BlockContext) -> I
         if kind == "text_block":
             yield from _convert_text_block(block.text_block, block_context)
         elif kind == "table_block":
-            yield from _build_paragraph_block(block.table_block.caption, block_context, is_doubtful=True)
+            yield from _build_paragraph_block(block.table_block.caption, block_context, is_possibly_generated=True)
             yield from _read_table(block.table_block, block_context)
         elif kind == "list_block":
             for list_entry in block.list_block.list_entries:
                 yield from _flatten_response_blocks(list_entry.blocks, block_context._replace(is_in_list=True))
         elif kind == "image_block":
-            yield from _build_paragraph_block(block.image_block.image_text, block_context, is_doubtful=True)
+            yield from _build_paragraph_block(block.image_block.image_text, block_context, is_possibly_generated=True)
 
 
 def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
@@ -121,7 +121,7 @@ def _get_region_on_page(block: Any, first_page_index: int, last_page_index: int,
     """Of a block that runs over a page's end nobody says on which page its box is."""
     if first_page_index != last_page_index:
         return None
-    return _polygon_to_box(block.bounding_box) or (
+    return _convert_polygon_to_box(block.bounding_box) or (
         context.region if first_page_index == context.first_page_index == context.last_page_index else None
     )
 
@@ -130,7 +130,7 @@ def _convert_text_block(block: Any, context: _BlockContext) -> Iterator[_Respons
     block_type: BlockType = "list_item" if context.is_in_list else "paragraph"
     if block.type_.startswith("heading") or block.type_ in ("title", "subtitle"):
         block_type = "heading"
-    yield from _build_paragraph_block(block.text, context, block_type, furniture=block.type_ in ("header", "footer"))
+    yield from _build_paragraph_block(block.text, context, block_type, is_furniture=block.type_ in ("header", "footer"))
     yield from _flatten_response_blocks(block.blocks, context)
 
 
@@ -139,8 +139,8 @@ def _build_paragraph_block(
     context: _BlockContext,
     block_type: BlockType = "paragraph",
     *,
-    furniture: bool = False,
-    is_doubtful: bool = False,
+    is_furniture: bool = False,
+    is_possibly_generated: bool = False,
 ) -> Iterator[_ResponseBlock]:
     if words := _split_words(text):
         yield _ResponseBlock(
@@ -148,8 +148,8 @@ def _build_paragraph_block(
             context.last_page_index,
             block_type,
             ((_ResponseCell(words, context.region),),),
-            furniture,
-            is_doubtful,
+            is_furniture,
+            is_possibly_generated,
         )
 
 
@@ -191,7 +191,7 @@ def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[li
 
 
 def _join_blocks_to_cell(blocks: Sequence[_ResponseBlock]) -> _ResponseCell:
-    parts = [part for block in blocks if not block.is_doubtful for row in block.rows for part in row]
+    parts = [part for block in blocks if not block.is_possibly_generated for row in block.rows for part in row]
     regions = {part.region for part in parts}
     region = _enclose_boxes([box for box in regions if box]) if None not in regions and regions else None
     return _ResponseCell(tuple(word for part in parts for word in part.words), region)
@@ -210,7 +210,7 @@ def _enclose_boxes(boxes: Sequence[Box]) -> Box:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
+def _convert_polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
     """The box around a polygon, as far as it is on the page; None where it is not told, or not on the page."""
     points = [(point.x, point.y) for point in polygon.normalized_vertices]
     if not points and dimension is not None and dimension.width > 0 and dimension.height > 0:
@@ -233,7 +233,7 @@ class PageWithKnownWords:
     def __init__(self, page_num: int, content: PageContent) -> None:
         self.page_num = page_num
         # What somebody else recognised on a scan is no more seen than other invisible text.
-        self.content = content.copy_without_ocr_layer
+        self.content = content.copy_with_ocr_layer_hidden
         self.pdf_tokens = tuple(token for line in self.content.visible_lines for token in line.tokens)
         self.known_tokens: Sequence[PageToken] = self.pdf_tokens
         self.token_confidences: dict[PageToken, int] = {}
@@ -248,7 +248,7 @@ class PageWithKnownWords:
         self.fallback_blocks: list[_ResponseBlock] = []
         """What Document AI says of the page outside its tree of blocks."""
 
-    def take_over_response_page(self, response_page: Any, response_text: str, index_in_chunk: int) -> None:
+    def store_words_of_response_page(self, response_page: Any, response_text: str, index_in_chunk: int) -> None:
         """What Google's protobuf ``Page`` says, whose anchors are in ``response_text``; ``index_in_chunk`` counts in the portion."""
         layout_parts = (
             *response_page.tokens,
@@ -270,7 +270,9 @@ class PageWithKnownWords:
             self.known_tokens = list(self.token_confidences) or self.pdf_tokens
         for part_group in (response_page.paragraphs, response_page.lines, response_page.blocks, [response_page]):
             for part in part_group:
-                region = None if part is response_page else _polygon_to_box(part.layout.bounding_poly, dimension)
+                region = (
+                    None if part is response_page else _convert_polygon_to_box(part.layout.bounding_poly, dimension)
+                )
                 self.fallback_blocks += _build_paragraph_block(
                     _read_anchored_text(part.layout, response_text),
                     _BlockContext(index_in_chunk + 1, index_in_chunk, index_in_chunk, region),
@@ -291,7 +293,7 @@ def _read_recognised_tokens(response_page: Any, response_text: str, content: Pag
     for part in response_page.tokens:
         part_text, box = (
             _read_anchored_text(part.layout, response_text),
-            _polygon_to_box(part.layout.bounding_poly, response_page.dimension),
+            _convert_polygon_to_box(part.layout.bounding_poly, response_page.dimension),
         )
         words = _split_words(part_text)
         if not words or box is None:
@@ -331,7 +333,7 @@ def build_pages_from_response(response_document: Any, known_pages: Sequence[Page
             page_index = response_page.page_number - 1 if response_page.page_number else index
             if not 0 <= page_index < len(known_pages):
                 raise MalformedResponseError
-            known_pages[page_index].take_over_response_page(response_page, response_document.text, page_index)
+            known_pages[page_index].store_words_of_response_page(response_page, response_document.text, page_index)
         for block in _flatten_response_blocks(
             response_document.document_layout.blocks, _BlockContext(len(known_pages))
         ):
@@ -372,10 +374,10 @@ def _split_at_page_end(
 
 
 def _build_page_from_response(known_page: PageWithKnownWords, blocks: Sequence[_ResponseBlock]) -> Page:
-    if all(response_block.is_doubtful for response_block in blocks):
+    if all(response_block.is_possibly_generated for response_block in blocks):
         blocks = known_page.fallback_blocks
     unused_words = Counter(token.text for token in known_page.known_tokens) - Counter(
-        word for block in blocks if not block.is_doubtful for word in block.words
+        word for block in blocks if not block.is_possibly_generated for word in block.words
     )
     layout_blocks = mark_stamps(
         list(
@@ -383,7 +385,7 @@ def _build_page_from_response(known_page: PageWithKnownWords, blocks: Sequence[_
                 [
                     response_block
                     for response_block in blocks
-                    if not response_block.is_doubtful or Counter(response_block.words) <= unused_words
+                    if not response_block.is_possibly_generated or Counter(response_block.words) <= unused_words
                 ],
                 known_page,
             )
@@ -458,10 +460,10 @@ def _build_placed_layout_blocks(
             for row in block.rows
         )
         if any(cell for row in rows for cell in row):
-            yield LayoutBlock(block.type, _box_unplaced_words(rows), block.furniture)
+            yield LayoutBlock(block.type, _assign_box_to_unplaced_words(rows), block.is_furniture)
 
 
-def _box_unplaced_words(rows: _TokenRows) -> _TokenRows:
+def _assign_box_to_unplaced_words(rows: _TokenRows) -> _TokenRows:
     """The rows, with the words that have no place around those that have one; as they are where none has."""
     placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
     if not placed_boxes:

@@ -62,14 +62,14 @@ class FurnitureTable(StrictRecord):
     cover: _Pattern
 
     @cached_property
-    def parts(self) -> dict[str, re.Pattern[str]]:
+    def stamp_part_patterns_by_id(self) -> dict[str, re.Pattern[str]]:
         """Every pattern that stamps are made of, by its id."""
         return {row["id"]: _compile(row["pattern"]) for row in (*self.page_furniture, *self.stamp_part)}
 
     @cached_property
-    def evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
+    def non_evidence_patterns(self) -> tuple[re.Pattern[str], ...]:
         """What is no evidence wherever it is quoted."""
-        return tuple(self.parts[row["id"]] for row in self.page_furniture)
+        return tuple(self.stamp_part_patterns_by_id[row["id"]] for row in self.page_furniture)
 
 
 @cache
@@ -79,13 +79,13 @@ def load_furniture() -> FurnitureTable:
     return FurnitureTable.model_validate(tomllib.loads(text))
 
 
-def is_page_furniture(text: str) -> bool:
+def has_page_furniture(text: str) -> bool:
     """Whether the text has a page number, a fax number, a record number or a date of birth.
 
-    >>> is_page_furniture("Pg 3/8"), is_page_furniture("3 of 8 nodes")
+    >>> has_page_furniture("Pg 3/8"), has_page_furniture("3 of 8 nodes")
     (True, False)
     """
-    return any(pattern.search(text) for pattern in load_furniture().evidence_patterns)
+    return any(pattern.search(text) for pattern in load_furniture().non_evidence_patterns)
 
 
 def is_stamp_line(line: str) -> bool:
@@ -98,7 +98,7 @@ def is_stamp_line(line: str) -> bool:
 
 
 def _is_any_of(line: str, stamps: Iterable[_Stamp]) -> bool:
-    parts, word_count = load_furniture().parts, len(line.split())
+    parts, word_count = load_furniture().stamp_part_patterns_by_id, len(line.split())
 
     @cache
     def has(part: str) -> bool:
@@ -110,7 +110,7 @@ def _is_any_of(line: str, stamps: Iterable[_Stamp]) -> bool:
     ) and not load_furniture().sentence.pattern.search(line)
 
 
-def find_stamp_lines(lines: Sequence[str]) -> set[int]:
+def find_stamp_line_indices(lines: Sequence[str]) -> set[int]:
     """Find the stamps at the head and foot of a page: indices of its lines, which are in order from the top down.
 
     None on a cover sheet, and none where hardly anything else would be left.
@@ -165,15 +165,15 @@ def strip_stamp_lines(page: Page) -> str:
 @lru_cache(maxsize=64)  # traps, page counts and repeated pages read the same page
 def _join_without_stamps(lines: tuple[tuple[str, bool], ...]) -> str:
     has_furniture = any(is_furniture for _, is_furniture in lines)
-    stamps = find_stamp_lines([text for text, _ in lines]) if has_furniture else set()
+    stamps = find_stamp_line_indices([text for text, _ in lines]) if has_furniture else set()
     return "\n".join(text for index, (text, is_furniture) in enumerate(lines) if not (is_furniture and index in stamps))
 
 
 @lru_cache(maxsize=64)  # every laboratory is looked for on the same page
-def blank_addresses(text: str) -> str:
+def blank_web_and_mail_addresses(text: str) -> str:
     """The text with spaces for addresses of the web and of mail, which are no prose; of the same length.
 
-    >>> blank_addresses("See www.lab.example/req now")
+    >>> blank_web_and_mail_addresses("See www.lab.example/req now")
     'See                     now'
     """
     if not _ADDRESS_SIGN_PATTERN.search(text):

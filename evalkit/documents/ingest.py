@@ -26,7 +26,7 @@ def read_document(
     *,
     doc_id: str,
     processing_timestamp: str,
-    recogniser: PageOcrSettings | None = None,
+    ocr_settings: PageOcrSettings | None = None,
     documentai: DocumentAiReader | None = None,
     pdf_bytes: bytes | None = None,
 ) -> DocumentBundle:
@@ -34,7 +34,7 @@ def read_document(
     where the file is another machine's.
 
     ``processing_timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads it where it is given; else this
-    machine, and without ``recogniser`` pages that are pictures stay without text. DocumentError where it cannot be read.
+    machine, and without ``ocr_settings`` pages that are pictures stay without text. DocumentError where it cannot be read.
     """
     pdf_bytes = read_source_file(path) if pdf_bytes is None else pdf_bytes
     sha256 = hashlib.sha256(pdf_bytes).hexdigest()
@@ -48,7 +48,7 @@ def read_document(
         doc_id=doc_id,
         sha256=sha256,
         processing_timestamp=processing_timestamp,
-        recogniser=recogniser,
+        ocr_settings=ocr_settings,
     )
 
 
@@ -59,9 +59,9 @@ def resolve_reader_version(engine_name: OcrEngineName, documentai: DocumentAiRea
     """
     if documentai:
         return documentai.reader_version
-    from evalkit.documents.ocr import find_ocr_engine
+    from evalkit.documents.ocr import resolve_ocr_engine
 
-    ocr_engine = find_ocr_engine(engine_name)
+    ocr_engine = resolve_ocr_engine(engine_name)
     return get_local_reader_version(ocr_engine.name_and_version if ocr_engine else None)
 
 

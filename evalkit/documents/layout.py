@@ -22,7 +22,7 @@ from statistics import median
 from typing import Literal
 
 from evalkit.documents.bundle import BlockType
-from evalkit.documents.furniture import find_stamp_lines, is_stamp_line
+from evalkit.documents.furniture import find_stamp_line_indices, is_stamp_line
 from evalkit.documents.page_content import PageContent, PageLine, PageToken, is_token_centre_in_box
 from evalkit.documents.ruled_tables import GridCell, RulingLine, TableGrid, find_rule_stacks
 
@@ -45,7 +45,7 @@ class LayoutBlock:
 
     type: BlockType
     rows: tuple[tuple[tuple[PageToken, ...], ...], ...]
-    furniture: bool = False
+    is_furniture: bool = False
 
     @property
     def tokens(self) -> Sequence[PageToken]:
@@ -152,7 +152,7 @@ def lay_out_blocks(
     furniture_line_ids: set[int] = set()
     for is_header, row in _find_furniture_rows(upright_lines, page, repeated_margin_keys):
         (header_blocks if is_header else footer_blocks).append(
-            LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), furniture=True)
+            LayoutBlock(_classify_block([row], typography), ((_join_row_tokens([row]),),), is_furniture=True)
         )
         furniture_line_ids.update(map(id, row))
     body_lines = [line for line in upright_lines if id(line) not in furniture_line_ids]
@@ -240,7 +240,7 @@ def _find_furniture_rows(
         for line in row
     }
     rows = _group_rows(lines)
-    stamps = find_stamp_lines([_join_row_text(row) for row in rows])
+    stamps = find_stamp_line_indices([_join_row_text(row) for row in rows])
     for index, row in enumerate(rows):
         if index in stamps or all(id(line) in margin_line_ids for line in row):
             yield 2 * index < len(rows), row
@@ -248,8 +248,8 @@ def _find_furniture_rows(
 
 def mark_stamps(blocks: Sequence[LayoutBlock]) -> list[LayoutBlock]:
     """The blocks of a page that others have laid out, in reading order, with its stamps marked as furniture."""
-    stamps = find_stamp_lines([" ".join(token.text for token in block.tokens) for block in blocks])
-    return [replace(block, furniture=block.furniture or index in stamps) for index, block in enumerate(blocks)]
+    stamps = find_stamp_line_indices([" ".join(token.text for token in block.tokens) for block in blocks])
+    return [replace(block, is_furniture=block.is_furniture or index in stamps) for index, block in enumerate(blocks)]
 
 
 def _join_row_tokens(rows: Iterable[_TextRow]) -> tuple[PageToken, ...]:
@@ -303,7 +303,7 @@ def _build_table_block(grid: TableGrid, lines: Sequence[PageLine]) -> LayoutBloc
     for line in lines:
         tokens_by_cell: dict[tuple[float, float], list[PageToken]] = {}
         for token in line.tokens:
-            cell = grid.find_cell((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2)
+            cell = grid.find_nearest_cell((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2)
             tokens_by_cell.setdefault((cell.y0, cell.x0), []).append(token)
         for corner, tokens in tokens_by_cell.items():
             cell_line = line if len(tokens_by_cell) == 1 else PageLine(tuple(tokens), line.font_size, line.bold_share)
@@ -336,7 +336,9 @@ def _build_grid_of_rule_stack(rule_stack: Sequence[RulingLine], lines: Sequence[
     )
     while header_rows and not _is_tabular(header_rows[0]):
         header_rows.pop(0)
-    table_lines = [line for line in lines_in_width if rule_heights[0] <= _vertical_middle(line) <= rule_heights[-1]]
+    table_lines = [
+        line for line in lines_in_width if rule_heights[0] <= _compute_vertical_middle(line) <= rule_heights[-1]
+    ]
     if header_rows:
         rule_heights.insert(0, min(line.y0 for row in header_rows for line in row) - 1)
         table_lines += [line for row in header_rows for line in row]
@@ -374,7 +376,7 @@ def _find_row_tops(
 ) -> Iterator[float]:
     """Where rows begin between two rules: one row, or each line of words if these fill the columns by themselves."""
     yield upper_rule_y
-    rows = _group_rows(line for line in lines if upper_rule_y <= _vertical_middle(line) < lower_rule_y)
+    rows = _group_rows(line for line in lines if upper_rule_y <= _compute_vertical_middle(line) < lower_rule_y)
     filled_columns = [
         len({sum(edge <= token.x0 for edge in column_edges) for line in row for token in line.tokens}) for row in rows
     ]
@@ -436,7 +438,7 @@ def _find_gutter(elements: Sequence[_Element]) -> float | None:
         return None
     left, right = min(element.x0 for element in elements), max(element.x1 for element in elements)
     font_size = median(line.font_size for line in lines)
-    for width, gap_centre in _find_gaps(elements, left, right):
+    for width, gap_centre in _find_gap_widths_and_centres(elements, left, right):
         if width >= max(0.8 * font_size, 6) and any(
             has_columns for _, has_columns in _split_into_column_bands(elements, gap_centre)
         ):
@@ -444,7 +446,7 @@ def _find_gutter(elements: Sequence[_Element]) -> float | None:
     return None
 
 
-def _find_gaps(elements: Sequence[_Element], left: float, right: float) -> list[tuple[float, float]]:
+def _find_gap_widths_and_centres(elements: Sequence[_Element], left: float, right: float) -> list[tuple[float, float]]:
     """Width and middle of x-ranges that few elements cross, the least crossed and widest first; at most 6."""
     extent = int(right - left) + 2
     crossing_changes: Counter[int] = Counter()
@@ -466,13 +468,13 @@ def _find_gaps(elements: Sequence[_Element], left: float, right: float) -> list[
 def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Element], bool]]:
     """The elements in bands from top to bottom: columns beside the gutter (True), or rows across it (False)."""
     spanning_elements = sorted(
-        (element for element in elements if element.x0 < gutter < element.x1), key=_vertical_middle
+        (element for element in elements if element.x0 < gutter < element.x1), key=_compute_vertical_middle
     )
-    spanning_heights = [_vertical_middle(element) for element in spanning_elements]
+    spanning_heights = [_compute_vertical_middle(element) for element in spanning_elements]
     elements_between: list[list[_Element]] = [[] for _ in range(len(spanning_elements) + 1)]
     for element in elements:
         if not element.x0 < gutter < element.x1:
-            elements_between[bisect_left(spanning_heights, _vertical_middle(element))].append(element)
+            elements_between[bisect_left(spanning_heights, _compute_vertical_middle(element))].append(element)
     bands: list[tuple[list[_Element], bool]] = []
     full_width_elements: list[_Element] = []
     for index, column_elements in enumerate(elements_between):
@@ -486,7 +488,7 @@ def _split_into_column_bands(elements: Sequence[_Element], gutter: float) -> lis
     return [*bands, (full_width_elements, False)] if full_width_elements else bands
 
 
-def _vertical_middle(element: _Element) -> float:
+def _compute_vertical_middle(element: _Element) -> float:
     return (element.y0 + element.y1) / 2
 
 
@@ -508,16 +510,16 @@ def _has_columns(elements: Sequence[_Element], gutter: float) -> bool:
     heights = [element.y1 for element in left]
     aligned_count = sum(any(abs(element.y1 - height) < 3 for height in heights) for element in right)
     return aligned_count < 0.4 * min(len(left), len(right)) and all(
-        _mean_words_per_line(side) >= 2 for side in (left, right)
+        _compute_mean_words_per_line(side) >= 2 for side in (left, right)
     )
 
 
 def _is_prose(elements: Sequence[_Element]) -> bool:
     widths = [element.x1 - element.x0 for element in elements]
-    return _mean_words_per_line(elements) >= 3.5 and sum(widths) / len(widths) >= 0.5 * max(widths)
+    return _compute_mean_words_per_line(elements) >= 3.5 and sum(widths) / len(widths) >= 0.5 * max(widths)
 
 
-def _mean_words_per_line(elements: Sequence[_Element]) -> float:
+def _compute_mean_words_per_line(elements: Sequence[_Element]) -> float:
     return sum(len(element.tokens) if isinstance(element, PageLine) else 10 for element in elements) / len(elements)
 
 
@@ -525,7 +527,7 @@ def _group_rows(lines: Iterable[PageLine]) -> list[_TextRow]:
     """Lines at the same height in rows, top to bottom, left to right."""
     rows: list[_TextRow] = []
     bounds: list[tuple[float, float]] = []
-    for line in sorted(lines, key=lambda line: (_vertical_middle(line), line.x0)):
+    for line in sorted(lines, key=lambda line: (_compute_vertical_middle(line), line.x0)):
         for index in range(len(rows) - 1, max(len(rows) - 4, -1), -1):
             top, bottom = bounds[index]
             overlap = min(bottom, line.y1) - max(top, line.y0)

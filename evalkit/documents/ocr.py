@@ -87,12 +87,12 @@ class OcrPageResult:
     """What was recognised on a page that is a picture."""
 
     words: tuple[OcrWord, ...]
-    """Line by line, in pixels of ``upright``."""
-    upright: DeskewedImage
+    """Line by line, in pixels of ``deskewed_image``."""
+    deskewed_image: DeskewedImage
     quality: PageQuality
 
 
-def find_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
+def resolve_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     """The engine of that name; ``auto`` is tesseract if it is installed, else RapidOCR, else None, as is ``none``.
 
     UsageError OCR-MISSING where an engine is asked for by name and is not installed.
@@ -148,13 +148,13 @@ def recognise_page_image(
         ):
             grey, deskewed, words = flat_image, flat_deskewed, flat_words
     if compute_mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
-        deskewed, words = _find_best_rotation(
+        deskewed, words = _recognise_in_best_rotation(
             deskewed, words, grey, engine, dpi, seconds_per_pass * _ROTATION_TIME_SHARE
         )
     return OcrPageResult(tuple(words), deskewed, assess_ocr_quality(words, deskewed.image, dpi))
 
 
-def _find_best_rotation(
+def _recognise_in_best_rotation(
     deskewed: DeskewedImage,
     words: list[OcrWord],
     grey: Image.Image,
@@ -169,7 +169,7 @@ def _find_best_rotation(
         )
         candidate_turns = _ROTATIONS_TO_TRY if detected_turns is None else (detected_turns,) if detected_turns else ()
         for quarter_turns in candidate_turns:
-            rotated = straighten_image(grey, quarter_turns, deskewed.skew_angle)
+            rotated = straighten_image(grey, quarter_turns, deskewed.clockwise_skew_degrees)
             rotated_words = engine.recognise_words(rotated.image, dpi=dpi, time_limit_seconds=time_limit_seconds)
             if _is_sideways(words) or (
                 compute_mean_confidence(rotated_words) > compute_mean_confidence(words)

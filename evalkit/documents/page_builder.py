@@ -37,7 +37,7 @@ def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[Layout
         blocks=(
             *visible_blocks,
             *(
-                Block(type="paragraph", text=line.text, box=_enclose_in_page_shares(line.tokens, content), hidden=True)
+                Block(type="paragraph", text=line.text, box=_enclose_tokens_in_box(line.tokens, content), hidden=True)
                 for line in content.hidden_lines
             ),
         ),
@@ -54,12 +54,12 @@ def _build_block(block: LayoutBlock, content: PageContent) -> Block:
     return Block(
         type=block.type,
         text=_format_block_text(block),
-        box=_enclose_in_page_shares(block.tokens, content),
-        furniture=block.furniture,
+        box=_enclose_tokens_in_box(block.tokens, content),
+        furniture=block.is_furniture,
     )
 
 
-def _enclose_in_page_shares(tokens: Sequence[PageToken], content: PageContent) -> Box:
+def _enclose_tokens_in_box(tokens: Sequence[PageToken], content: PageContent) -> Box:
     _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
     width, height = content.width, content.height
     return (

@@ -131,7 +131,7 @@ class PageContent:
         return bool(self.ocr_layer) or self.image_share >= _LARGE_IMAGE_SHARE or self.shape_count >= _MIN_OUTLINE_SHAPES
 
     @property
-    def copy_without_ocr_layer(self) -> PageContent:
+    def copy_with_ocr_layer_hidden(self) -> PageContent:
         """The same with its layer among what is hidden."""
         layer_line_ids = set(map(id, self.ocr_layer))
         remaining_lines = tuple(line for line in self.visible_lines if id(line) not in layer_line_ids)
@@ -173,7 +173,7 @@ def read_page_content(page: Any, verified_glyphs: VerifiedGlyphs | None = None) 
     visible_lines: list[PageLine] = []
     hidden_lines: list[PageLine] = []
     ocr_layer: list[PageLine] = []
-    styled_lines = list(_read_styled_lines(inspector))
+    styled_lines = list(_read_lines_with_visibility(inspector))
     largest_size = max((styled_line.line.font_size for styled_line in styled_lines), default=0.0)
     for styled_line in styled_lines:
         line = styled_line.line
@@ -250,7 +250,7 @@ def _find_visible_tokens(
     return visible_tokens
 
 
-def _read_styled_lines(inspector: PageVisibilityInspector) -> Iterator[_LineWithVisibility]:
+def _read_lines_with_visibility(inspector: PageVisibilityInspector) -> Iterator[_LineWithVisibility]:
     """All lines of the page's text."""
     words_by_line = {
         line_key: list(group)

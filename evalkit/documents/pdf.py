@@ -58,17 +58,17 @@ def read_pdf(
     doc_id: str,
     sha256: str,
     processing_timestamp: str,
-    recogniser: PageOcrSettings | None = None,
+    ocr_settings: PageOcrSettings | None = None,
 ) -> DocumentBundle:
     """The bundle of the PDF in ``pdf_bytes``; equal bytes give an equal bundle.
 
     ``sha256`` is the hash of ``pdf_bytes``, ``processing_timestamp`` ISO 8601 UTC; ``recorded_path`` is recorded, not read. Without a
-    ``recogniser``, pages that are pictures stay without text. DocumentError (READER-…) where the file cannot be
+    ``ocr_settings``, pages that are pictures stay without text. DocumentError (READER-…) where the file cannot be
     opened; a broken page alone becomes a ``failed`` one.
     """
     opened_pdf = open_pdf(pdf_bytes, recorded_path)
     document, total_pages, is_page_tree_repaired = opened_pdf
-    scanned_pages = recogniser.create_file_ocr(opened_pdf, PurePath(recorded_path).name) if recogniser else None
+    scanned_pages = ocr_settings.create_file_ocr(opened_pdf, PurePath(recorded_path).name) if ocr_settings else None
     with document:
         with pause_gc():
             pages = _build_pages(document, total_pages, scanned_pages)
@@ -78,7 +78,7 @@ def read_pdf(
         doc_id=doc_id,
         file_path=recorded_path,
         sha256=sha256,
-        reader=get_local_reader_version(recogniser.engine.name_and_version if recogniser else None),
+        reader=get_local_reader_version(ocr_settings.engine.name_and_version if ocr_settings else None),
         is_repaired=is_repaired,
         total_pages=total_pages,
         processing_timestamp=processing_timestamp,
@@ -86,7 +86,7 @@ def read_pdf(
     )
 
 
-def _build_pages(document: Any, total_pages: int, scanned_pages: FileOcr | None) -> tuple[Page, ...]:
+def _build_pages(document: Any, total_pages: int, file_ocr: FileOcr | None) -> tuple[Page, ...]:
     """Pages 1..``total_pages``, in order.
 
     Whether a margin's text is furniture is known when it stands on a second page; how short pages are set, at the end.
@@ -106,10 +106,10 @@ def _build_pages(document: Any, total_pages: int, scanned_pages: FileOcr | None)
         if content is None:
             pages_by_number[page_num] = create_failed_page(page_num)
             continue
-        if content.barcode_areas and not (scanned_pages and content.needs_ocr):
+        if content.barcode_areas and not (file_ocr and content.needs_ocr):
             barcodes_by_page[page_num] = read_page_barcodes(document.load_page(page_num - 1), content.barcode_areas)
-        if scanned_pages:
-            content = scanned_pages.note_ocr_need_and_hide_layer(page_num, content)
+        if file_ocr:
+            content = file_ocr.note_ocr_need_and_hide_layer(page_num, content)
         elif content.needs_ocr:
             pages_needing_ocr.add(page_num)
         page_stats, page_margin_keys = measure_typography(content.visible_lines), collect_masked_margin_texts(content)
@@ -198,7 +198,7 @@ def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBl
     """How the text of a page with these blocks came to be known, or whether it is the page's text at all."""
     if not layout_blocks:
         return PageStatus.BLANK if content.is_blank else PageStatus.IMAGE
-    body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.furniture)
+    body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.is_furniture)
     is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # somebody has laid the text of the images over them
     image_limits = _IMAGE_PAGE_LIMITS[-1:] if is_mostly_ocr_layer else _IMAGE_PAGE_LIMITS
     if any(content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits):

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evalkit.documents.deskew import GRAIN_THRESHOLD, SPECKLE_THRESHOLD, detect_ink, measure_grain, measure_speckle
+from evalkit.documents.deskew import (
+    GRAIN_THRESHOLD,
+    SPECKLE_THRESHOLD,
+    detect_ink_in_downscaled_image,
+    measure_grain,
+    measure_speckle,
+)
 
 MIN_READABLE_SCORE = 0.5
 """Below it a page is not readable: about half of its words are wrong."""
@@ -77,7 +83,7 @@ def assess_ocr_quality(words: Sequence[OcrWord], grey_image: Image.Image, dpi: i
 
     A picture without words scores 0, whatever is on it; whether it is blank is to be asked before.
     """
-    ink_mask = detect_ink(grey_image)
+    ink_mask = detect_ink_in_downscaled_image(grey_image)
     covered_ink_share = _measure_ink_share_in_words(words, ink_mask, grey_image)
     score = _compute_score(words, covered_ink_share)
     problems: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ class TableGrid:
     def _cells_by_corner(self) -> dict[tuple[float, float], GridCell]:
         return {(cell.x0, cell.y0): cell for cell in self.cells}
 
-    def find_cell(self, x: float, y: float) -> GridCell:
+    def find_nearest_cell(self, x: float, y: float) -> GridCell:
         """The cell that the point is in, or the nearest one."""
         column, row = bisect_left(self.column_edges, x), bisect_left(self.row_edges, y)
         if column and row:

@@ -89,7 +89,7 @@ class FileOcr:
             self._layered_pages.add(page_num)
         if content.needs_ocr:
             self._pages_needing_ocr.add(page_num)
-        return content.copy_without_ocr_layer if content.ocr_layer else content
+        return content.copy_with_ocr_layer_hidden if content.ocr_layer else content
 
     def add_recognised_text(self, pages: Sequence[Page]) -> tuple[Page, ...]:
         """The pages, with what stands on those that are pictures or have large ones."""
@@ -140,7 +140,7 @@ class FileOcr:
             return DocumentError(
                 "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
             )
-        return RecognisedPage.from_reading(reading, page_rect.width, page_rect.height) if reading else None
+        return RecognisedPage.from_ocr_result(reading, page_rect.width, page_rect.height) if reading else None
 
 
 def _merge_ocr_into_page(
@@ -242,19 +242,21 @@ class RecognisedPage:
     words: tuple[OcrWord, ...]
 
     @classmethod
-    def from_reading(cls, reading: OcrPageResult, page_width: float, page_height: float) -> RecognisedPage:
+    def from_ocr_result(cls, ocr_result: OcrPageResult, page_width: float, page_height: float) -> RecognisedPage:
         """``page_width`` and ``page_height`` are the displayed page's, in points."""
-        upright_image = reading.upright.image
-        scale = (page_height if reading.upright.quarter_turns % 2 else page_width) / max(upright_image.width, 1)
+        upright_image = ocr_result.deskewed_image.image
+        scale = (page_height if ocr_result.deskewed_image.clockwise_quarter_turns % 2 else page_width) / max(
+            upright_image.width, 1
+        )
         displayed_tokens: dict[PageToken, PageToken] = {}
         token_confidences: dict[PageToken, int] = {}
         lines: list[PageLine] = []
-        print_words = (word for word in reading.words if not _RULE_CHARACTERS.fullmatch(word.text))
+        print_words = (word for word in ocr_result.words if not _RULE_CHARACTERS.fullmatch(word.text))
         for _, group in groupby(print_words, key=lambda word: word.line_number):
             words = list(group)
             tokens = [PageToken(word.text, *(scale * edge for edge in word[1:5])) for word in words]
             for word, token in zip(words, tokens, strict=True):
-                x0, y0, x1, y1 = reading.upright.map_to_source_box(*word[1:5])
+                x0, y0, x1, y1 = ocr_result.deskewed_image.map_to_source_box(*word[1:5])
                 displayed_tokens[token] = PageToken(
                     word.text, x0 * page_width, y0 * page_height, x1 * page_width, y1 * page_height
                 )
@@ -281,8 +283,8 @@ class RecognisedPage:
             page_height,
             displayed_tokens,
             token_confidences,
-            reading.quality,
-            reading.words,
+            ocr_result.quality,
+            ocr_result.words,
         )
 
     def lay_out_with_confidences(

@@ -40,10 +40,10 @@ def _search_page(page: Page, pattern: re.Pattern[str]) -> Iterator[SearchHit]:
         original_offsets = [offset for offset, character in enumerate(page.text) for _ in character.casefold()]
     for match in pattern.finditer(folded_text):
         start, end = original_offsets[match.start()], original_offsets[match.end() - 1] + 1
-        yield box_text_span_by_line(page, start, end) or ((page.page_num, 0.0, 0.0, 1.0, 1.0),)
+        yield find_boxes_of_text_span(page, start, end) or ((page.page_num, 0.0, 0.0, 1.0, 1.0),)
 
 
-def box_text_span_by_line(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
+def find_boxes_of_text_span(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
     """Box the words of ``page.text[start:end]``, one rectangle per line."""
     line_boxes: list[list[int]] = []
     first_index = bisect_right(page.words, start, key=itemgetter(1))

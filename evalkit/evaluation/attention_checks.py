@@ -23,9 +23,9 @@ from evalkit.evaluation.attention_outcomes import (
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.study import DocumentRecord, read_folder_study
 from evalkit.review.attention_check_queue import queue_or_withdraw_attention_checks
-from evalkit.review.attention_checks import Seeded, iterate_check_case_and_doc_ids
+from evalkit.review.attention_checks import AttentionCheck, iterate_check_case_and_doc_ids
 from evalkit.review.attention_checks.planting import plant_and_save_attention_check
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import OutputFolder, OutputIndex
 
@@ -123,7 +123,7 @@ def tabulate_attention_checks(checks: Iterable[AttentionCheckOutcome]) -> pd.Dat
 class PlantedAttentionChecks:
     """One ``evalkit sample N --seeded``."""
 
-    cases: tuple[Seeded, ...]
+    cases: tuple[AttentionCheck, ...]
     """What was put into the queue."""
     unassignable_case_ids: tuple[str, ...]
     """The case_ids of attention checks, earlier ones too, that wait although everybody in the roster knows the document."""
@@ -147,9 +147,9 @@ def plant_and_queue_attention_checks(
         ] or vouched_documents
         candidates.sort(key=lambda document: hashlib.sha256(f"{seed}:{drawn_at}:{document.sha256}".encode()).digest())
         checked_doc_ids = {doc_id for _, doc_id in iterate_check_case_and_doc_ids(output_folder)}
-        deciding_reviewers = Roster(output_folder).list_deciding_reviewers()
+        deciding_reviewers = ReviewerRoster(output_folder).list_deciding_reviewers()
         with OutputIndex(output_folder) as index:
-            new_checks: list[Seeded] = []
+            new_checks: list[AttentionCheck] = []
             known_to_everybody = 0
             for record in candidates:
                 if len(new_checks) == max_case_count:

@@ -19,7 +19,7 @@ from evalkit.review.attention_checks.records import (
 )
 from evalkit.review.ground_truth import is_simulated_reviewer
 from evalkit.review.opinions import CaseOpinions
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.store import OutputFolder, packet_file_name
 
 AttentionCheckStatus = Literal["answered", "waiting", "nobody", "void"]
@@ -59,7 +59,7 @@ def read_attention_check_outcomes(
     output_folder: OutputFolder, collected_problems: list[str]
 ) -> Iterator[AttentionCheckOutcome]:
     """The attention checks of an output folder, in order; a sentence in ``collected_problems`` for each that cannot be read."""
-    roster = Roster(output_folder).list_deciding_reviewers()
+    roster = ReviewerRoster(output_folder).list_deciding_reviewers()
     for case_id, _ in iterate_check_case_and_doc_ids(output_folder):
         try:
             yield _read_attention_check_outcome(output_folder, case_id, roster)
@@ -82,7 +82,7 @@ def _read_attention_check_outcome(
     ):
         return AttentionCheckOutcome(*identity_fields, "void")
     opinions = CaseOpinions.read(output_folder, case_id)
-    reviews = opinions.reviews_by_case[case_id]
+    reviews = opinions.numbered_reviews_by_case_id[case_id]
     if not reviews:
         is_everyone_excluded = bool(deciding_reviewers) and set(deciding_reviewers) <= set(
             opinions.list_excluded_reviewers(case_id)

@@ -47,7 +47,7 @@ from evalkit.evaluation.splitting import GroupingFeatures, require_valid_split_s
 from evalkit.evaluation.splitting import split_documents as divided
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.loaders import read_bundle
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, open_output_folder, result_file_name
 
@@ -267,7 +267,7 @@ def _create_pseudonym_map(
     row_by_doc_id: dict[str, dict[str, Any]] = {}
     reviewers = set(folder_truth.reviewers)
     try:
-        reviewers.update(Roster(output_folder).list_reviewers())
+        reviewers.update(ReviewerRoster(output_folder).list_reviewers())
         if has_database(output_folder):
             with OutputIndex(output_folder) as index:
                 row_by_doc_id = {row["doc_id"]: row for row in index.list_documents()}

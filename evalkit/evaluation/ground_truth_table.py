@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from evalkit.classification.schema import Segment
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.identity.file_persons import count_pages_of_minor_persons, group_stored_pages_by_person
+from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError
 from evalkit.pipeline.sample_draws import read_eligible_draw_probabilities
 from evalkit.review.attention_checks import is_attention_check_review
@@ -277,7 +277,7 @@ def _attach_bundle_facts(
         truth = GroundTruthDocument(record, sha256, page_count)
         with suppress(LookupError, TypeError, ValueError):
             persons = group_stored_pages_by_person(stored_bundle)
-            truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_minor_persons(persons))
+            truth = replace(truth, patients_in_file=len(persons), pages_of_others=count_pages_of_other_persons(persons))
         return truth
     collected_problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
     return GroundTruthDocument(record, None, None)

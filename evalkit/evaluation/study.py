@@ -22,7 +22,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import (
     FilePerson,
-    count_pages_of_minor_persons,
+    count_pages_of_other_persons,
     group_stored_pages_by_person,
 )
 from evalkit.errors import EvalkitError, UsageError
@@ -524,7 +524,7 @@ class _StudyReader:
             doc_id=doc_id,
             source_folder=source_folder,
             patients_in_file=None if persons is None else len(persons),
-            pages_of_others=None if persons is None else count_pages_of_minor_persons(persons),
+            pages_of_others=None if persons is None else count_pages_of_other_persons(persons),
             sha256=result["sha256"],
             filename=filename,
             truth_status="reviewed" if truth else _determine_truth_status(packet, reviews, is_accepted=is_accepted),

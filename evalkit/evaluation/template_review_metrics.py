@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import PurePath
 
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
-from evalkit.statements.review_cycles import SCHEMA_VERSION, Cycle
+from evalkit.statements.review_cycles import SCHEMA_VERSION, ReviewCycle
 from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, parse_stored_record
 
@@ -38,7 +38,7 @@ class TemplateReviewMetrics:
     """None where nobody knows the price of one of them."""
 
 
-def read_template_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
+def read_template_review_cycles(output_folder: OutputFolder) -> list[ReviewCycle]:
     """All cycles of an output folder, by template and number. StoreError naming a file that cannot be read."""
     numbered_names = [
         (template_id, int(number[1]), name)
@@ -48,13 +48,16 @@ def read_template_review_cycles(output_folder: OutputFolder) -> list[Cycle]:
     ]
     return [
         parse_stored_record(
-            Cycle, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, "Review the template again."
+            ReviewCycle,
+            output_folder.read_json(name, max_schema_version=SCHEMA_VERSION),
+            name,
+            "Review the template again.",
         )
         for _, _, name in sorted(numbered_names)
     ]
 
 
-def measure_template_reviews(cycles: Iterable[Cycle]) -> TemplateReviewMetrics:
+def measure_template_reviews(cycles: Iterable[ReviewCycle]) -> TemplateReviewMetrics:
     """The metrics of cycles that stand in the order in which they were made, as ``read_template_review_cycles`` gives them."""
     all_cycles = list(cycles)
     reviews = [list(group) for _, group in groupby(all_cycles, key=lambda cycle: cycle.review_cycle_id)]
@@ -85,7 +88,7 @@ def measure_template_reviews(cycles: Iterable[Cycle]) -> TemplateReviewMetrics:
     )
 
 
-def _count_disputed_categories(cycles: Sequence[Cycle]) -> Counter[TemplateIssueCategory]:
+def _count_disputed_categories(cycles: Sequence[ReviewCycle]) -> Counter[TemplateIssueCategory]:
     return Counter(
         reported_issue.issue.category
         for cycle in cycles

@@ -58,7 +58,7 @@ class FormEntry:
     """Whether it is in the field's format."""
     is_ocr_corrected: bool = False
     """Whether signs were read otherwise than the engine did."""
-    is_doubtful: bool = False
+    is_ambiguous: bool = False
     """Whether the box holds another one like it."""
 
     @property
@@ -99,7 +99,7 @@ class EntryArea:
             yield group_into_rows(
                 word
                 for word in sheet.words
-                if word.ruled_cell == self.ruled_cell
+                if word.ruled_cell_number == self.ruled_cell
                 and word.index not in taken_word_indices
                 and word.center_y >= limit_y
                 and (not self.is_cell_shared or (word.center_y <= self.y1 and word.center_x < self.x1))
@@ -108,7 +108,7 @@ class EntryArea:
         yield group_into_rows(
             word
             for word in words
-            if (not word.ruled_cell or word.ruled_cell not in self.foreign_cells)
+            if (not word.ruled_cell_number or word.ruled_cell_number not in self.foreign_cells)
             and (not self.ruled_cell or word.center_y < limit_y)
         )
 
@@ -119,19 +119,21 @@ def locate_entry_area(
     sheet: FormSheet,
     *,
     is_multi_line: bool,
-    depth_factor: float = 1.0,
+    entry_height_factor: float = 1.0,
     printed_words: frozenset[str] = frozenset(),
 ) -> EntryArea:
-    """The cell of a label among all the labels of its form; ``depth_factor`` reaches further down."""
+    """The cell of a label among all the labels of its form; ``entry_height_factor`` reaches further down."""
     label_height = label.line_height
     sheet_edge = max((word.x1 for word in sheet.words), default=1.0) + label_height
     depth = (
         (_MAX_BLOCK_DEPTH if is_multi_line else _MAX_ENTRY_DEPTH)
-        * depth_factor
+        * entry_height_factor
         * max(label_height, 0.8 * sheet.line_height)
     )
     others = [other for other in all_labels if other is not label]
-    bounding_labels = [other for other in others if other.box is not None or other.letter_count >= _MIN_PASSAGE_LETTERS]
+    bounding_labels = [
+        other for other in others if other.form_box is not None or other.letter_count >= _MIN_PASSAGE_LETTERS
+    ]
     left_edge = label.x0 - (0.5 if label.has_box_number else 1.0) * label_height
     has_right_neighbour = any(
         other.x0 > label.x1 and other.y0 < label.y1 + 1.5 * label_height and other.y1 > label.y0
@@ -144,9 +146,9 @@ def locate_entry_area(
         if other.y0 > label.y1 - 0.3 * label_height
         and other.x0 < min(column_end - label_height, max(label.x1, label.x0 + 6 * label_height))
         and other.x1 > left_edge
-        and (other.box is not None or abs(other.x0 - label.x0) < 4 * label_height)
+        and (other.form_box is not None or abs(other.x0 - label.x0) < 4 * label_height)
     ]
-    ruled_cell = label.words[-1].ruled_cell
+    ruled_cell = label.words[-1].ruled_cell_number
     # Down to another label an entry may stand lower than one that nothing else tells about.
     bottom_edge = min([*lower_edges, label.y1 + depth * (1.6 if lower_edges or is_multi_line else 1.0)])
     right_edge = min(
@@ -158,12 +160,16 @@ def locate_entry_area(
         default=sheet_edge,
     )
     foreign_cells = frozenset(
-        word.ruled_cell for other in others if other.box for word in other.words if word.ruled_cell != ruled_cell
+        word.ruled_cell_number
+        for other in others
+        if other.form_box
+        for word in other.words
+        if word.ruled_cell_number != ruled_cell
     )
     is_right_bounded = has_right_neighbour or ruled_cell > 0
     x1 = min(right_edge, column_end) - 0.2 * label_height
     is_cell_shared = ruled_cell > 0 and any(
-        word.ruled_cell == ruled_cell for other in others if other.box for word in other.words
+        word.ruled_cell_number == ruled_cell for other in others if other.form_box for word in other.words
     )
     return EntryArea(
         label,
@@ -232,7 +238,7 @@ def _read_entry_on_label_line(
     run_index = ("first", "second").index(field.stands)
     if len(runs) <= run_index:
         return None
-    return FormEntry((runs[run_index][0],), runs[run_index][1], is_valid=True, is_doubtful=len(runs) != 2)
+    return FormEntry((runs[run_index][0],), runs[run_index][1], is_valid=True, is_ambiguous=len(runs) != 2)
 
 
 # Entries in a format
@@ -249,7 +255,7 @@ def _read_formatted_entry(
     # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
     rows_below = [row for row in rows if _compute_center_y(row) > label.y1 - 0.2 * label.line_height]
     label_line_rows = [row for row in rows if _compute_center_y(row) <= label.y1 - 0.2 * label.line_height]
-    correction_modes = (False, True) if sheet.is_recognised else (False,)
+    correction_modes = (False, True) if sheet.is_ocr_text else (False,)
     for is_ocr_corrected in correction_modes:
         for row in (*rows_below, *label_line_rows):
             runs = _iter_value_runs(field, row, is_ocr_corrected=is_ocr_corrected)
@@ -266,7 +272,7 @@ def _read_formatted_entry(
                 is_doubtful = bool(rivals) or _is_doubtful_reading(field, best[0], best[1])
                 entry_words = tuple(word for word in best[0] if word.text != "$")  # printed in the box
                 return FormEntry(
-                    (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_doubtful=is_doubtful
+                    (entry_words,), best[1], is_valid=True, is_ocr_corrected=is_ocr_corrected, is_ambiguous=is_doubtful
                 )
             if field.format == "currency" and row in rows_below and _has_two_plain_words(row):
                 return None  # words between label and entry: whose entry it is cannot be told
@@ -318,7 +324,7 @@ def _is_single_amount(run: Sequence[FormWord]) -> bool:
 
 def _is_within_sentence(run: Sequence[FormWord], sheet: FormSheet, taken_word_indices: set[int]) -> bool:
     """Whether words stand close on both sides: a number within a passage that is printed beside the form."""
-    before, after = sheet.get_word_left_of(run[0]), sheet.get_words_right_of(run[-1])[:1]
+    before, after = sheet.get_word_left_of(run[0]), sheet.get_next_two_words(run[-1])[:1]
     neighbour_flags = [
         before is not None
         and before.index not in taken_word_indices
@@ -422,7 +428,7 @@ def _read_text_entry(field: TemplateField, area: EntryArea, rows: Sequence[Seque
         return None
     is_doubtful = min(word.confidence for row in entry_rows for word in row) < _DOUBTFUL_CONFIDENCE
     return FormEntry(
-        tuple(entry_rows), ", ".join(line.strip(" ,;") for line in lines), is_valid=True, is_doubtful=is_doubtful
+        tuple(entry_rows), ", ".join(line.strip(" ,;") for line in lines), is_valid=True, is_ambiguous=is_doubtful
     )
 
 
@@ -435,7 +441,9 @@ def _is_label_remnant(words: Sequence[FormWord], area: EntryArea) -> bool:
     if any(map(str.isdigit, _join_texts(words))):
         return False
     match_key = "".join(word.match_key for word in words)
-    if area.label.box and any(make_match_key(text).endswith(match_key) for text in area.label.box.label_texts):
+    if area.label.form_box and any(
+        make_match_key(text).endswith(match_key) for text in area.label.form_box.label_texts
+    ):
         return True
     letter_count = sum(len(word.match_key) for word in words)
     printed_letter_count = sum(

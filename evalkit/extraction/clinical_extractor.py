@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.search import box_text_span_by_line
+from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.clinical_reader import SURE_CONFIDENCE, LocatedClinicalValue, find_field_values
 from evalkit.extraction.clinical_rules import get_base_field_name
 from evalkit.extraction.evaluator import (
@@ -138,7 +138,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
         for field in self._template.fields:
             if field.reader == "whole_text":
                 continue
-            readings = find_field_values(field, self._report, include_second_look=field.name in focus_fields)
+            readings = find_field_values(field, self._report, include_second_pass=field.name in focus_fields)
             other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
             claims += [
                 _build_placed_field(field, reading)
@@ -382,7 +382,7 @@ def _build_section_value(
         page=first_page,
         quote=bundle.page(first_page).text[start:end],
         boxes=tuple(
-            box for number, start, end in spans for box in box_text_span_by_line(bundle.page(number), start, end)
+            box for number, start, end in spans for box in find_boxes_of_text_span(bundle.page(number), start, end)
         ),
         confidence=confidence,
     )

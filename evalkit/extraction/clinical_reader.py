@@ -117,14 +117,14 @@ class LocatedClinicalValue:
 
 
 def find_field_values(
-    field: TemplateField, report: ClinicalReport, *, include_second_look: bool = False
+    field: TemplateField, report: ClinicalReport, *, include_second_pass: bool = False
 ) -> list[LocatedClinicalValue]:
     """The values of a field that the report has, the likeliest first; fields of many values in the order of the page.
 
-    ``include_second_look``: another look, where the first one is known not to have been enough.
+    ``include_second_pass``: another look, where the first one is known not to have been enough.
     """
-    readings = list(islice(_drop_duplicates(list_first_look_occurrences(field, report)), MAX_VALUES_PER_FIELD))
-    if include_second_look:
+    readings = list(islice(_drop_duplicates(list_first_pass_values(field, report)), MAX_VALUES_PER_FIELD))
+    if include_second_pass:
         further_readings = islice(_drop_duplicates(_choose_reader(field)(field, report, True)), MAX_VALUES_PER_FIELD)
         readings += [reading for reading in further_readings if not _is_known_reading(reading, readings)]
     if field.format in _NUMBERED_FORMATS and field.many:
@@ -132,7 +132,7 @@ def find_field_values(
     return readings
 
 
-def list_first_look_occurrences(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
+def list_first_pass_values(field: TemplateField, report: ClinicalReport) -> tuple[LocatedClinicalValue, ...]:
     """List all places of a first look, not capped: a value that appears twice, or two values of one name, come as often."""
     # Each attempt asks for them, and the judge once more for every value: looked for once.
     readings: tuple[LocatedClinicalValue, ...] | None = report.reading_cache.get(field)
@@ -184,36 +184,36 @@ def find_line_mentioning_field(field: TemplateField, report: ClinicalReport) -> 
 
 
 def _read_labelled_values(
-    field: TemplateField, report: ClinicalReport, is_second_look: bool
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """What stands beside one of the field's labels and is in its format."""
-    for line, start, end in _find_labelled_text(field, report, is_second_look):
+    for line, start, end in _find_labelled_text(field, report, is_second_pass):
         if field.format == "measurement" and _SPECIMEN_BEFORE.search(
             line.page.text, max(start - 50, line.start), start
         ):
             continue
         if span := _find_formatted_span(field, line.page, start, end):
-            yield LocatedClinicalValue(line.page, *span, SURE_CONFIDENCE if not is_second_look else GUESSED_CONFIDENCE)
+            yield LocatedClinicalValue(line.page, *span, SURE_CONFIDENCE if not is_second_pass else GUESSED_CONFIDENCE)
 
 
 def _find_labelled_text(
-    field: TemplateField, report: ClinicalReport, is_second_look: bool
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[tuple[ReportLine, int, int]]:
-    labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
+    labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     if not labels:
         return
-    lines = (report.body_lines if is_second_look else report.finding_lines) + report.furniture_lines
+    lines = (report.body_lines if is_second_pass else report.finding_lines) + report.furniture_lines
     for line_number, line in enumerate(lines):
         if line.group == "history":
             continue
         if line.kind == "row":
             yield from _find_text_in_cells(line, labels)
             continue
-        for label_match in _compile_label_pattern(labels, is_second_look).finditer(line.text):
+        for label_match in _compile_label_pattern(labels, is_second_pass).finditer(line.text):
             start = line.start + label_match.end()
             if line.page.text[start : line.end].strip(" .:\t"):
                 yield line, start, line.end
-            elif is_second_look or line.kind == "heading":
+            elif is_second_pass or line.kind == "heading":
                 yield from _find_text_in_adjacent_lines(lines, line_number)
 
 
@@ -265,7 +265,7 @@ def _compile_label_only_pattern(labels: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?i)^(?:{words})(?:\s*\([^()]{{1,30}}\))?\s*:?$")
 
 
-def _read_margins(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
+def _read_margins(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     """Whether they are free comes before how far away the nearest is."""
     reader = _make_wording_reader(
         _WordingPattern(_MARGIN_STATE),
@@ -273,7 +273,7 @@ def _read_margins(field: TemplateField, report: ClinicalReport, is_second_look: 
         normalise=normalise_margin_status,
     )
     yield from sorted(
-        reader(field, report, is_second_look),
+        reader(field, report, is_second_pass),
         key=lambda reading: (normalise_margin_status(reading.text) or "")[:1].isdigit(),
     )
 
@@ -345,11 +345,11 @@ def _make_wording_reader(
     """A reader of labels, then of the first way in which the finding is written; of the others at another look."""
 
     def read_wording(
-        field: TemplateField, report: ClinicalReport, is_second_look: bool
+        field: TemplateField, report: ClinicalReport, is_second_pass: bool
     ) -> Iterator[LocatedClinicalValue]:
-        yield from _read_labelled_values(field, report, is_second_look)
-        for wording in (first_wording, *other_wordings) if is_second_look else (first_wording,):
-            for line in report.body_lines if is_second_look else report.finding_lines:
+        yield from _read_labelled_values(field, report, is_second_pass)
+        for wording in (first_wording, *other_wordings) if is_second_pass else (first_wording,):
+            for line in report.body_lines if is_second_pass else report.finding_lines:
                 if line.group == "history":
                     continue
                 for start, end in wording.find_spans(line.text):
@@ -360,32 +360,32 @@ def _make_wording_reader(
                             line.page,
                             position,
                             position + len(text),
-                            GUESSED_CONFIDENCE if is_second_look else LIKELY_CONFIDENCE,
+                            GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE,
                         )
 
     return read_wording
 
 
 def _read_histology(
-    field: TemplateField, report: ClinicalReport, is_second_look: bool
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """A tumor's name: beside its label, then in the diagnosis, at another look anywhere; none that is denied."""
-    for line, start, end in _find_labelled_text(field, report, is_second_look):
+    for line, start, end in _find_labelled_text(field, report, is_second_pass):
         yield from _sort_by_word_count(_find_affirmed_tumors(line, start, end, SURE_CONFIDENCE))
     diagnosis_lines = [line for line in report.body_lines if "diagnosis" in line.section and line.group == "other"]
-    lines = list(report.finding_lines) if is_second_look else diagnosis_lines
+    lines = list(report.finding_lines) if is_second_pass else diagnosis_lines
     secondary_terms = tuple(load_clinical_lexicon()["histology"]["beside"])
     readings = [
         reading
         for line in lines
         for reading in _sort_by_word_count(
             _find_affirmed_tumors(
-                line, line.start, line.end, GUESSED_CONFIDENCE if is_second_look else LIKELY_CONFIDENCE
+                line, line.start, line.end, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE
             )
         )
     ]
     yield from sorted(readings, key=lambda reading: any(word in reading.text.lower() for word in secondary_terms))
-    if is_second_look and not readings:
+    if is_second_pass and not readings:
         for line in report.finding_lines:
             if match := _compile_lexicon_pattern("histology", "benign").search(line.text):
                 yield LocatedClinicalValue(
@@ -414,10 +414,10 @@ def _compile_tumor_pattern() -> re.Pattern[str]:
 
 
 def _read_markers(
-    _field: TemplateField, report: ClinicalReport, is_second_look: bool
+    _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """One result for each stain that the report names: in the row of a table, or behind the name."""
-    for line in report.body_lines if is_second_look else report.finding_lines:
+    for line in report.body_lines if is_second_pass else report.finding_lines:
         if line.kind == "row":
             yield from _read_marker_row(line)
             continue
@@ -432,9 +432,9 @@ def _read_markers(
                 (other.start() for other, _ in name_matches[number + 1 :] if other.start() >= match.end()),
                 len(line.text),
             )
-            if span := _find_marker_result(line, match.end(), result_end, is_second_look):
+            if span := _find_marker_result(line, match.end(), result_end, is_second_pass):
                 yield LocatedClinicalValue(
-                    line.page, *span, GUESSED_CONFIDENCE if is_second_look else LIKELY_CONFIDENCE, name
+                    line.page, *span, GUESSED_CONFIDENCE if is_second_pass else LIKELY_CONFIDENCE, name
                 )
 
 
@@ -457,10 +457,10 @@ def _read_marker_row(line: ReportLine) -> Iterator[LocatedClinicalValue]:
         yield LocatedClinicalValue(line.page, result_cells[0].start, result_cells[-1].end, SURE_CONFIDENCE, name)
 
 
-def _find_marker_result(line: ReportLine, start: int, end: int, is_second_look: bool) -> tuple[int, int] | None:
+def _find_marker_result(line: ReportLine, start: int, end: int, is_second_pass: bool) -> tuple[int, int] | None:
     """The result behind a stain's name, up to the next one or the end of its clause."""
     text = line.text[start:end]
-    if not is_second_look and not re.match(
+    if not is_second_pass and not re.match(
         r"\s*(?:\([^)]*\)\s*)?(?:[:=,-]|is\b|was\b|status\b|positive|negative|equivocal|\d|[<>])", text, re.I
     ):
         return None
@@ -490,7 +490,7 @@ def _compile_marker_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _read_measurements(
-    field: TemplateField, report: ClinicalReport, is_second_look: bool
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     reader = (
         _read_all_sizes
@@ -501,16 +501,16 @@ def _read_measurements(
             normalise=lambda text: text if _SIZE_WITH_UNIT.search(text) else None,
         )
     )
-    yield from reader(field, report, is_second_look)
+    yield from reader(field, report, is_second_pass)
 
 
 def _read_all_sizes(
-    field: TemplateField, report: ClinicalReport, is_second_look: bool
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """Every size with its unit that the findings tell, but for those of earlier examinations."""
     number = 0
     seen_keys: set[tuple[str, str]] = set()
-    for line in report.body_lines if is_second_look else report.finding_lines:
+    for line in report.body_lines if is_second_pass else report.finding_lines:
         if line.group in ("history", "method"):
             continue
         spans = [
@@ -530,12 +530,12 @@ def _read_all_sizes(
 
 
 def _read_variants(
-    _field: TemplateField, report: ClinicalReport, is_second_look: bool
+    _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """Every variant once, with its gene: in rows, in words, at another look also in the words of a clinic."""
     seen_changes: set[str] = set()
     number = 0
-    for page, start, end, confidence in _find_variant_spans(report, is_second_look):
+    for page, start, end, confidence in _find_variant_spans(report, is_second_pass):
         changes = _extract_variant_changes(page.text[start:end])
         if changes <= seen_changes:
             continue
@@ -568,14 +568,14 @@ _GENE_FUSION = re.compile(
 )
 
 
-def _find_variant_spans(report: ClinicalReport, is_second_look: bool) -> Iterator[VariantSpan]:
+def _find_variant_spans(report: ClinicalReport, is_second_pass: bool) -> Iterator[VariantSpan]:
     for line in report.finding_lines:
         row_spans = list(_find_variant_in_row(line))
         yield from row_spans
         if row_spans:
             continue
         yield from _find_affirmed_variants(line, _GENE_WITH_HGVS, LIKELY_CONFIDENCE)
-        if is_second_look:
+        if is_second_pass:
             yield from _find_affirmed_variants(line, _GENE_WITH_ALTERATION, GUESSED_CONFIDENCE)
             yield from _find_affirmed_variants(line, _GENE_FUSION, GUESSED_CONFIDENCE)
             for match in HGVS_PATTERN.finditer(line.text):
@@ -606,9 +606,9 @@ def _find_affirmed_variants(line: ReportLine, pattern: re.Pattern[str], confiden
             yield line.page, start, end, confidence
 
 
-def _read_genes(_field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
+def _read_genes(_field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     seen_genes: set[str] = set()
-    for page, start, end, confidence in _find_variant_spans(report, is_second_look):
+    for page, start, end, confidence in _find_variant_spans(report, is_second_pass):
         for match in re.finditer(rf"(?<![\w.]){GENE_PATTERN}(?![\w.])", page.text[start:end]):
             if is_gene_symbol(match.group()) and match.group() not in seen_genes:
                 seen_genes.add(match.group())
@@ -617,12 +617,12 @@ def _read_genes(_field: TemplateField, report: ClinicalReport, is_second_look: b
 
 
 def _read_lab_results(
-    _field: TemplateField, report: ClinicalReport, is_second_look: bool
+    _field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """The row of each test, from its result on; tests told in sentences where they give their range."""
     for line in report.finding_lines:
         if line.kind == "row":
-            yield from _read_lab_row(line, is_second_look)
+            yield from _read_lab_row(line, is_second_pass)
             continue
         for match in _LAB_RESULT_WITH_RANGE.finditer(line.text):
             name = _clean_test_name(match["name"])
@@ -636,7 +636,7 @@ def _read_lab_results(
                 )
 
 
-def _read_lab_row(line: ReportLine, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
+def _read_lab_row(line: ReportLine, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     cells = line.cells
     name_cell = next((cell for cell in cells if cell.text), None)
     if name_cell is None or not re.match(r"[A-Za-z]", name_cell.text) or ":" in name_cell.text:
@@ -654,7 +654,7 @@ def _read_lab_row(line: ReportLine, is_second_look: bool) -> Iterator[LocatedCli
             else not re.match(r"\d+(?:\.\d+)?\s*[-–]\s*\d", cell.text)
         )
     ]
-    is_read = bool(is_result_table) or is_second_look
+    is_read = bool(is_result_table) or is_second_pass
     if is_read and result_cells and result_cells[0].start > name_cell.start:
         yield LocatedClinicalValue(
             line.page,
@@ -673,9 +673,9 @@ def _clean_test_name(text: str) -> str:
 # ------------------------------------------------------------------------------------------------- parts of a report
 
 
-def _read_section(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
+def _read_section(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     """The text under one of the field's headings."""
-    labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
+    labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     for label in labels:
         for section in report.sections:
             if section.name == label:
@@ -699,7 +699,7 @@ def _read_whole_text(
 
 
 def _read_institution(
-    field: TemplateField, report: ClinicalReport, is_second_look: bool
+    field: TemplateField, report: ClinicalReport, is_second_pass: bool
 ) -> Iterator[LocatedClinicalValue]:
     """Beside its label, then the letterhead; at another look any short line that has the words of one."""
     excluded_pattern = _compile_lexicon_pattern("institution", "never")
@@ -711,7 +711,7 @@ def _read_institution(
             position = line.page.text.index(words, start)
             yield LocatedClinicalValue(line.page, position, position + len(words), SURE_CONFIDENCE)
     institution_pattern = _compile_lexicon_pattern("institution", "words")
-    for line in (*(report.body_lines if is_second_look else report.body_lines[:4]), *report.furniture_lines):
+    for line in (*(report.body_lines if is_second_pass else report.body_lines[:4]), *report.furniture_lines):
         text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
         if (
             line.kind != "row"
@@ -724,11 +724,11 @@ def _read_institution(
             yield LocatedClinicalValue(line.page, position, position + len(text), LIKELY_CONFIDENCE)
 
 
-def _read_dates(field: TemplateField, report: ClinicalReport, is_second_look: bool) -> Iterator[LocatedClinicalValue]:
+def _read_dates(field: TemplateField, report: ClinicalReport, is_second_pass: bool) -> Iterator[LocatedClinicalValue]:
     """A date beside one of the labels; in the order of the labels, as the first is the one meant."""
-    labels = (*field.labels, *field.more_labels) if is_second_look else field.labels
+    labels = (*field.labels, *field.more_labels) if is_second_pass else field.labels
     ranked_readings: list[tuple[int, LocatedClinicalValue]] = []
-    for line, start, end in _find_labelled_text(field, report, is_second_look):
+    for line, start, end in _find_labelled_text(field, report, is_second_pass):
         candidate = _find_formatted_span(field, line.page, start, min(end, start + 40))
         if candidate and not _BIRTH_WORD.search(line.page.text, max(candidate[0] - 40, line.start), candidate[0]):
             text_before = line.page.text[max(start - 60, 0) : start].rstrip(" :=\t\n-–").lower()
@@ -739,7 +739,7 @@ def _read_dates(field: TemplateField, report: ClinicalReport, is_second_look: bo
                 (
                     rank,
                     LocatedClinicalValue(
-                        line.page, *candidate, GUESSED_CONFIDENCE if is_second_look else SURE_CONFIDENCE
+                        line.page, *candidate, GUESSED_CONFIDENCE if is_second_pass else SURE_CONFIDENCE
                     ),
                 )
             )

@@ -65,7 +65,7 @@ class AccuracyRule:
     """Names of the template's fields."""
     describe_error: Callable[[ValueContext], str | None]
     """What is wrong, in a sentence, or None. Words that stand twice in the passage are wrong if both places are."""
-    broken_score: float
+    score_if_violated: float
 
     def describe_value_problem(self, field_name: str, value: FieldValue) -> str | None:
         """What is wrong with the value, if anything is."""
@@ -93,7 +93,7 @@ def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext
     ]
 
 
-def _describe_omitted_share(context: ValueContext) -> str | None:
+def _describe_omitted_percentage(context: ValueContext) -> str | None:
     """ER "positive" where the line says "ER: positive (95 %)"."""
     share_match = _SHARE_AFTER.match(context.clause_after)
     if share_match and "%" not in (normalise_marker_result(context.value_text) or ""):
@@ -152,7 +152,7 @@ ACCURACY_RULES: tuple[AccuracyRule, ...] = (
     AccuracyRule("date of birth", ("date",), _describe_birth_date_as_report_date, 0.0),
     AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
     AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
-    AccuracyRule("share left out", ("ihcMarkers",), _describe_omitted_share, 0.6),
+    AccuracyRule("share left out", ("ihcMarkers",), _describe_omitted_percentage, 0.6),
     AccuracyRule("distance left out", ("margins",), _describe_omitted_distance, 0.6),
 )
 

@@ -27,7 +27,7 @@ from evalkit.extraction.clinical_reader import (
     LocatedClinicalValue,
     find_field_values,
     find_line_mentioning_field,
-    list_first_look_occurrences,
+    list_first_pass_values,
 )
 from evalkit.extraction.clinical_rules import (
     ACCURACY_RULES,
@@ -172,7 +172,7 @@ def find_mentioned_fields(template: FieldTemplate, report: ClinicalReport) -> Fi
     readings_by_multi_value_field: dict[str, tuple[LocatedClinicalValue, ...]] = {}
     for field in template.scored_fields:
         # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
-        readings = tuple(find_field_values(field, report, include_second_look=field.format in _NAMED_FORMATS))
+        readings = tuple(find_field_values(field, report, include_second_pass=field.format in _NAMED_FORMATS))
         if readings or find_line_mentioning_field(field, report) is not None:
             mentioned_names.add(field.name)
         if readings and field.many:
@@ -332,7 +332,9 @@ def score_accuracy(
 
 def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
     violations = [
-        (rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.describe_value_problem(name, value))
+        (rule.score_if_violated, error)
+        for rule in ACCURACY_RULES
+        if (error := rule.describe_value_problem(name, value))
     ]
     violations.sort(key=lambda pair: pair[0])
     return FieldScore(name, True, violations[0][0] if violations else 1.0, tuple(error for _, error in violations))
@@ -514,7 +516,7 @@ def _find_contradicting_value(
     # Texts explain at length what the microsatellite status may be; the report's own stands beside its label.
     min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
     item = field_name.partition(".")[2].lower()
-    for reading in islice(list_first_look_occurrences(field, report), MAX_VALUES_PER_FIELD):
+    for reading in islice(list_first_pass_values(field, report), MAX_VALUES_PER_FIELD):
         normal_value = field.normalise(reading.text)
         is_same_item = reading.item.lower() == item
         if (

@@ -152,7 +152,7 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
         wanted_fields = template.get_fields_by_need(FieldNeed.REQUIRED) if is_last_attempt else template.fields
         wanted_names = [field.name for field in wanted_fields if _is_missing_or_unreliable(readings.get(field.name))]
         second_readings = read_form(
-            sheet, template, allow_misspellings=True, depth_factor=1.6 if is_last_attempt else 1.0
+            sheet, template, allow_misspellings=True, entry_height_factor=1.6 if is_last_attempt else 1.0
         )
         missed_readings = {name: reading for name, reading in second_readings.items() if name in wanted_names}
         return _merge_readings(readings, missed_readings, second_readings, template)
@@ -252,7 +252,7 @@ def _iter_form_fields(readings: Mapping[str, FormFieldReading], page_number: int
             page=page_number,
             confidence=reading.confidence,
             rows=tuple((min(w.start for w in row), max(w.end for w in row)) for row in _list_text_runs(reading)),
-            is_ambiguous=reading.entry.is_doubtful,
+            is_ambiguous=reading.entry.is_ambiguous,
         )
 
 

@@ -31,7 +31,7 @@ from evalkit.extraction.grader import (
     FormIssue,
     GraderQuestion,
     grade_form_attempt,
-    lower_grade,
+    lower_grade_by_model_answer,
 )
 from evalkit.extraction.value_grounding import FieldClaim, ground_claim
 from evalkit.grounding import QuoteLocator
@@ -154,7 +154,7 @@ class FormFieldExtractor:
                 if grader_answer.value is None:
                     issue = _build_agent_failure("grader", grader_answer.failure)
                     return _build_failed_extraction(part, NOT_GRADED, issue, graded_attempts)
-                form_grade = lower_grade(form_grade, grader_answer.value, attempt.template.threshold)
+                form_grade = lower_grade_by_model_answer(form_grade, grader_answer.value, attempt.template.threshold)
                 graded_attempts[-1] = graded_attempts[-1]._replace(grade=form_grade)
             if form_grade.passed or form_grade.is_final:
                 break
@@ -194,7 +194,7 @@ def _ground_answer(
             page=form_field.page,
             confidence=min(max(form_field.confidence, 0.0), 1.0),
             is_ambiguous=form_field.is_ambiguous,
-            rows=form_field.rows,
+            entry_line_spans=form_field.rows,
         )
         value, issue = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
         if value.value is not None and field.normalise(value.value) is None:
@@ -300,7 +300,7 @@ def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[Iteration
                 iteration=number,
                 template=graded_attempt.attempt.template.name,
                 score=score,
-                scores=dict(graded_attempt.grade.scores),
+                scores=dict(graded_attempt.grade.score_part_shares),
                 improvement=round(score - (records[-1].score or 0), 4) if records else None,
                 confidence=round(graded_attempt.attempt.confidence, 4),
                 feedback=graded_attempt.grade.feedback if number < len(graded_attempts) else "",

@@ -46,7 +46,7 @@ class TemplateBox:
 class FormLabel:
     """A label that was found."""
 
-    box: TemplateBox | None
+    form_box: TemplateBox | None
     """None: printed words that belong to no box."""
     words: tuple[FormWord, ...]
     match_score: float
@@ -124,7 +124,7 @@ def _match_boxes_by_number(
 ) -> Iterator[FormLabel]:
     """Boxes whose label was not found, or that have none, by their number: it stands in line with other numbers."""
     taken_indices = collect_word_indices(labels)
-    matched_boxes = {label.box for label in labels}
+    matched_boxes = {label.form_box for label in labels}
     number_edges = [label.x0 for label in labels if label.has_box_number]
     for form_box in group_fields_by_box(template):
         if form_box in matched_boxes or not form_box.number[:1].isdigit():
@@ -198,7 +198,7 @@ def _attach_box_number(
         return words, has_joined_number
     if number_word.match_key.translate(_CONFUSED_CHARACTERS) == box_number.translate(_CONFUSED_CHARACTERS):
         return (number_word, *words), True
-    if sheet.is_recognised and len(number_word.text) <= 3:
+    if sheet.is_ocr_text and len(number_word.text) <= 3:
         return (number_word, *words), False  # misread, but no entry
     return None if _BOX_NUMBER.fullmatch(number_word.match_key) and len(number_word.text) <= 3 else (words, False)
 
@@ -214,7 +214,7 @@ def _add_symbols_between(sheet: FormSheet, words: tuple[FormWord, ...]) -> tuple
     symbols = [
         neighbour
         for word, next_word in pairwise(words)
-        for neighbour in sheet.get_words_right_of(word)
+        for neighbour in sheet.get_next_two_words(word)
         if not neighbour.match_key and neighbour.x0 < next_word.x0
     ]
     return (*words, *symbols)
@@ -278,9 +278,7 @@ def _match_label_from_word(
                 penalty = 0.02 * skipped_words + (0.0 if text_key.startswith(next_word.match_key, position) else 0.1)
                 stack.append((position + step, matched + step - penalty, (*words, next_word)))
                 break
-            if sheet.is_recognised and (
-                step := _count_letters_of_misread_word(next_word.match_key, text_key, position)
-            ):
+            if sheet.is_ocr_text and (step := _count_letters_of_misread_word(next_word.match_key, text_key, position)):
                 stack.append((position + step, matched + step - 1, (*words, next_word)))
                 break
             # One word of the label that was lost, or misread beyond recognition.
@@ -308,7 +306,7 @@ def _get_position_after_lost_word(word: FormWord, text_key: str, position: int) 
 def _iter_next_words(sheet: FormSheet, words: tuple[FormWord, ...]) -> Iterator[tuple[FormWord, int]]:
     """Where a label may go on after these words: to the right, then at the beginning of the line below."""
     last_word = words[-1]
-    for skipped_words, neighbour in enumerate(sheet.get_words_right_of(last_word)):
+    for skipped_words, neighbour in enumerate(sheet.get_next_two_words(last_word)):
         if neighbour.x0 - last_word.x1 > _MAX_WORD_GAP * last_word.height:
             break
         yield neighbour, skipped_words
@@ -356,7 +354,7 @@ def collect_word_indices(labels: Iterable[FormLabel]) -> set[int]:
     return {word.index for label in labels for word in label.words}
 
 
-def find_first_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
+def find_best_text_occurrence(sheet: FormSheet, text: str) -> tuple[FormWord, ...]:
     """The words of the first place where the text stands on the sheet; none where it does not."""
     best = max(
         _find_text_matches(sheet, text, None, allow_misspellings=False),

@@ -22,7 +22,7 @@ from evalkit.extraction.form_labels import (
     FormLabel,
     collect_printed_words,
     collect_word_indices,
-    find_first_text_occurrence,
+    find_best_text_occurrence,
     find_labels,
     group_fields_by_box,
 )
@@ -88,7 +88,7 @@ def detect_forms(page: Page) -> list[DetectedForm]:
         return []
     parts = _split_sheet_by_form(sheet, likely_templates)
     detected_forms = (_detect_form(part, likely_templates) for part in parts)
-    return _drop_copies([form for form in detected_forms if form is not None])
+    return _drop_duplicate_forms([form for form in detected_forms if form is not None])
 
 
 def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
@@ -102,15 +102,15 @@ def is_continuation_page(page: Page, template: FieldTemplate) -> bool:
 
 
 def read_form(
-    sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool, depth_factor: float = 1.0
+    sheet: FormSheet, template: FieldTemplate, *, allow_misspellings: bool, entry_height_factor: float = 1.0
 ) -> dict[str, FormFieldReading]:
     """What is entered in the fields of the template.
 
-    ``allow_misspellings`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``depth_factor`` lets boxes end further down.
+    ``allow_misspellings`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``entry_height_factor`` lets boxes end further down.
     """
     found_labels = find_labels(sheet, template, allow_misspellings=allow_misspellings)
     taken_indices = collect_word_indices(found_labels)
-    labels = [*_select_best_labels(found_labels), *(label for label in found_labels if label.box is None)]
+    labels = [*_select_best_labels(found_labels), *(label for label in found_labels if label.form_box is None)]
     printed_words = collect_printed_words(template)
     readings: dict[str, FormFieldReading] = {}
     year_reading = (
@@ -120,24 +120,29 @@ def read_form(
     )
     taken_indices |= {word.index for word in year_reading.entry.words} if year_reading else set()
     for label in labels:
-        if label.box is None:
+        if label.form_box is None:
             continue
-        is_block = any(field.part for field in label.box.fields) or label.box.fields[0].format == "text"
+        is_block = any(field.part for field in label.form_box.fields) or label.form_box.fields[0].format == "text"
         area = locate_entry_area(
-            label, labels, sheet, is_multi_line=is_block, depth_factor=depth_factor, printed_words=printed_words
+            label,
+            labels,
+            sheet,
+            is_multi_line=is_block,
+            entry_height_factor=entry_height_factor,
+            printed_words=printed_words,
         )
-        for field in label.box.fields:
+        for field in label.form_box.fields:
             if form_entry := read_entry(field, area, sheet, taken_indices):
                 readings[field.name] = FormFieldReading(form_entry, _compute_confidence(form_entry, label))
     if year_reading:
         readings["tax_year"] = year_reading
     readings = _give_words_to_surest_field(readings)
-    if allow_misspellings or sheet.is_recognised:
-        readings |= _assign_left_over_amount(sheet, template, readings, taken_indices)
+    if allow_misspellings or sheet.is_ocr_text:
+        readings |= _read_left_over_amount(sheet, template, readings, taken_indices)
     return readings
 
 
-def _assign_left_over_amount(
+def _read_left_over_amount(
     sheet: FormSheet, template: FieldTemplate, readings: Mapping[str, FormFieldReading], taken_word_indices: set[int]
 ) -> dict[str, FormFieldReading]:
     """The one required amount whose label was not recognised, if exactly one amount belongs to no other box."""
@@ -201,7 +206,7 @@ def read_generic_form(page: Page, template: FieldTemplate, *, is_official_form: 
             name: candidate for name, candidate in form_readings.items() if name in ("issuer_name", "recipient_name")
         }
     if title_words := _find_title_words(sheet):
-        readings["document_title"] = FormFieldReading(_build_plain_entry(title_words), 0.6)
+        readings["document_title"] = FormFieldReading(_build_valid_entry(title_words), 0.6)
     year_reading = _read_tax_year(sheet, template, set(), allow_misspellings=False)
     if year_reading and (
         not is_official_form or year_reading.entry.words[0].height > _LARGE_PRINT_FACTOR * sheet.line_height
@@ -250,11 +255,11 @@ def _find_likely_templates(sheet: FormSheet) -> list[FieldTemplate]:
         if template.signs
     }
     likely_templates = [template for template, count in rough_scores.items() if count] or (
-        list(rough_scores) if sheet.is_recognised else []
+        list(rough_scores) if sheet.is_ocr_text else []
     )
     min_hits = (
         2
-        if sheet.is_recognised
+        if sheet.is_ocr_text
         else 0.1 * max((len(group_fields_by_box(template)) for template in likely_templates), default=0)
     )
     likely_templates = [
@@ -290,12 +295,14 @@ def _measure_evidence(sheet: FormSheet, template: FieldTemplate) -> float:
     ]
     labels = find_labels(sheet, template, allow_misspellings=False)
     found_names = {
-        label.box.fields[0].name for label in labels if label.box and (label.has_box_number or label.letter_count >= 8)
+        label.form_box.fields[0].name
+        for label in labels
+        if label.form_box and (label.has_box_number or label.letter_count >= 8)
     }
     label_share = sum(box.fields[0].name in found_names for box in boxes) / len(boxes)
     if label_share < _MIN_LABEL_SHARE:
         return 0.0
-    sign_hits = [bool(find_first_text_occurrence(sheet, sign)) for sign in template.signs]
+    sign_hits = [bool(find_best_text_occurrence(sheet, sign)) for sign in template.signs]
     if not sign_hits[0] and (label_share < _MIN_UNTITLED_LABEL_SHARE or _has_other_form_number(sheet, template)):
         return 0.0
     title_score = 0.6 * sign_hits[0] + 0.4 * sum(sign_hits[1:]) / max(len(sign_hits) - 1, 1)
@@ -306,7 +313,7 @@ def _has_other_form_number(sheet: FormSheet, template: FieldTemplate) -> bool:
     """Whether the sheet is headed by the number of another form: "Form 1042-S"."""
     own_key = make_match_key(template.signs[0])
     for word in sheet.words:
-        next_words = sheet.get_words_right_of(word)[:1] if word.match_key == "form" else ()
+        next_words = sheet.get_next_two_words(word)[:1] if word.match_key == "form" else ()
         if (
             next_words
             and _FORM_NUMBER.fullmatch(next_words[0].text.strip(",."))
@@ -325,7 +332,7 @@ def _split_sheet_by_form(sheet: FormSheet, likely_templates: Sequence[FieldTempl
         label
         for template in likely_templates
         for label in find_labels(sheet, template, allow_misspellings=False)
-        if label.box and label.match_score > 0.9
+        if label.form_box and label.match_score > 0.9
     ]
     anchors = _select_anchor_labels(labels, likely_templates)
     if len(anchors) < 2:
@@ -356,7 +363,7 @@ def _select_anchor_labels(labels: Sequence[FormLabel], likely_templates: Sequenc
     candidates = (
         label
         for label in sorted(labels, key=lambda label: (label.y0, label.x0))
-        if label.box and label.box.fields[0].name in first_fields and label.letter_count >= 8
+        if label.form_box and label.form_box.fields[0].name in first_fields and label.letter_count >= 8
     )
     return select_disjoint(candidates, lambda label: label.words)
 
@@ -398,7 +405,7 @@ def _find_gutter(words: Sequence[FormWord], left: FormLabel, right: FormLabel) -
     return middle
 
 
-def _drop_copies(forms: list[DetectedForm]) -> list[DetectedForm]:
+def _drop_duplicate_forms(forms: list[DetectedForm]) -> list[DetectedForm]:
     """Copies of one form on one page, for the state, for the employee, count once."""
     distinct_forms: list[DetectedForm] = []
     seen_entries: set[tuple[str, ...]] = set()
@@ -425,8 +432,8 @@ def _select_best_labels(labels: Sequence[FormLabel]) -> Iterator[FormLabel]:
     for label in sorted(
         labels, key=lambda candidate: (not candidate.has_box_number, -candidate.match_score * candidate.letter_count)
     ):
-        if label.box and (label.box.number, label.box.label_texts) not in seen_boxes:
-            seen_boxes.add((label.box.number, label.box.label_texts))
+        if label.form_box and (label.form_box.number, label.form_box.label_texts) not in seen_boxes:
+            seen_boxes.add((label.form_box.number, label.form_box.label_texts))
             yield label
 
 
@@ -435,7 +442,7 @@ def _compute_confidence(form_entry: FormEntry, label: FormLabel) -> float:
     factor = 0.97 if label.has_box_number or label.match_score > 0.95 else 0.9
     if form_entry.is_ocr_corrected:
         factor *= 0.75
-    if form_entry.is_doubtful:
+    if form_entry.is_ambiguous:
         factor *= 0.6
     return round(factor * (0.4 + 0.6 * word_confidence), 3)
 
@@ -451,7 +458,7 @@ def _read_tax_year(
     sheet: FormSheet, template: FieldTemplate, taken_word_indices: set[int], *, allow_misspellings: bool
 ) -> FormFieldReading | None:
     """The year of the form: large, beside its title, and no part of a date or of "Rev. January 2022"."""
-    title_words = [word for sign in template.signs[:2] for word in find_first_text_occurrence(sheet, sign)]
+    title_words = [word for sign in template.signs[:2] for word in find_best_text_occurrence(sheet, sign)]
     best: tuple[float, FormEntry, float] | None = None
     for row in sheet.rows:
         if _is_prose_row(row):
@@ -464,7 +471,7 @@ def _read_tax_year(
                 and _is_date_word(word_before)
             ):
                 continue
-            next_words = sheet.get_words_right_of(run[-1])[:1]
+            next_words = sheet.get_next_two_words(run[-1])[:1]
             if (
                 next_words
                 and next_words[0].text.startswith(("-", "/"))
@@ -522,8 +529,8 @@ def _find_amounts(value_format: FieldFormat, row: Sequence[FormWord], *, require
             continue
         has_dollar_sign = "$" in text or (word_before is not None and word_before.text == "$")
         if re.search(r"\d\.\d\d\b", text) or (has_dollar_sign and not require_cents):
-            yield _build_plain_entry((word,), text)
+            yield _build_valid_entry((word,), text)
 
 
-def _build_plain_entry(words: tuple[FormWord, ...], text: str | None = None) -> FormEntry:
+def _build_valid_entry(words: tuple[FormWord, ...], text: str | None = None) -> FormEntry:
     return FormEntry((words,), text or " ".join(word.text for word in words), is_valid=True)

@@ -55,7 +55,7 @@ class FormWord:
     end: int
     confidence: float
     """How sure the OCR engine is of it, 0..1; 1 where the text was read."""
-    ruled_cell: int = 0
+    ruled_cell_number: int = 0
     """Number of the cell of a ruled table that it stands in; 0: in none."""
 
     @property
@@ -84,7 +84,7 @@ class FormSheet:
     @classmethod
     def from_page(cls, page: Page) -> FormSheet:
         """All words of a page."""
-        return cls(page, tuple(_deskew_words(page)))
+        return cls(page, tuple(_build_deskewed_words(page)))
 
     def copy_with_words(self, words: Iterable[FormWord]) -> FormSheet:
         """The same sheet with these words only."""
@@ -92,7 +92,7 @@ class FormSheet:
         return FormSheet(self.page, tuple(word for word in self.words if word.index in indices))
 
     @property
-    def is_recognised(self) -> bool:
+    def is_ocr_text(self) -> bool:
         """Whether it comes from OCR."""
         return self.page.status is PageStatus.OCR
 
@@ -129,29 +129,29 @@ class FormSheet:
         return [word for letter in dict.fromkeys(letters) for word in self._words_by_first_letter.get(letter, ())]
 
     @cached_property
-    def _words_by_center_y(self) -> tuple[list[float], list[FormWord]]:
+    def _center_ys_and_sorted_words(self) -> tuple[list[float], list[FormWord]]:
         words = sorted(self.words, key=lambda word: (word.center_y, word.x0))
         return [word.center_y for word in words], words
 
     @cached_property
-    def _right_neighbours(self) -> dict[int, tuple[FormWord, ...]]:
+    def _next_two_words_by_index(self) -> dict[int, tuple[FormWord, ...]]:
         return {row[index].index: row[index + 1 : index + 3] for row in self.rows for index in range(len(row))}
 
     @cached_property
-    def _left_neighbours(self) -> dict[int, FormWord]:
+    def _previous_word_by_index(self) -> dict[int, FormWord]:
         return {row[index].index: row[index - 1] for row in self.rows for index in range(1, len(row))}
 
-    def get_words_right_of(self, word: FormWord) -> tuple[FormWord, ...]:
+    def get_next_two_words(self, word: FormWord) -> tuple[FormWord, ...]:
         """The next words of its row, the nearest first."""
-        return self._right_neighbours[word.index]
+        return self._next_two_words_by_index[word.index]
 
     def get_word_left_of(self, word: FormWord) -> FormWord | None:
         """The word before it in its row."""
-        return self._left_neighbours.get(word.index)
+        return self._previous_word_by_index.get(word.index)
 
     def get_words_within(self, x0: float, y0: float, x1: float, y1: float) -> list[FormWord]:
         """The words whose middles lie in the rectangle, by rows."""
-        centers_y, words = self._words_by_center_y
+        centers_y, words = self._center_ys_and_sorted_words
         words_in_band = words[bisect_left(centers_y, y0) : bisect_right(centers_y, y1)]
         return [word for word in words_in_band if x0 <= word.center_x <= x1]
 
@@ -190,7 +190,7 @@ def make_match_key(text: str) -> str:
     return "".join(_LETTERS_OR_DIGITS.findall(folded))
 
 
-def _deskew_words(page: Page) -> Iterable[FormWord]:
+def _build_deskewed_words(page: Page) -> Iterable[FormWord]:
     word_boxes = [
         (
             start,
@@ -210,7 +210,7 @@ def _deskew_words(page: Page) -> Iterable[FormWord]:
     pieces = (
         piece
         for candidate in word_boxes
-        for piece in (_strip_box_borders(page.text, candidate) if is_recognised else [candidate])
+        for piece in (_split_at_box_borders(page.text, candidate) if is_recognised else [candidate])
     )
     for number, (start, end, x0, y0, x1, y1, word_index) in enumerate(pieces):
         text = page.text[start:end]
@@ -237,7 +237,7 @@ def _deskew_words(page: Page) -> Iterable[FormWord]:
         )
 
 
-def _strip_box_borders(text: str, word_box: _WordBox) -> Iterable[_WordBox]:
+def _split_at_box_borders(text: str, word_box: _WordBox) -> Iterable[_WordBox]:
     """A recognised word without the borders of boxes at its ends, and divided where they stand within it."""
     start, end, x0, y0, x1, y1, word_index = word_box
     letter_width = (x1 - x0) / max(end - start, 1)

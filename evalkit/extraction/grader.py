@@ -109,7 +109,7 @@ class FormAttempt:
     """Of the attempt, from 1."""
     page_text: str = ""
     """Of the pages that it is on."""
-    is_recognised: bool = False
+    has_ocr_pages: bool = False
     """Whether any of them comes from OCR."""
     stray_amount_count: int = 0
     """FormAmounts on the form that no field has."""
@@ -131,19 +131,19 @@ class FormGrade:
     issues: tuple[FormIssue, ...]
     is_final: bool = False
     """A wrong year or a blank form: another attempt would change nothing."""
-    scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    score_part_shares: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The four parts of the score, as shares of 1."""
 
 
 def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = None) -> FormGrade:
     """The grade by rules alone."""
     template, fields = attempt.template, attempt.fields
-    problems = dict(_iter_field_problems(template, fields))
+    problems = dict(_iter_field_names_and_problems(template, fields))
     failure_reasons = list(_iter_failure_reasons(attempt, problems))
-    is_blank_form = has_form_no_entries(fields)
+    is_blank_form = is_form_blank(fields)
     issues = [
         *_iter_year_issues(fields, expected_tax_year),
-        *_iter_draft_issues(attempt.page_text, fields),
+        *_iter_void_or_draft_mark_issues(attempt.page_text, fields),
         *_iter_doubt_issues(attempt, problems),
     ]
     if attempt.stray_amount_count:
@@ -161,7 +161,7 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
         if check.template_name == template.name and check.is_violated(amounts)
     ]
     filled_count, required_count = (
-        _count_filled_fields(template, problems),
+        _count_valid_required_fields(template, problems),
         len(template.get_fields_by_need(FieldNeed.REQUIRED)),
     )
     required_ratio = filled_count / required_count if required_count else 1.0
@@ -196,14 +196,16 @@ def grade_form_attempt(attempt: FormAttempt, expected_tax_year: int | None = Non
         feedback=_compose_feedback(attempt, problems, failure_reasons) if not passed else "",
         issues=tuple(issues),
         is_final=is_blank_form or any(issue.type == "wrong_year" for issue in issues),
-        scores={name: round(points / 100, 4) for name, points in score_parts.items()},
+        score_part_shares={name: round(points / 100, 4) for name, points in score_parts.items()},
     )
 
 
 # Rules 1 and 2: formats and required fields
 
 
-def _iter_field_problems(template: FieldTemplate, fields: Mapping[str, FieldValue]) -> Iterator[tuple[str, str | None]]:
+def _iter_field_names_and_problems(
+    template: FieldTemplate, fields: Mapping[str, FieldValue]
+) -> Iterator[tuple[str, str | None]]:
     for field in template.scored_fields:
         value = fields.get(field.name)
         if value is None or value.value is None:
@@ -229,14 +231,14 @@ def _iter_failure_reasons(attempt: FormAttempt, problems: FieldProblems) -> Iter
             yield f"Missing {field.description} ({field.location or 'location unknown'})"
         else:
             yield f"{field.description}: {problem}"
-    filled_count = _count_filled_fields(template, problems)
+    filled_count = _count_valid_required_fields(template, problems)
     if filled_count < template.min_required:
         yield f"Only {filled_count}/{template.min_required} minimum required fields found"
     if attempt.confidence < template.threshold:
         yield f"Confidence {attempt.confidence:.0%} below threshold {template.threshold:.0%}"
 
 
-def _count_filled_fields(template: FieldTemplate, problems: FieldProblems) -> int:
+def _count_valid_required_fields(template: FieldTemplate, problems: FieldProblems) -> int:
     """Valid required fields; of a template that requires none, valid fields."""
     names = [field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)] or list(problems)
     return sum(problems[name] is None for name in names)
@@ -245,7 +247,7 @@ def _count_filled_fields(template: FieldTemplate, problems: FieldProblems) -> in
 # Rules 3 and 4: blank forms, drafts, the year
 
 
-def has_form_no_entries(fields: Mapping[str, FieldValue]) -> bool:
+def is_form_blank(fields: Mapping[str, FieldValue]) -> bool:
     """Whether nothing is filled in; the form's own print, its year and title, is nobody's entry, and neither is 0."""
     entered_values = [
         value for name, value in fields.items() if name not in PRINTED_FIELDS and (value.value or value.raw)
@@ -253,7 +255,7 @@ def has_form_no_entries(fields: Mapping[str, FieldValue]) -> bool:
     return all(value.value is not None and _ZERO.fullmatch(value.value) for value in entered_values)
 
 
-def _iter_draft_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[FormIssue]:
+def _iter_void_or_draft_mark_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[FormIssue]:
     if (void_value := fields.get("void")) and void_value.is_found:
         yield FormIssue("ERROR", "void", "Document is marked as void", field="void")
     if draft_match := _DRAFT_MARK.search(text):
@@ -292,14 +294,14 @@ def _iter_doubt_issues(attempt: FormAttempt, problems: FieldProblems) -> Iterato
             continue
         if value.status is FieldStatus.AMBIGUOUS:
             severity: FormIssueSeverity = (
-                "WARNING" if field.need is FieldNeed.REQUIRED or attempt.is_recognised else "INFO"
+                "WARNING" if field.need is FieldNeed.REQUIRED or attempt.has_ocr_pages else "INFO"
             )
             yield FormIssue(
                 severity, "ambiguous", f"{field.description}: what is entered cannot be told", field=field.name
             )
         elif value.is_found and (doubt := _describe_doubt(attempt, field, value)):
             yield FormIssue("WARNING", "uncertain", f"{field.description}: {doubt}", field=field.name)
-        elif attempt.is_recognised and field.need is FieldNeed.REQUIRED and problems.get(field.name):
+        elif attempt.has_ocr_pages and field.need is FieldNeed.REQUIRED and problems.get(field.name):
             yield FormIssue(
                 "WARNING", "missing_field", f"{field.description} was not recognised", field.name, field=field.name
             )
@@ -312,7 +314,7 @@ def _describe_doubt(attempt: FormAttempt, field: TemplateField, value: FieldValu
         return "what was read for it is printed on the form"
     if field.format == "text" and field.need is not FieldNeed.EXTRA and sum(map(str.isalpha, text)) < _MIN_NAME_LETTERS:
         return "what was read for it is hardly a name"
-    if not attempt.is_recognised:
+    if not attempt.has_ocr_pages:
         return None
     if value.confidence < _MIN_SURE_CONFIDENCE or (field.format == "text" and _MISREAD_WORD.search(text)):
         return "recognised with little certainty"
@@ -414,7 +416,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
         for field in attempt.template.scored_fields
         if problems.get(field.name) and field.need is not FieldNeed.REQUIRED
     ]
-    missing = list_unfilled_required_fields(attempt.template, problems)
+    missing = list_missing_or_invalid_required_fields(attempt.template, problems)
     if missing:
         lines.append("Please look more carefully for:")
         lines += [
@@ -438,7 +440,7 @@ def _compose_feedback(attempt: FormAttempt, problems: FieldProblems, failure_rea
     return "\n".join(lines)
 
 
-def list_unfilled_required_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
+def list_missing_or_invalid_required_fields(template: FieldTemplate, problems: FieldProblems) -> tuple[str, ...]:
     """The required fields that are not validly filled in."""
     return tuple(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED) if problems[field.name])
 
@@ -500,7 +502,7 @@ class GraderQuestion(DocumentQuestion[GraderAnswer]):
         )
 
 
-def lower_grade(rule_grade: FormGrade, answer: GraderAnswer, threshold: float) -> FormGrade:
+def lower_grade_by_model_answer(rule_grade: FormGrade, answer: GraderAnswer, confidence_threshold: float) -> FormGrade:
     """The rules' grade as far as the model agrees: it may take away and never add."""
     issues = tuple(_iter_model_issues(answer))
     has_other_type = answer.document_type and answer.document_type != rule_grade.document_type
@@ -517,7 +519,13 @@ def lower_grade(rule_grade: FormGrade, answer: GraderAnswer, threshold: float) -
     score = min(rule_grade.score, max(answer.score, 0.0))
     confidence = min(rule_grade.confidence, max(answer.confidence, 0.0))
     has_error = any(issue.severity == "ERROR" for issue in issues)
-    passed = rule_grade.passed and answer.passed and not has_other_type and not has_error and confidence >= threshold
+    passed = (
+        rule_grade.passed
+        and answer.passed
+        and not has_other_type
+        and not has_error
+        and confidence >= confidence_threshold
+    )
     return replace(
         rule_grade,
         passed=passed,

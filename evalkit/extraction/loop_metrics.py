@@ -20,7 +20,7 @@ class LoopMetric(NamedTuple):
 
 
 LOOP_METRICS = (
-    LoopMetric("marc.iteration_count", lambda result: [result.iterations], lambda count: count > 3,
+    LoopMetric("marc.iteration_count", lambda result: [result.iteration_count], lambda count: count > 3,
                "more than 3 attempts: look at the prompts"),
     LoopMetric("marc.final_score", lambda result: [] if result.final_score is None else [result.final_score],
                lambda score: score < 0.8, "a final score below 0.8: a person looks first"),

@@ -35,7 +35,7 @@ class ReliabilityLoopConfig:
     """False: one attempt, evaluated once."""
 
     @property
-    def max_attempts(self) -> int:
+    def effective_max_iterations(self) -> int:
         """The most there may be."""
         return self.max_iterations if self.enabled else 1
 
@@ -133,7 +133,7 @@ class ExtractionOptimizer:
         """Threshold first, then the number of attempts, then the plateau."""
         if current_score >= config.quality_threshold:
             return ContinuationDecision(False, THRESHOLD_MET)
-        if iteration >= config.max_attempts:
+        if iteration >= config.effective_max_iterations:
             return ContinuationDecision(False, MAX_ITERATIONS_REACHED)
         # Scores are rounded to four decimals; so is what they differ by.
         if (

@@ -59,7 +59,7 @@ _ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
 class LoopIteration:
     """One attempt, evaluated."""
 
-    iteration: int
+    iteration_number: int
     attempt: ClinicalAttempt
     score: EvaluationScore
     feedback: EvaluationFeedback
@@ -70,7 +70,7 @@ class LoopIteration:
 class ReliabilityLoopResult:
     """What the loop made of one report."""
 
-    best: LoopIteration | None
+    best_iteration: LoopIteration | None
     """None where no attempt was evaluated."""
     history: tuple[LoopIteration, ...]
     met_threshold: bool
@@ -82,10 +82,10 @@ class ReliabilityLoopResult:
     @property
     def final_score(self) -> float | None:
         """The best attempt's; None where none has one."""
-        return self.best.score.overall if self.best else None
+        return self.best_iteration.score.overall if self.best_iteration else None
 
     @property
-    def iterations(self) -> int:
+    def iteration_count(self) -> int:
         """How many attempts were made."""
         return len(self.history)
 
@@ -96,7 +96,7 @@ class ReliabilityLoopResult:
         A report of which no required field is there is never accepted: nothing says that it is such a report. Nor is one
         with a value that its extractor was not sure of.
         """
-        best = self.best
+        best = self.best_iteration
         is_accepted = (
             best is not None
             and self.met_threshold
@@ -222,7 +222,7 @@ def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | 
     scored_iterations = [iteration for iteration in history if iteration.score.overall is not None]
     if not scored_iterations:
         return history[-1] if history else None
-    return max(scored_iterations, key=lambda iteration: (iteration.score.overall or 0.0, -iteration.iteration))
+    return max(scored_iterations, key=lambda iteration: (iteration.score.overall or 0.0, -iteration.iteration_number))
 
 
 def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
@@ -234,7 +234,7 @@ def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
             {
                 "event": "marc_iteration",
                 "documentId": bundle.sha256[:12],
-                "iteration": iteration.iteration,
+                "iteration": iteration.iteration_number,
                 "score": {
                     "overall": iteration.score.overall,
                     "completeness": round(dimension_scores["completeness"], 4),
@@ -269,11 +269,11 @@ def build_extraction(
 
     Issues of earlier attempts that the best one does not have are kept as repaired.
     """
-    open_issues = _list_issues(result.best, template) if result.best else []
+    open_issues = _list_issues(result.best_iteration, template) if result.best_iteration else []
     earlier_issues = [
         issue
         for iteration in result.history
-        if iteration is not result.best
+        if iteration is not result.best_iteration
         for issue in _list_issues(iteration, template)
     ]
     open_keys = {_make_issue_key(issue) for issue in open_issues}
@@ -284,12 +284,12 @@ def build_extraction(
     loop_issues = [result.failure] if result.failure else []
     if not result.met_threshold:
         loop_issues.append(_build_threshold_issue(result, template))
-    if result.best:
-        if has_no_required_fields(result.best.attempt):
+    if result.best_iteration:
+        if has_no_required_fields(result.best_iteration.attempt):
             loop_issues.append(_build_no_fields_issue(template))
         loop_issues += [
-            _build_unsure_issue(name, result.best.attempt.fields[name], template)
-            for name in list_unsure_fields(result.best.attempt)
+            _build_unsure_issue(name, result.best_iteration.attempt.fields[name], template)
+            for name in list_unsure_fields(result.best_iteration.attempt)
         ]
     issues = _number_issues([*page_issues, *loop_issues, *open_issues, *repaired_issues])
     issue_ids = {_make_issue_key(issue): issue.issue_id for issue in issues}
@@ -303,11 +303,11 @@ def build_extraction(
         confidence=score or 0.0,
         met_threshold=result.met_threshold,
         stopped_reason=result.stopped_reason,
-        iterations=result.iterations,
+        iterations=result.iteration_count,
         history=tuple(_build_iteration_record(iteration, template, issue_ids) for iteration in result.history),
         issues=tuple(issues),
         decision="ESCALATE_TO_SME" if page_issues else result.decision,
-        fields=_order_and_complete_fields(template, result.best),
+        fields=_order_and_complete_fields(template, result.best_iteration),
     )
 
 
@@ -315,13 +315,13 @@ def _build_iteration_record(
     iteration: LoopIteration, template: FieldTemplate, issue_ids: dict[tuple[str, str, str], str]
 ) -> IterationRecord:
     feedback_section = (
-        ExtractionOptimizer().build_feedback_section(iteration.feedback, iteration.iteration)
+        ExtractionOptimizer().build_feedback_section(iteration.feedback, iteration.iteration_number)
         if iteration.feedback.issues
         else ""
     )
     text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
     return IterationRecord(
-        iteration=iteration.iteration,
+        iteration=iteration.iteration_number,
         template=template.name,
         score=iteration.score.overall,
         scores={name: round(score, 4) for name, score in iteration.score.dimension_scores.items()},
@@ -391,7 +391,7 @@ def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplat
         severity, message = IssueSeverity.BLOCKER, f"No attempt could be scored: {result.stopped_reason}"
     else:
         severity = IssueSeverity.BLOCKER if score < 0.8 else IssueSeverity.MAJOR
-        message = f"The best of {result.iterations} attempts scores {score * 100:.1f} %, which is not enough: {result.stopped_reason}"
+        message = f"The best of {result.iteration_count} attempts scores {score * 100:.1f} %, which is not enough: {result.stopped_reason}"
     return Issue.create("evaluator", "EXTRACTION-THRESHOLD", severity, message, document_type=template.document_type)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import box_text_span_by_line
+from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.extraction.extraction_schema import FieldStatus, FieldValue
 from evalkit.extraction.field_template import TemplateField
 from evalkit.extraction.formats import FieldFormat, correct_misread_digits
@@ -41,7 +41,7 @@ class FieldClaim:
     is_ambiguous: bool = False
     span: tuple[int, int] | None = None
     """Characters of the page's text, where the extractor knows the very place."""
-    rows: tuple[tuple[int, int], ...] = ()
+    entry_line_spans: tuple[tuple[int, int], ...] = ()
     """As ``span``, of an entry of several lines, between which the page's text may have others."""
 
 
@@ -60,7 +60,7 @@ def ground_claim(
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
         return FieldValue(status=status, confidence=claim.confidence), None
-    lines = _find_entry_lines(claim, field, bundle, page_numbers)
+    lines = _find_entry_line_places(claim, field, bundle, page_numbers)
     places = lines or list(islice(_iter_value_places(claim, field, bundle, locator, page_numbers), 1))
     if not places:
         return _build_absent_value_and_issue(claim, field, locator, page_numbers, agent)
@@ -77,20 +77,20 @@ def _build_field_value(field: TemplateField, claim: FieldClaim, places: Sequence
         raw=raw,
         page=first_page.page_num,
         quote=_extract_passage(first_page, start, end),
-        boxes=tuple(box for page, start, end in places for box in box_text_span_by_line(page, start, end)),
+        boxes=tuple(box for page, start, end in places for box in find_boxes_of_text_span(page, start, end)),
         confidence=claim.confidence,
     )
 
 
-def _find_entry_lines(
+def _find_entry_line_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, page_numbers: Sequence[int]
 ) -> list[tuple[Page, int, int]] | None:
     """The lines of an entry that has several, such as an address; None where they are not on one of the pages."""
     value = claim.value or ""
-    if claim.rows and claim.page in page_numbers:
+    if claim.entry_line_spans and claim.page in page_numbers:
         page = bundle.page(claim.page or 0)
-        if _keep_letters(" ".join(page.text[slice(*row)] for row in claim.rows)) == _keep_letters(value):
-            return [(page, *row) for row in claim.rows]
+        if _keep_letters(" ".join(page.text[slice(*row)] for row in claim.entry_line_spans)) == _keep_letters(value):
+            return [(page, *row) for row in claim.entry_line_spans]
         return None
     line_texts = [line_text for line_text in re.split(r"[,\n]\s*", value) if line_text.strip()]
     if field.format != "text" or len(line_texts) < 2:
@@ -118,7 +118,7 @@ def _iter_value_places(
     claim: FieldClaim, field: TemplateField, bundle: DocumentBundle, locator: QuoteLocator, page_numbers: Sequence[int]
 ) -> Iterator[tuple[Page, int, int]]:
     """Where the value stands: the place that was named, then within the passage quoted, then anywhere on the pages."""
-    value, first_page = claim.value or "", _choose_first_page(claim, page_numbers)
+    value, first_page = claim.value or "", _choose_first_page_number(claim, page_numbers)
     if claim.span and claim.page == first_page:
         page = bundle.page(first_page)
         if _is_same_value(page.text[slice(*claim.span)], value, field, is_ocr_text=page.status is PageStatus.OCR):
@@ -170,7 +170,7 @@ def find_value_spans(
                 break
 
 
-def _choose_first_page(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
+def _choose_first_page_number(claim: FieldClaim, page_numbers: Sequence[int]) -> int:
     """The page to look on first: the one that was named, if it is one of these."""
     return (
         claim.page
@@ -196,7 +196,7 @@ def _build_absent_value_and_issue(
 ) -> tuple[FieldValue, Issue]:
     """The issue that tells what the page says instead; on recognised pages a misread sign is a doubt, not a forgery."""
     quote = claim.raw or claim.value or ""
-    located = locator.locate(quote, _choose_first_page(claim, page_numbers))
+    located = locator.locate(quote, _choose_first_page_number(claim, page_numbers))
     is_elsewhere = located.is_found or located.verdict is QuoteVerdict.WRONG_PAGE
     is_recognised = bool(located.page_spans) and located.page_spans[0][0].status is PageStatus.OCR
     is_doubtful = located.verdict is QuoteVerdict.UNCERTAIN and is_recognised

@@ -16,7 +16,7 @@ from itertools import pairwise
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import box_text_span_by_line
+from evalkit.documents.search import find_boxes_of_text_span
 from evalkit.grounding.critical_terms import load_terms
 from evalkit.grounding.difference import compare_quote_with_passage, has_content_words
 from evalkit.grounding.normalise import DASHES, CanonicalText, build_canonical_text, canonicalise
@@ -77,7 +77,7 @@ class QuoteLocation:
     @property
     def boxes(self) -> tuple[PageBox, ...]:
         """The rectangles around it, one per line."""
-        return tuple(box for page_span in self.page_spans for box in box_text_span_by_line(*page_span))
+        return tuple(box for page_span in self.page_spans for box in find_boxes_of_text_span(*page_span))
 
     @property
     def is_found(self) -> bool:
@@ -119,7 +119,7 @@ class QuoteLocator:
         for previous_part, part, next_part in zip(("", *parts), parts, (*parts[1:], ""), strict=False):
             location = passage and passage.find_part(part, next_part)
             if passage and location:
-                locations.append(_check_joint(previous_part, part, passage, location))
+                locations.append(_mark_uncertain_if_sentences_joined(previous_part, part, passage, location))
                 passage = passage.without_text_between(0, location.end)
             else:
                 locations.append(self._locate_whole(part, page_number))
@@ -248,7 +248,7 @@ class QuoteLocator:
             if similarity < min_similarity:
                 return None
         span = widen_to_whole_words(passage.text, *span)
-        if not passage.is_own_span(span):
+        if not passage.is_span_unique_to_passage(span):
             return None
         margin = _MARGIN_CHARACTERS + (span[1] - span[0]) // 8
         text = passage.text
@@ -271,7 +271,7 @@ class QuoteLocator:
             exact_span = widen_to_whole_words(
                 text, wide_span[0] + comparison.compared_span[0], wide_span[0] + comparison.compared_span[1]
             )
-            span = exact_span if passage.is_own_span(exact_span) else span
+            span = exact_span if passage.is_span_unique_to_passage(exact_span) else span
         if not differences and (omission := find_omitted_context(passage.text, *span)):
             differences = (omission,)
         if not differences:
@@ -289,7 +289,9 @@ class QuoteLocator:
         )
 
 
-def _check_joint(previous_part: str, part: str, passage: _PagePassage, location: QuoteLocation) -> QuoteLocation:
+def _mark_uncertain_if_sentences_joined(
+    previous_part: str, part: str, passage: _PagePassage, location: QuoteLocation
+) -> QuoteLocation:
     """The part's location; UNCERTAIN if the dots make one sentence of two: the biopsy shows … melanoma."""
     if location.verdict is QuoteVerdict.UNCERTAIN and not has_content_words(part):
         location = replace(location, verdict=QuoteVerdict.NOISY, difference_text=None)
@@ -323,7 +325,7 @@ class _PagePassage:
     first_page: Page
     """The page it begins on."""
     text: str
-    page_spans: tuple[tuple[int, int, int, Page], ...]
+    passage_to_page_spans: tuple[tuple[int, int, int, Page], ...]
     """Start and end in ``text``, start in ``Page.text``, the page."""
     second_page_start: int | None = None
     """Where the second page begins in ``text``."""
@@ -362,7 +364,7 @@ class _PagePassage:
     def long_words(self) -> frozenset[str]:
         return _find_long_words(self.text)
 
-    def is_own_span(self, span: tuple[int, int]) -> bool:
+    def is_span_unique_to_passage(self, span: tuple[int, int]) -> bool:
         """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
         return self.second_page_start is None or span[0] < self.second_page_start < span[1]
 
@@ -370,7 +372,7 @@ class _PagePassage:
         """The best of the places here where the quote's canonical form stands; None without one."""
         reversed_location: QuoteLocation | None = None
         matching_spans: list[tuple[int, int]] = []
-        for span in filter(self.is_own_span, find_whole_word_spans(canonical_quote, self.text)):
+        for span in filter(self.is_span_unique_to_passage, find_whole_word_spans(canonical_quote, self.text)):
             if not has_content_words(quote):
                 return self.create_location(
                     QuoteVerdict.UNCERTAIN, span, difference_text="the quote has only words that stand everywhere"
@@ -410,7 +412,7 @@ class _PagePassage:
         if self.second_page_start is not None:
             page_spans = tuple(
                 (page, max(span[0], start) - start + page_offset, min(span[1], end) - start + page_offset)
-                for start, end, page_offset, page in self.page_spans
+                for start, end, page_offset, page in self.passage_to_page_spans
                 if start < span[1] and end > span[0]
             )
             page, start, end = page_spans[0]
@@ -459,12 +461,12 @@ def _has_same_word_divisions(passage_text: str, quote: str) -> bool:
     if passage_text.casefold().split() == quote.casefold().split():
         return True
     divisions, loose_divisions = zip(
-        *(_find_hard_and_soft_divisions(text) for text in (passage_text, quote)), strict=True
+        *(_find_space_and_loose_divisions(text) for text in (passage_text, quote)), strict=True
     )
     return not (divisions[0] ^ divisions[1]) - loose_divisions[0] - loose_divisions[1]
 
 
-def _find_hard_and_soft_divisions(text: str) -> tuple[set[int], set[int]]:
+def _find_space_and_loose_divisions(text: str) -> tuple[set[int], set[int]]:
     """Where letters are divided by whitespace, and where by a line break, tab or hyphen; in canonical characters."""
     canonical_form = build_canonical_text(text)
     space_divisions, loose_divisions = set(), set()

@@ -66,7 +66,7 @@ class ContextCue(NamedTuple):
     position: str
     """``before`` or ``after`` the quote, or the ``label`` of its line."""
     pattern: re.Pattern[str]
-    reach: int
+    max_words_between: int
     """So many words may be between it and the quote."""
     crosses_commas: bool
     unless: re.Pattern[str] | None
@@ -102,14 +102,14 @@ def _compile(expression: str, flags: int = 0) -> re.Pattern[str]:
 
 
 @cache
-def _load_any_cue(position: str) -> re.Pattern[str]:
+def _compile_any_cue_pattern(position: str) -> re.Pattern[str]:
     """All cues of a position in one, which most sentences have none of."""
     expressions = [cue.pattern.pattern.removeprefix(_WORD_START) for cue in _load_cues(position)]
     return re.compile(rf"{_WORD_START}(?:{'|'.join(expressions)})")
 
 
 @cache
-def _load_boundary(name: str) -> re.Pattern[str]:
+def _compile_boundary_pattern(name: str) -> re.Pattern[str]:
     return _compile("|".join(load_context_tables()[name]), re.IGNORECASE)
 
 
@@ -118,19 +118,19 @@ def find_omitted_context(text: str, start: int, end: int) -> QuoteDifference | N
     return (
         _find_negation_before(text, start, end)
         or _find_negation_after(text, start, end)
-        or next(_iter_frames(text, start, end), None)
+        or next(_iter_context_differences(text, start, end), None)
     )
 
 
-def _iter_frames(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
+def _iter_context_differences(text: str, start: int, end: int) -> Iterator[QuoteDifference]:
     """What hedges, dates or conditions the quote, or is about another person; not what the quote has of that kind."""
-    quote = _fold(text[start:end]).strip()
+    quote = _fold_case_and_spaces(text[start:end]).strip()
     for cue, words in (*_iter_cues_before(text, start, end), *_iter_cues_after(text, start, end)):
         own_matches = (other.pattern.search(quote) for other in _load_all_cues() if other.kind is cue.kind)
         # What ends in a cue is cut within the phrase.
         if not any(match and match.end() < len(quote) for match in own_matches):
             yield QuoteDifference(cue.kind, "", words)
-    if _is_in_question(text, end) or _is_queried(text, start):
+    if _is_in_question(text, end) or _has_query_mark_before(text, start):
         yield QuoteDifference(DifferenceKind.QUESTION, "", "?")
 
 
@@ -141,20 +141,20 @@ def _load_all_cues() -> tuple[ContextCue, ...]:
 
 def _iter_cues_before(text: str, start: int, end: int) -> Iterator[tuple[ContextCue, str]]:
     sentence = _extract_clause_before(text, start, crosses_colons=True)
-    label, colon, clause = _fold(sentence).rpartition(": ")
+    label, colon, clause = _fold_case_and_spaces(sentence).rpartition(": ")
     if not colon and (label_line := _LABEL_LINE.search(text, max(start - _MAX_CHARACTERS_BEFORE, 0), start)):
-        label = _fold(label_line[1])
+        label = _fold_case_and_spaces(label_line[1])
     label = label.rpartition(": ")[2].strip(" •*-–.0123456789()")
     for cue in _load_cues("label") if label else ():
         if cue.pattern.fullmatch(label):
             yield cue, label
     clause = _INSERTION_OPENING.sub("", _blank_harmless_phrases(clause.lstrip()))
     opening = _extract_opening(text, start, end)
-    for cue in _load_cues("before") if _load_any_cue("before").search(clause) else ():
+    for cue in _load_cues("before") if _compile_any_cue_pattern("before").search(clause) else ():
         for match in cue.pattern.finditer(clause):
             gap = clause[match.end() :]
             if (
-                len(_GAP_WORD.findall(gap)) <= cue.reach
+                len(_GAP_WORD.findall(gap)) <= cue.max_words_between
                 and (cue.crosses_commas or "," not in gap or _is_parenthetical(clause[: match.start()], gap))
                 # "He" behind a relative may be the relative.
                 and not _ends_before_quote("endings", gap, "" if cue.kind is DifferenceKind.PERSON else opening)
@@ -167,15 +167,15 @@ def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextC
     if _is_section_label(text, start, end):
         return
     clause = _blank_harmless_phrases(
-        _fold(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
+        _fold_case_and_spaces(_SENTENCE_END.split(text[end - 1 : end + _MAX_CHARACTERS_AFTER], maxsplit=1)[0][1:])
     )
-    for cue in _load_cues("after") if _load_any_cue("after").search(clause) else ():
+    for cue in _load_cues("after") if _compile_any_cue_pattern("after").search(clause) else ():
         if match := cue.pattern.search(clause):
             gap = clause[: match.start()]
             if (
-                len(_GAP_WORD.findall(gap)) <= cue.reach
+                len(_GAP_WORD.findall(gap)) <= cue.max_words_between
                 and (cue.crosses_commas or not _COMMA.search(gap) or _is_parenthetical(gap, clause[match.end() :]))
-                and not _load_boundary("beginnings").search(gap)
+                and not _compile_boundary_pattern("beginnings").search(gap)
                 and not (cue.unless and cue.unless.search(gap))
             ):
                 yield cue, match.group().strip()
@@ -183,12 +183,12 @@ def _iter_cues_after(text: str, start: int, end: int) -> Iterator[tuple[ContextC
 
 def _extract_opening(text: str, start: int, end: int) -> str:
     """The quote's first words."""
-    return " ".join(_fold(text[start:end]).split()[:_OPENING_WORDS])
+    return " ".join(_fold_case_and_spaces(text[start:end]).split()[:_OPENING_WORDS])
 
 
 def _ends_before_quote(boundary: str, gap: str, opening: str) -> bool:
     """Whether another clause begins in the gap, or with the quote."""
-    return any(match.start() <= len(gap) for match in _load_boundary(boundary).finditer(gap + opening))
+    return any(match.start() <= len(gap) for match in _compile_boundary_pattern(boundary).finditer(gap + opening))
 
 
 def _is_parenthetical(words_before: str, words_after: str) -> bool:
@@ -198,7 +198,7 @@ def _is_parenthetical(words_before: str, words_after: str) -> bool:
 
 def _blank_harmless_phrases(clause: str) -> str:
     """The clause with single spaces, without phrases that have a cue in them and turn nothing: no doubt, not only, if anything."""
-    return _load_boundary("harmless").sub("░", clause)
+    return _compile_boundary_pattern("harmless").sub("░", clause)
 
 
 def _is_in_question(text: str, end: int) -> bool:
@@ -209,7 +209,7 @@ def _is_in_question(text: str, end: int) -> bool:
     return (sentence_end is not None and sentence_end.group() == "?") or text[end : end + 2].lstrip(" ").startswith("?")
 
 
-def _is_queried(text: str, start: int) -> bool:
+def _has_query_mark_before(text: str, start: int) -> bool:
     """Whether a question mark before the words asks about them: ? appendicitis."""
     line_start = text.rfind("\n", 0, start) + 1
     if text.find("?", line_start, start) < 0 or not (query := _QUERY_BEFORE_QUOTE.search(text, line_start, start)):
@@ -217,7 +217,7 @@ def _is_queried(text: str, start: int) -> bool:
     return bool(_QUERY_MARK.match(text, query.start())) and len(_QUERY_MARK.findall(text)) <= _MAX_QUERY_MARKS
 
 
-def _fold(text: str) -> str:
+def _fold_case_and_spaces(text: str) -> str:
     """The text in small letters with single spaces, and with the space at its ends."""
     return re.sub(r"\s+", " ", text.lower()).replace("’", "'")
 
@@ -320,7 +320,7 @@ def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
     clause_ends = [
         (match.end(), match.group())
         for match in _CLAUSE_END.finditer(window)
-        if match.end() < len(window) and not _is_inside_sentence(window, match.start())
+        if match.end() < len(window) and not _is_mid_sentence_punctuation(window, match.start())
     ]
     if _ANSWER_HINT.search(window):
         clause_ends += [
@@ -331,7 +331,7 @@ def _find_clause_ends(text: str, start: int) -> Sequence[tuple[int, str]]:
     return sorted(clause_ends)
 
 
-def _is_inside_sentence(window: str, index: int) -> bool:
+def _is_mid_sentence_punctuation(window: str, index: int) -> bool:
     """Whether the sign ends no sentence: the point of an abbreviation, a question mark before what is asked."""
     if window[index] == "?":
         return not window[index - 1 : index].strip()

@@ -18,7 +18,7 @@ _JSON_ENTRY = re.compile(r'"([^"\\]+)":')
 
 
 @cache
-def load_english_words_by_prefix() -> dict[str, str]:
+def load_english_word_text_by_prefix() -> dict[str, str]:
     """Load folded English words, pyspellchecker's list of 160,000, by their first two letters.
 
     Each value is the words between spaces: one by one, as pyspellchecker has them, they would take 20 MB.
@@ -30,7 +30,7 @@ def load_english_words_by_prefix() -> dict[str, str]:
 
 def is_english_word(word: str) -> bool:
     """Tell whether the folded word is English."""
-    return f" {word} " in load_english_words_by_prefix().get(word[:2], "")
+    return f" {word} " in load_english_word_text_by_prefix().get(word[:2], "")
 
 
 class DocumentVocabulary:

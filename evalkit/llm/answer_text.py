@@ -48,10 +48,10 @@ _MAX_WRAPPED_TEXTS = 3
 """So often a text may be the JSON string of another text."""
 
 
-def read_answer_text(text: str) -> NormalisedAnswer:
+def extract_answer_json(text: str) -> NormalisedAnswer:
     """Read the only JSON value of a text. AnswerTextError if it is none, several, cut off, or contradicts itself."""
     try:
-        return _read_text(text, 0)
+        return _extract_nested_answer_json(text, 0)
     except RecursionError:
         raise AnswerTextError("it is nested too deeply") from None
 
@@ -61,27 +61,27 @@ def dump_for_comparison(json_value: Any) -> str:
     return json.dumps(json_value, sort_keys=True)
 
 
-def _read_text(text: str, depth: int) -> NormalisedAnswer:
+def _extract_nested_answer_json(text: str, depth: int) -> NormalisedAnswer:
     repeated_keys: list[str] = []
     changes: list[str] = []
     stripped_text = text.strip().removeprefix("\ufeff").lstrip()
     try:
-        json_value = _load(stripped_text, repeated_keys, is_strict=True)
+        json_value = _load_json(stripped_text, repeated_keys, is_strict=True)
     except AnswerTextError:
         raise
     except ValueError:
-        json_value = _find_only_value(_undo_text_changes(stripped_text, changes), repeated_keys, changes)
+        json_value = _extract_only_json_value(_unwrap_answer_text(stripped_text, changes), repeated_keys, changes)
     if repeated_keys:
         changes.append("a key with the same value twice read once")
     if isinstance(json_value, str) and depth < _MAX_WRAPPED_TEXTS and re.search(r"[{\[]", json_value):
-        inner_answer = _read_text(json_value, depth + 1)
+        inner_answer = _extract_nested_answer_json(json_value, depth + 1)
         return NormalisedAnswer(
             inner_answer.json_value, (*changes, "JSON written as text in JSON read", *inner_answer.changes)
         )
     return NormalisedAnswer(json_value, tuple(dict.fromkeys(changes)))
 
 
-def _load(json_text: str, repeated_keys: list[str], *, is_strict: bool) -> Any:
+def _load_json(json_text: str, repeated_keys: list[str], *, is_strict: bool) -> Any:
     def merge_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for key, field in pairs:
@@ -110,7 +110,7 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise AnswerTextError(f"{constant} is no JSON number")
 
 
-def _undo_text_changes(text: str, changes: list[str]) -> str:
+def _unwrap_answer_text(text: str, changes: list[str]) -> str:
     """Undo what other programs do to a whole text: thoughts before it, marks of a mail's quote, entities, quotes."""
     if (answer_text := _THOUGHTS_PATTERN.sub("", text)) != text:
         changes.append("thoughts before the answer left out")
@@ -127,7 +127,7 @@ def _undo_text_changes(text: str, changes: list[str]) -> str:
     return text
 
 
-def _find_only_value(text: str, repeated_keys: list[str], changes: list[str]) -> Any:
+def _extract_only_json_value(text: str, repeated_keys: list[str], changes: list[str]) -> Any:
     values_by_text: dict[str, Any] = {}
     prose_parts: list[str] = []
     value_count = 0
@@ -135,7 +135,7 @@ def _find_only_value(text: str, repeated_keys: list[str], changes: list[str]) ->
         prose_parts.append(prose)
         if value_text is None:
             continue
-        json_value, syntax_changes = _load_leniently(value_text, repeated_keys)
+        json_value, syntax_changes = _load_json_leniently(value_text, repeated_keys)
         if json_value is None:
             prose_parts.append(value_text)
             continue
@@ -175,17 +175,19 @@ def _find_balanced_end(text: str, start: int) -> int:
     raise AnswerTextError("it is cut off")
 
 
-def _load_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any, list[str]]:
+def _load_json_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any, list[str]]:
     """Return the value with what was changed to read it; None if it is only brackets in prose."""
     try:
-        return _load(value_text, repeated_keys, is_strict=True), []
+        return _load_json(value_text, repeated_keys, is_strict=True), []
     except AnswerTextError:
         raise
     except ValueError:
         pass
-    json_text = _TRAILING_COMMA_PATTERN.sub(lambda match: match[1] or "", _TOKEN_PATTERN.sub(_write_token, value_text))
+    json_text = _TRAILING_COMMA_PATTERN.sub(
+        lambda match: match[1] or "", _TOKEN_PATTERN.sub(_convert_token_to_json, value_text)
+    )
     try:
-        return _load(json_text, repeated_keys, is_strict=False), ["JSON syntax of another language read"]
+        return _load_json(json_text, repeated_keys, is_strict=False), ["JSON syntax of another language read"]
     except AnswerTextError:
         raise
     except ValueError:
@@ -194,18 +196,18 @@ def _load_leniently(value_text: str, repeated_keys: list[str]) -> tuple[Any, lis
         raise AnswerTextError("it is cut off or not JSON") from None
 
 
-def _write_token(token: re.Match[str]) -> str:
+def _convert_token_to_json(token: re.Match[str]) -> str:
     """Write a token of JavaScript or Python as JSON has it; what nobody can read stays and is refused later."""
     writer = _TOKEN_WRITERS.get(token.lastgroup or "")
     return writer(token) if writer else token[0]
 
 
-def _write_single_quoted(token: re.Match[str]) -> str:
+def _convert_single_quoted_to_json(token: re.Match[str]) -> str:
     inner_text = token[0][1:-1].replace('\\"', '"').replace('"', '\\"')
     return _drop_needless_escapes(f'"{inner_text}"')
 
 
-def _write_number(token: re.Match[str]) -> str:
+def _convert_number_to_json(token: re.Match[str]) -> str:
     if token["percent"]:
         return f'"{token["number"]}"'
     with_integer_part = re.sub(r"^(-?)\.", r"\g<1>0.", token[0].removeprefix("+"))
@@ -220,9 +222,9 @@ def _drop_needless_escapes(string_text: str) -> str:
 
 _TOKEN_WRITERS: dict[str, Callable[[re.Match[str]], str]] = {
     "double": lambda token: _drop_needless_escapes(token[0]),
-    "single": _write_single_quoted,
+    "single": _convert_single_quoted_to_json,
     "comment": lambda _: "",
-    "number": _write_number,
+    "number": _convert_number_to_json,
     "word": lambda token: _PYTHON_CONSTANTS.get(token[0], token[0]),
     "colon": lambda token: f'"{token["word"]}"{token["colon"]}',
 }

@@ -99,7 +99,7 @@ class LanguageModel:
         )
         if call_error is None:
             answer_value, changes = cast("_ParsedAnswer[AnswerT]", parsed_answer)
-            return Answer(question, answer_value, usage=usage, normalised=changes)
+            return Answer(question, answer_value, usage=usage, normalisation_changes=changes)
         log_event(
             log,
             logging.WARNING,
@@ -137,7 +137,7 @@ class LanguageModel:
             )
             return (
                 retry_state.attempt_number >= max_attempts
-                or pending_question.spent_seconds >= pending_question.get_time_limit(self._time_limit_seconds)
+                or pending_question.spent_seconds >= pending_question.get_time_limit_seconds(self._time_limit_seconds)
             )
 
         retrying = AsyncRetrying(
@@ -278,9 +278,9 @@ class _PendingQuestion(Generic[AnswerT]):
         )
         """What makes it the same question again."""
 
-    def build_request(self, default_time_limit: float) -> Request:
+    def build_request(self, default_limit_seconds: float) -> Request:
         """The call to send, where the question may take so long."""
-        time_limit = self.get_time_limit(default_time_limit)
+        time_limit = self.get_time_limit_seconds(default_limit_seconds)
         timeout_seconds = min(
             time_limit - self.spent_seconds,
             time_limit if self.question.time_limit_seconds else _ATTEMPT_TIME_SHARE * time_limit,
@@ -298,9 +298,9 @@ class _PendingQuestion(Generic[AnswerT]):
             self.question.temperature,
         )
 
-    def get_time_limit(self, default_time_limit: float) -> float:
-        """The seconds that it may take, where questions without a limit of their own may take ``default_time_limit``."""
-        return self.question.time_limit_seconds or default_time_limit
+    def get_time_limit_seconds(self, default_limit_seconds: float) -> float:
+        """The seconds that it may take, where questions without a limit of their own may take ``default_limit_seconds``."""
+        return self.question.time_limit_seconds or default_limit_seconds
 
 
 def _get_call_error(retry_state: RetryCallState) -> ModelCallError:

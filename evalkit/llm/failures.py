@@ -56,7 +56,7 @@ def create_call_error(
     note: str = "",
     remedy_by_code: Mapping[str, str] | None = None,
     is_final: bool = False,
-    retry_after: float | None = None,
+    retry_after_seconds: float | None = None,
     usage: Usage | None = None,
 ) -> ModelCallError:
     """The failure of the model ``model_name``; ``note`` stands in brackets and quotes neither prompt nor reply.
@@ -71,6 +71,6 @@ def create_call_error(
         code=code,
         remedy=(remedy_by_code or {}).get(code, failure_kind.remedy),
         is_transient=is_transient,
-        retry_after=retry_after if is_transient else None,
+        retry_after=retry_after_seconds if is_transient else None,
         usage=usage,
     )

@@ -200,10 +200,10 @@ async def _raise_unless_200(response: Response) -> None:
 
 
 def _create_gemini_error(
-    code: str, note: str = "", *, usage: Usage | None = None, retry_after: float | None = None
+    code: str, note: str = "", *, usage: Usage | None = None, retry_after_seconds: float | None = None
 ) -> ModelCallError:
     return create_call_error(
-        "Gemini", code, note=note, remedy_by_code=_REMEDY_BY_CODE, retry_after=retry_after, usage=usage
+        "Gemini", code, note=note, remedy_by_code=_REMEDY_BY_CODE, retry_after_seconds=retry_after_seconds, usage=usage
     )
 
 
@@ -235,7 +235,7 @@ def _translate_http_error(error: _HttpError) -> ModelCallError:
     return _create_gemini_error(
         "LLM-KEY" if details.is_key_error else failure_code,
         f"HTTP {error.status} {details.status_name}".rstrip(),
-        retry_after=details.retry_delay_seconds if retry_after is None else retry_after,
+        retry_after_seconds=details.retry_delay_seconds if retry_after is None else retry_after,
     )
 
 

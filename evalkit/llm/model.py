@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
-from evalkit.llm.answer_text import NormalisedAnswer, read_answer_text
+from evalkit.llm.answer_text import NormalisedAnswer, extract_answer_json
 from evalkit.llm.json_schema import build_inlined_json_schema
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
@@ -72,7 +72,7 @@ class Question(ABC, Generic[AnswerT]):
 
     def normalise_answer(self, text: str) -> NormalisedAnswer:
         """Read the JSON of what a language model wrote. AnswerTextError; AnswerShapeError if it contradicts itself."""
-        return read_answer_text(text)
+        return extract_answer_json(text)
 
     def parse_answer(self, text: str) -> AnswerT:
         """The answer that normalised JSON is. pydantic.ValidationError where it is none."""
@@ -130,7 +130,7 @@ class Answer(Generic[AnswerT]):
     is_unparseable: bool = False
     """The model answered, but not in the shape asked for."""
     usage: Usage = field(default_factory=Usage)
-    normalised: tuple[str, ...] = ()
+    normalisation_changes: tuple[str, ...] = ()
     """What was changed without loss to read the model's answer."""
 
 

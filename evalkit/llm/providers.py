@@ -64,9 +64,9 @@ def build_provider(
     base_url = _require_confidential_base_url(
         configured_url or service_row.base_url, allow_private_network=service_row.is_self_hostable
     )
-    api_key = _read_credential(environment, service_row.key_variable)
+    api_key = _read_credential(environment, service_row.key_environment_variable)
     if not api_key and (_is_openai_host(base_url) or not service_row.is_self_hostable):
-        raise _create_key_error(f"{service_name} needs a key", service_row.key_variable)
+        raise _create_key_error(f"{service_name} needs a key", service_row.key_environment_variable)
     try:
         import_module(f"pydantic_ai.models.{service_name}")
     except ImportError:
@@ -202,24 +202,24 @@ def _create_ollama_model(model_name: str, base_url: str, api_key: str) -> Ollama
 
 
 @dataclass(frozen=True)
-class _Service:
+class _ModelService:
     """Where models are asked by one protocol."""
 
     create_model: Callable[[str, str, str], ConnectedModel]
     """Of model, address and key."""
     base_url: str
-    key_variable: str
+    key_environment_variable: str
     """Of the environment, for the key."""
     is_self_hostable: bool
     """Whether people run such servers themselves: often without a key, and without TLS in a private network."""
 
 
 _SERVICE_BY_NAME = {
-    "openai": _Service(_create_openai_model, "https://api.openai.com/v1", "OPENAI_API_KEY", is_self_hostable=True),
-    "anthropic": _Service(
+    "openai": _ModelService(_create_openai_model, "https://api.openai.com/v1", "OPENAI_API_KEY", is_self_hostable=True),
+    "anthropic": _ModelService(
         _create_anthropic_model, "https://api.anthropic.com", "ANTHROPIC_API_KEY", is_self_hostable=False
     ),
-    "ollama": _Service(_create_ollama_model, "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", is_self_hostable=True),
+    "ollama": _ModelService(_create_ollama_model, "http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", is_self_hostable=True),
 }
 
 
@@ -334,7 +334,7 @@ def _translate_error(model_name: str, error: Exception) -> ModelCallError:
                 note=f"HTTP {status}",
                 # An account without credit is told the same status as one that asks too fast.
                 is_final=isinstance(error, library.ModelQuotaExceededError),
-                retry_after=error.retry_after,
+                retry_after_seconds=error.retry_after,
             )
         case TimeoutError() | library.ModelTimeoutError():
             return create_call_error(model_name, "LLM-TIMEOUT")

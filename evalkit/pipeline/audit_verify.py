@@ -58,7 +58,7 @@ from evalkit.review.packet import (
     read_packet,
 )
 from evalkit.review.queue import list_case_ids_with_packet
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.store import (
     ATTENTION_CHECKS_FOLDER,
@@ -79,7 +79,7 @@ from evalkit.store import (
     ReviewChainHead,
     bundle_file_name,
     ground_truth_file_name,
-    list_numbered_files_without_gaps,
+    list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
     packet_file_name,
     purge_record_file_name,
@@ -206,7 +206,9 @@ def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator
 
 
 def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
-    list_numbered_files_without_gaps(output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
+    list_numbered_files_or_raise_on_gap(
+        output_folder, f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id)
+    )
     chain = read_numbered_reviews(output_folder, case_id)
     previous_sha256 = None
     for revision, review in chain:
@@ -389,7 +391,7 @@ def _check_draws_labels_and_roster(output_folder: OutputFolder, _index: OutputIn
     yield from _run_check_as_faults(
         PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_production_labels, output_folder))
     )
-    yield from _run_check_as_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_reviewers))
+    yield from _run_check_as_faults(ROSTER_FILE, partial(_check_readable, ReviewerRoster(output_folder).list_reviewers))
 
 
 def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:

@@ -41,7 +41,7 @@ from evalkit.pipeline.sample_draws import read_drawn_document_probabilities
 from evalkit.review.ground_truth import (
     find_newest_revision,
     read_silver_audit_probability,
-    remove_unconfirmed_silver_fields,
+    remove_mismatched_silver_fields,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
@@ -337,7 +337,7 @@ class DocumentRun:
                 self._output_folder, self._index, create_packet(review_reason="escalated", inclusion_probability=1.0)
             )
         with hold_case_write_lock(self._output_folder, result.doc_id):
-            remove_unconfirmed_silver_fields(self._output_folder, result.doc_id)
+            remove_mismatched_silver_fields(self._output_folder, result.doc_id)
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
         """A document that cannot be read leaves a result that says so, and how long that took since ``monotonic_start``.

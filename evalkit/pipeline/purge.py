@@ -64,7 +64,7 @@ from evalkit.store import (
     bundle_file_name,
     extraction_file_name,
     ground_truth_file_name,
-    list_numbered_files_without_gaps,
+    list_numbered_files_or_raise_on_gap,
     packet_file_name,
     parse_stored_record,
     purge_record_file_name,
@@ -387,7 +387,9 @@ def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
     """All records of purges, oldest first. StoreError for a damaged one, for one that is lost, and for one that is none."""
     return [
         _read_record(output_folder, file_name)
-        for file_name in list_numbered_files_without_gaps(output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name)
+        for file_name in list_numbered_files_or_raise_on_gap(
+            output_folder, PURGE_RECORDS_FOLDER, purge_record_file_name
+        )
     ]
 
 

@@ -20,9 +20,9 @@ from evalkit.review.attention_check_queue import queue_or_withdraw_attention_che
 from evalkit.review.attention_checks import map_check_case_ids_by_doc_id
 from evalkit.review.claiming import recompute_and_save_case_status
 from evalkit.review.loaders import read_result, read_source_file_path
-from evalkit.review.opinions import rebuild_case_files
+from evalkit.review.opinions import rebuild_case_files_and_list_index_rows
 from evalkit.review.packet import get_base_case_id
-from evalkit.review.queue import derive_closing_rows, derive_review_chain_heads, list_case_ids_with_packet
+from evalkit.review.queue import derive_closed_case_rows, derive_review_chain_heads, list_case_ids_with_packet
 from evalkit.review.write_lock import get_write_lock_key, hold_case_write_lock
 from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
 
@@ -70,7 +70,7 @@ def rebuild_index_and_count_rows(output_folder: OutputFolder, index: OutputIndex
                 )
             ) as case_rows,
         ):
-            index.rebuild(document_rows, case_rows, derive_closing_rows(output_folder))
+            index.rebuild(document_rows, case_rows, derive_closed_case_rows(output_folder))
         index.review_heads.save_missing_or_newer_heads(derive_review_chain_heads(output_folder))
         queue_or_withdraw_attention_checks(
             output_folder, index, format_iso_seconds(utc_now())
@@ -118,7 +118,11 @@ def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
 def _rebuild_cases_and_list_rows(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
     """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
     checks_by_document = map_check_case_ids_by_doc_id(output_folder)
-    return [row for case_id in case_ids for row in rebuild_case_files(output_folder, case_id, checks_by_document)]
+    return [
+        row
+        for case_id in case_ids
+        for row in rebuild_case_files_and_list_index_rows(output_folder, case_id, checks_by_document)
+    ]
 
 
 def _read_document_rows(output_folder: OutputFolder, result_names: Sequence[str]) -> _IndexRows:

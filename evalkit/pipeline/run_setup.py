@@ -71,7 +71,7 @@ def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | 
     if settings.reader == "local":
         return None
     processor = create_document_ai_reader(settings)
-    return replace(processor, processor=processor.processor_version_name)
+    return replace(processor, processor=processor.fetch_processor_version_name)
 
 
 def create_document_ai_reader(settings: Settings) -> DocumentAiReader:

@@ -15,7 +15,7 @@ from evalkit.core.records import StrictRecord
 from evalkit.store import (
     SAMPLE_DRAWS_FOLDER,
     OutputFolder,
-    list_numbered_files_without_gaps,
+    list_numbered_files_or_raise_on_gap,
     parse_stored_record,
     sample_draw_file_name,
 )
@@ -61,7 +61,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
             file_name,
             "Restore it from a backup.",
         )
-        for file_name in list_numbered_files_without_gaps(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+        for file_name in list_numbered_files_or_raise_on_gap(output_folder, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
     ]
 
 

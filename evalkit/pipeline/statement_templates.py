@@ -35,8 +35,13 @@ from evalkit.settings import Settings
 from evalkit.statements.consensus import SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO, RetryScenario
 from evalkit.statements.llm_proposal import ProposalResult, build_best_template
-from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, Cycle
-from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml, render_template_toml
+from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReviewCycle
+from evalkit.statements.statement_template import (
+    StatementTemplate,
+    TemplateStatus,
+    parse_template_toml,
+    render_template_toml,
+)
 from evalkit.statements.template_questions import PageImage
 from evalkit.statements.template_review_loop import (
     ReviewLoopConfig,
@@ -146,7 +151,7 @@ async def _review_and_publish_template(
             first_number = _find_next_cycle_number(output_folder, template.template_id)
             cycle_paths: list[str] = []
 
-            def save_cycle(cycle: Cycle, number: int) -> None:
+            def save_cycle(cycle: ReviewCycle, number: int) -> None:
                 cycle_paths.append(template_review_file_name(template.template_id, number))
                 output_folder.write_json(cycle_paths[-1], cycle.model_dump(mode="json"))
 
@@ -196,14 +201,14 @@ def build_review_loop_config(settings: Settings) -> ReviewLoopConfig:
     )
     return ReviewLoopConfig(
         is_dual_review_enabled=review_settings.enabled,
-        max_issues={
+        max_issues_by_severity={
             "critical": maximum.max_critical,
             "high": maximum.max_high,
             "medium": maximum.max_medium,
             "low": maximum.max_low,
         },
         shown_issue_caps={category: getattr(review_settings.issue_caps, category) for category in SHOWN_ISSUE_CAPS},
-        max_retries=retries,
+        max_retries_by_scenario=retries,
         diverging_below=review_settings.retry.convergence_threshold,
         temperature_by_role={
             "layout_geometry": reviewer_settings.layout_temperature,
@@ -230,7 +235,7 @@ def render_page_images_for_model(statement_pdf: Path, bundle: DocumentBundle) ->
 def save_template_unless_stable_exists(output_folder: OutputFolder, template: StatementTemplate) -> None:
     """Write a template to its place; a draft takes no place where somebody has vouched for another."""
     template_path = template_file_name(template.template_id)
-    if template.status is Status.DRAFT and has_stable_template(output_folder, template.template_id):
+    if template.status is TemplateStatus.DRAFT and has_stable_template(output_folder, template.template_id):
         return
     output_folder.write_text(template_path, render_template_toml(template))
 
@@ -238,7 +243,7 @@ def save_template_unless_stable_exists(output_folder: OutputFolder, template: St
 def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
     """Whether there is a template of that name that somebody has vouched for."""
     stored_template = read_stored_template(output_folder, template_id)
-    return stored_template is not None and stored_template.status is Status.STABLE
+    return stored_template is not None and stored_template.status is TemplateStatus.STABLE
 
 
 def _save_template_and_queue_case(
@@ -254,14 +259,14 @@ def _save_template_and_queue_case(
         is_case_frozen = is_packet_frozen(output_folder, index, case_id, format_zulu_now())
         if not is_case_frozen:
             save_template_unless_stable_exists(output_folder, loop_outcome.template)
-    if loop_outcome.case is None:
+    if loop_outcome.template_case is None:
         withdraw_packet_unless_frozen(output_folder, index, case_id)
         return None, is_case_frozen
     created_at = str(loop_outcome.cycles[-1].times["ended_at"])
     publish_packet_unless_frozen(
         output_folder,
         index,
-        SMEPacketGenerator().template_packet(loop_outcome.case, bundle, created_at=created_at),
+        SMEPacketGenerator().template_packet(loop_outcome.template_case, bundle, created_at=created_at),
     )
     return case_id, is_case_frozen
 

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.review.case import ReviewCase, ViewingRequirements
 from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
-from evalkit.review.field_answers import FieldAnswer, FormFields
+from evalkit.review.field_answers import ExtractedFields, FieldAnswer
 from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
     IssueVerdict,
     Review,
-    Shown,
+    ShownMachineAnswers,
     TemplateGroundTruth,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
 from evalkit.review.issue_context import IssueContext, build_issue_context
-from evalkit.review.opinions import Opinion, rebuild_case_files
+from evalkit.review.opinions import Opinion, rebuild_case_files_and_list_index_rows
 from evalkit.review.packet import (
     IssueSummary,
     SMEPacket,
@@ -33,7 +33,7 @@ from evalkit.review.queue import (
     QueueQuery,
     QueueRow,
     ReviewProgress,
-    derive_closing_rows,
+    derive_closed_case_rows,
     list_pending_cases_worst_first,
     read_review_status,
 )
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Draft",
+    "ExtractedFields",
     "FieldAnswer",
     "FieldReviewCase",
     "FieldsGroundTruth",
-    "FormFields",
     "GroundTruth",
     "HighlightedPage",
     "IssueContext",
@@ -69,19 +69,19 @@ __all__ = [
     "SMEReviewHelper",
     "SegmentDraft",
     "SegmentFlag",
-    "Shown",
+    "ShownMachineAnswers",
     "SubmissionReceipt",
     "TemplateGroundTruth",
     "TemplateReviewCase",
     "ViewingRequirements",
     "build_issue_context",
     "compute_packet_digest",
-    "derive_closing_rows",
+    "derive_closed_case_rows",
     "issue_text",
     "list_pending_cases_worst_first",
     "publish_packet_unless_frozen",
     "read_review_status",
-    "rebuild_case_files",
+    "rebuild_case_files_and_list_index_rows",
     "view",
     "withdraw_packet_unless_frozen",
     "withdraw_silver_ground_truth",

@@ -18,7 +18,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review.corrections import CLASSIFICATION_PARTS, ClassificationPart, find_rule_violations
 from evalkit.review.draft import Draft, SegmentDraft
-from evalkit.review.ground_truth import IssueVerdict, Review, Shown
+from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import Opinion
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SMEPacket
@@ -235,7 +235,9 @@ class ReviewCase:
 
     def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        validate = self._require_permitted_press(draft, validate=validate, undeterminable_reason=undeterminable_reason)
+        validate = self._require_permitted_submission(
+            draft, validate=validate, undeterminable_reason=undeterminable_reason
+        )
         corrected_parts: frozenset[ClassificationPart] = frozenset()
         if not validate and undeterminable_reason is None:
             corrected_parts = self._choose_corrected_parts(draft)
@@ -252,13 +254,13 @@ class ReviewCase:
             seconds_active=draft.seconds_active,
             pages_seen=draft.pages_seen,
             evidence_seen=draft.evidence_seen,
-            shown=Shown(agent=not self.is_blind),
+            shown=ShownMachineAnswers(agent=not self.is_blind),
             segment_flags=tuple(_build_segment_flags(draft)),
         )
 
     _changed_sentence = "You have changed the classification: submit it as a correction."
 
-    def _require_permitted_press(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> bool:
+    def _require_permitted_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> bool:
         """Whether the press validates. ReviewRefused where what it says cannot be said with this draft."""
         if validate and undeterminable_reason is not None:
             raise build_incomplete_review_error(

@@ -238,11 +238,11 @@ def find_rule_violations(
         issue
         for issue in issues
         if issue.severity is not IssueSeverity.MINOR
-        and any(parts <= vouched_set for parts in _find_concerned_parts(issue))
+        and any(parts <= vouched_set for parts in _list_concerned_part_sets(issue))
     ]
 
 
-def _find_concerned_parts(issue: Issue) -> tuple[frozenset[ClassificationPart], ...]:
+def _list_concerned_part_sets(issue: Issue) -> tuple[frozenset[ClassificationPart], ...]:
     default_parts = _MIXTURE_ONLY if issue.segment_index is None else _SEGMENTS_ONLY
     if issue.code == "V2-CANNOT-TELL" and issue.segment_index is None:
         return (frozenset(),)  # ground truth never says that it cannot tell

@@ -206,12 +206,12 @@ class Draft(StrictRecord):
         """The shares were on screen."""
         return self._replace_fields(mixture_seen=True)
 
-    def mark_page_seen(self, page: int) -> Draft:
+    def show_page_and_mark_seen(self, page: int) -> Draft:
         """That page is on screen. ValueError for a page that the document does not have."""
         self._require_page(page)
         return self._replace_fields(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
 
-    def mark_issue_seen(self, issue_id: str) -> Draft:
+    def show_issue_and_mark_seen(self, issue_id: str) -> Draft:
         """That issue is on screen, with its place in the document."""
         return self._replace_fields(
             issue_id=issue_id, evidence_seen=tuple(dict.fromkeys([*self.evidence_seen, issue_id]))
@@ -224,7 +224,7 @@ class Draft(StrictRecord):
         }
         return self._replace_fields(fields=other_answers if answer is None else other_answers | {field_key: answer})
 
-    def mark_field_seen(self, field_key: str) -> Draft:
+    def show_field_and_mark_seen(self, field_key: str) -> Draft:
         """That field is open on screen, with its place in the document."""
         return self._replace_fields(
             issue_id=field_key, fields_seen=tuple(dict.fromkeys([*self.fields_seen, field_key]))

@@ -33,7 +33,7 @@ STATUS_WORDS = {
 }
 
 
-class FormFields(StrictRecord):
+class ExtractedFields(StrictRecord):
     """The fields of one report or form, as the agent or an expert has them."""
 
     template: str
@@ -47,7 +47,7 @@ class FormFields(StrictRecord):
     """By name, in the template's order."""
 
     @classmethod
-    def from_extraction(cls, extraction: Extraction) -> FormFields:
+    def from_extraction(cls, extraction: Extraction) -> ExtractedFields:
         """What was extracted, without how."""
         return cls(**{name: getattr(extraction, name) for name in cls.model_fields})
 
@@ -70,12 +70,12 @@ class FieldTextCheck:
     """What is wrong with it, and how such a value is written; empty where nothing is."""
 
 
-def list_agent_forms(packet: SMEPacket) -> tuple[FormFields, ...]:
+def list_agent_extracted_fields(packet: SMEPacket) -> tuple[ExtractedFields, ...]:
     """What the agent extracted, by report and form."""
-    return tuple(map(FormFields.from_extraction, packet.extractions))
+    return tuple(map(ExtractedFields.from_extraction, packet.extractions))
 
 
-def index_fields_by_key(forms: Sequence[FormFields]) -> dict[str, FieldValue]:
+def index_fields_by_key(forms: Sequence[ExtractedFields]) -> dict[str, FieldValue]:
     """All fields by key, in order."""
     return {
         f"{form_number}.{field_name}": field_value
@@ -90,14 +90,14 @@ def split_field_key_to_index_and_name(field_key: str) -> tuple[int, str]:
     return int(form_number) - 1, field_name
 
 
-def get_template_field_or_plain_text(form: FormFields | Extraction, field_name: str) -> TemplateField:
+def get_template_field_or_plain_text(form: ExtractedFields | Extraction, field_name: str) -> TemplateField:
     """What the form's template says about a field; of one that it does not know any more, a plain text."""
-    field_template = find_form_template(form)
+    field_template = find_extraction_template(form)
     field = field_template.get_field(get_base_field_name(field_name)) if field_template else None
     return field or TemplateField(name="text", description=field_name)
 
 
-def find_form_template(form: FormFields | Extraction | IterationRecord) -> FieldTemplate | None:
+def find_extraction_template(form: ExtractedFields | Extraction | IterationRecord) -> FieldTemplate | None:
     """The template that was filled in; None where it is not there any more."""
     try:
         return get_field_template(form.template)
@@ -105,7 +105,7 @@ def find_form_template(form: FormFields | Extraction | IterationRecord) -> Field
         return None
 
 
-def format_field_label(form: FormFields | Extraction, field_name: str) -> str:
+def format_field_label(form: ExtractedFields | Extraction, field_name: str) -> str:
     """What a person calls the field: ``Wages, tips, other compensation``; of one of many its own name behind it."""
     instance_name = field_name.partition(".")[2]
     description = get_template_field_or_plain_text(form, field_name).description
@@ -143,14 +143,14 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
     try:
         parsed_answer = FieldAnswer.model_validate(answer_fields)
     except ValidationError as error:
-        raise _invalid_field_error(
+        raise _build_invalid_field_error(
             f"{field.description}: {describe_first_error(error)}",
             'Give a text, None for a field that is not there, or {"value": …, "status": "found", "not_present" or "ambiguous"}.',
         ) from None
     text = parsed_answer.value or ""
     if parsed_answer.status is FieldStatus.NOT_PRESENT:
         if text.strip():
-            raise _invalid_field_error(
+            raise _build_invalid_field_error(
                 f"{field.description}: a field that is not present has no value", "Leave one of them out."
             )
         return FieldAnswer(status=parsed_answer.status)
@@ -158,7 +158,7 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
         return FieldAnswer(status=parsed_answer.status)
     text_check = check_field_text(field, text)
     if text_check.value is None:
-        raise _invalid_field_error(
+        raise _build_invalid_field_error(
             f"{field.description}: {text_check.problem[:1].lower()}{text_check.problem[1:-1]}", "Correct the value."
         )
     return FieldAnswer(status=parsed_answer.status, value=text_check.value)
@@ -166,39 +166,39 @@ def parse_field_answer(field: TemplateField, raw_answer: object) -> FieldAnswer:
 
 def resolve_field_key(packet: SMEPacket, field_key_or_name: str) -> str:
     """The key of a field that is called by its key, or by its name where only one form has it. ReviewRefused."""
-    keys = list(index_fields_by_key(list_agent_forms(packet)))
+    keys = list(index_fields_by_key(list_agent_extracted_fields(packet)))
     matching_keys = [key for key in keys if field_key_or_name in (key, split_field_key_to_index_and_name(key)[1])]
     if len(matching_keys) == 1:
         return matching_keys[0]
     if matching_keys:
-        raise _invalid_field_error(
+        raise _build_invalid_field_error(
             f"several forms have a field {field_key_or_name!r}", f"Say which: {' or '.join(matching_keys)}."
         )
-    raise _invalid_field_error(
+    raise _build_invalid_field_error(
         f"case {packet.case_id!r} has no field {field_key_or_name!r}", "Its fields are in packet.extractions."
     )
 
 
 def parse_field_answers(packet: SMEPacket, raw_answers: Mapping[str, object]) -> dict[str, FieldAnswer]:
     """What an expert says, by key; fields may be called by their names. ReviewRefused."""
-    agent_forms = list_agent_forms(packet)
+    agent_extracted_fields = list_agent_extracted_fields(packet)
     answers_by_key: dict[str, FieldAnswer] = {}
     for name, raw_answer in raw_answers.items():
         key = resolve_field_key(packet, name)
         form_index, field_name = split_field_key_to_index_and_name(key)
         answers_by_key[key] = parse_field_answer(
-            get_template_field_or_plain_text(agent_forms[form_index], field_name), raw_answer
+            get_template_field_or_plain_text(agent_extracted_fields[form_index], field_name), raw_answer
         )
     return answers_by_key
 
 
 def apply_and_locate_field_answers(
-    agent_forms: Sequence[FormFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
-) -> tuple[FormFields, ...]:
+    agent_extracted_fields: Sequence[ExtractedFields], answers_by_key: Mapping[str, FieldAnswer], bundle: DocumentBundle
+) -> tuple[ExtractedFields, ...]:
     """The fields as the expert corrects them; a value that stands on the form's pages has its place there."""
     locator = QuoteLocator(bundle)
     corrected_forms = []
-    for form_number, form in enumerate(agent_forms, 1):
+    for form_number, form in enumerate(agent_extracted_fields, 1):
         corrected_values = {
             field_name: _build_corrected_value(answers_by_key[key], agent_value, form, field_name, bundle, locator)
             if (key := f"{form_number}.{field_name}") in answers_by_key
@@ -212,7 +212,7 @@ def apply_and_locate_field_answers(
 def _build_corrected_value(
     answer: FieldAnswer,
     agent_value: FieldValue,
-    form: FormFields,
+    form: ExtractedFields,
     field_name: str,
     bundle: DocumentBundle,
     locator: QuoteLocator,
@@ -261,7 +261,7 @@ def is_same_as_agent(answer: FieldAnswer, agent_value: FieldValue) -> bool:
 
 
 def find_changed_fields(
-    forms_before: Sequence[FormFields], forms_after: Sequence[FormFields]
+    forms_before: Sequence[ExtractedFields], forms_after: Sequence[ExtractedFields]
 ) -> dict[str, FieldAnswer]:
     """What of two states of the same forms is not alike: as answers to the first, by key."""
     values_before = index_fields_by_key(forms_before)
@@ -273,7 +273,7 @@ def find_changed_fields(
     }
 
 
-def list_field_keys_statuses_and_values(forms: Iterable[FormFields]) -> list[tuple[str, str, str | None]]:
+def list_field_keys_statuses_and_values(forms: Iterable[ExtractedFields]) -> list[tuple[str, str, str | None]]:
     """What two experts must have said alike to agree: status and value of every field."""
     return [
         (key, field_value.status, field_value.value) for key, field_value in index_fields_by_key(tuple(forms)).items()
@@ -288,5 +288,5 @@ def format_field_value(field_value: FieldValue | FieldAnswer) -> str:
     return f"{words}, perhaps {field_value.value}" if field_value.value else words
 
 
-def _invalid_field_error(message: str, remedy: str) -> ReviewRefused:
+def _build_invalid_field_error(message: str, remedy: str) -> ReviewRefused:
     return ReviewRefused(message, code="REVIEW-FIELD", remedy=remedy)

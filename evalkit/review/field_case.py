@@ -22,14 +22,14 @@ from evalkit.review.case import (
 )
 from evalkit.review.draft import Draft
 from evalkit.review.field_answers import (
+    ExtractedFields,
     FieldAnswer,
-    FormFields,
     format_field_label,
     format_field_value,
     get_template_field_or_plain_text,
     index_fields_by_key,
     is_same_as_agent,
-    list_agent_forms,
+    list_agent_extracted_fields,
     parse_field_answer,
     split_field_key_to_index_and_name,
 )
@@ -48,7 +48,7 @@ class ReviewTarget:
 
     target_id: str
     """The field's key, or the issue's id."""
-    form_index: int
+    extraction_index: int
     """The position of its report or form in the packet, from 0."""
     field_name: str
     """The field's name; empty of an issue."""
@@ -72,9 +72,9 @@ class FieldReviewCase(ReviewCase):
     """A case about fields as it was opened."""
 
     @cached_property
-    def agent_forms(self) -> tuple[FormFields, ...]:
+    def agent_extracted_fields(self) -> tuple[ExtractedFields, ...]:
         """What the agent extracted."""
-        return list_agent_forms(self.packet)
+        return list_agent_extracted_fields(self.packet)
 
     @cached_property
     def targets(self) -> tuple[ReviewTarget, ...]:
@@ -102,7 +102,7 @@ class FieldReviewCase(ReviewCase):
         What stands nowhere has its form's first page and nothing lit.
         """
         target = self.get_target(target_id)
-        form = self.packet.extractions[target.form_index]
+        form = self.packet.extractions[target.extraction_index]
         field_value = form.fields.get(target.field_name)
         if field_value and (boxes := self._filter_displayable_boxes(field_value.boxes)):
             return HighlightedPlace(boxes[0][0], boxes, "found")
@@ -128,7 +128,7 @@ class FieldReviewCase(ReviewCase):
         target = self.get_target(field_key)
         if not target.field_name:
             raise NotFound(f"{field_key!r} is no field", code="FIELD-NOT-FOUND", remedy="Choose a field.")
-        return self.packet.extractions[target.form_index].fields[target.field_name]
+        return self.packet.extractions[target.extraction_index].fields[target.field_name]
 
     def set_field_answer(self, draft: Draft, field_key: str, raw_answer: object) -> Draft:
         """The draft in which the expert says that of the field; as the agent says it, it is no change. ReviewRefused."""
@@ -138,7 +138,7 @@ class FieldReviewCase(ReviewCase):
         if raw_answer == {"status": agent_value.status, "value": agent_value.value}:
             return draft.set_field_answer(field_key, None)
         expert_answer = parse_field_answer(
-            get_template_field_or_plain_text(self.agent_forms[form_index], field_name), raw_answer
+            get_template_field_or_plain_text(self.agent_extracted_fields[form_index], field_name), raw_answer
         )
         return draft.set_field_answer(
             field_key, None if is_same_as_agent(expert_answer, agent_value) else expert_answer
@@ -173,13 +173,17 @@ class FieldReviewCase(ReviewCase):
 
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """The draft after that item was on screen with that page."""
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
         target = self.get_target(target_id)
         if self.locate_target(target_id).page != page:
             return draft
         for issue in target.issues:
-            draft = draft.mark_issue_seen(issue.issue_id)
-        return draft.mark_field_seen(target_id) if target.field_name else draft.mark_issue_seen(target_id)
+            draft = draft.show_issue_and_mark_seen(issue.issue_id)
+        return (
+            draft.show_field_and_mark_seen(target_id)
+            if target.field_name
+            else draft.show_issue_and_mark_seen(target_id)
+        )
 
     def has_expert_changes(self, draft: Draft) -> bool:
         """Whether a field differs from the agent's."""
@@ -188,7 +192,7 @@ class FieldReviewCase(ReviewCase):
     def describe_changes(self, draft: Draft) -> tuple[str, ...]:
         """What differs from the agent's answer, one sentence each, in the order of the fields."""
         return tuple(
-            f"{format_field_label(self.agent_forms[target.form_index], target.field_name)}: {format_field_value(self.get_agent_value(target.target_id))} → "
+            f"{format_field_label(self.agent_extracted_fields[target.extraction_index], target.field_name)}: {format_field_value(self.get_agent_value(target.target_id))} → "
             f"{format_field_value(draft.fields[target.target_id])}"
             for target in self.targets
             if target.target_id in draft.fields
@@ -196,11 +200,13 @@ class FieldReviewCase(ReviewCase):
 
     def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        is_validation = self._require_permitted_press(
+        is_validation = self._require_permitted_submission(
             draft, validate=validate, undeterminable_reason=undeterminable_reason
         )
         vouched_keys = (
-            key for key in index_fields_by_key(self.agent_forms) if key in draft.fields or key in draft.fields_seen
+            key
+            for key in index_fields_by_key(self.agent_extracted_fields)
+            if key in draft.fields or key in draft.fields_seen
         )
         return Submission(
             agrees=is_validation or None,
@@ -233,7 +239,7 @@ class FieldReviewCase(ReviewCase):
 
     def _is_required_target(self, target: ReviewTarget) -> bool:
         return bool(_list_blocker_and_major_issues(target)) and is_extraction_review_required(
-            self.packet.extractions[target.form_index]
+            self.packet.extractions[target.extraction_index]
         )
 
     def _filter_displayable_boxes(self, boxes: tuple[PageBox, ...]) -> tuple[PageBox, ...]:

@@ -26,7 +26,7 @@ from evalkit.core.schema_by_reference import SchemaByReference
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.extraction_schema import Extraction, Extractions
 from evalkit.review.corrections import ClassificationPart
-from evalkit.review.field_answers import FieldKey, FormFields, find_form_template
+from evalkit.review.field_answers import ExtractedFields, FieldKey, find_extraction_template
 from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus, SMEPacket, is_extraction_review_required
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.write_lock import hold_case_write_lock
@@ -66,7 +66,7 @@ SIMULATED_PREFIX = "simulated_"
 #: What a reviewed case says: a classification, the fields of each report and form, or a statement template.
 ReviewedAnswer = (
     Annotated[ClassificationOutput, AfterValidator(drop_patients)]
-    | Annotated[tuple[FormFields, ...], Field(min_length=1)]
+    | Annotated[tuple[ExtractedFields, ...], Field(min_length=1)]
     | Annotated[StatementTemplate, SchemaByReference()]
 )
 #: What an expert stands for in a case about a template: all of it.
@@ -86,7 +86,7 @@ class IssueVerdict(StrictRecord):
     """Why, in the expert's words."""
 
 
-class Shown(StrictRecord):
+class ShownMachineAnswers(StrictRecord):
     """What the expert saw of the machines' opinions."""
 
     agent: bool = True
@@ -127,7 +127,7 @@ class Review(StrictRecord):
     """The pages that were on screen, from 1."""
     evidence_seen: tuple[str, ...] = ()
     """The ids of the issues whose place was on screen."""
-    shown: Shown = Shown()
+    shown: ShownMachineAnswers = ShownMachineAnswers()
     """What the expert saw of the machines' opinions."""
     segment_flags: tuple[dict[str, Any], ...] = ()
     """Remarks about single segments: ``{segment_index, start_page, end_page}`` with a ``flag``, a ``note`` or both."""
@@ -182,7 +182,7 @@ class GroundTruth(_GroundTruthRecord):
 class FieldsGroundTruth(_GroundTruthRecord):
     """What a document's fields truly are, and who says so: ``ground_truth/gt_{doc_id}.extraction.json``."""
 
-    ground_truth_fields: tuple[FormFields, ...]
+    ground_truth_fields: tuple[ExtractedFields, ...]
     """By report and form; only the ``vouched`` ones were looked at."""
     vouched: tuple[FieldKey, ...]
     """The fields that the expert stands for, by their keys (``1.wages_tips``); none for silver."""
@@ -374,7 +374,7 @@ def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) 
             remedy="Let an expert decide.",
         )
     return FieldsGroundTruth(
-        ground_truth_fields=tuple(map(FormFields.from_extraction, document_extractions.extractions)),
+        ground_truth_fields=tuple(map(ExtractedFields.from_extraction, document_extractions.extractions)),
         **_build_silver_header(document_extractions.doc_id, accepted_at, 0.0),
     )
 
@@ -430,7 +430,7 @@ def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any
 
 
 def has_types_matching_ground_truth(
-    output_folder: OutputFolder, doc_id: str, forms: Iterable[FormFields | Extraction]
+    output_folder: OutputFolder, doc_id: str, forms: Iterable[ExtractedFields | Extraction]
 ) -> bool:
     """Whether the reports are of the types that the document's own ground truth has on their pages.
 
@@ -438,7 +438,9 @@ def has_types_matching_ground_truth(
     names its type itself.
     """
     reports = [
-        form for form in forms if (form_template := find_form_template(form)) is None or form_template.kind != "tax"
+        form
+        for form in forms
+        if (form_template := find_extraction_template(form)) is None or form_template.kind != "tax"
     ]
     if not reports:
         return True
@@ -458,7 +460,7 @@ def has_types_matching_ground_truth(
     )
 
 
-def remove_unconfirmed_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:
+def remove_mismatched_silver_fields(output_folder: OutputFolder, doc_id: str) -> None:
     """Remove the silver record of a document's fields once its types differ from the ground truth; the caller holds the lock."""
     name = ground_truth_file_name(doc_id + EXTRACTION_SUFFIX)
     stored = _read_silver_record(output_folder, name)

@@ -196,12 +196,12 @@ def _collect_surroundings(bundle: DocumentBundle, match: QuoteLocation) -> _Surr
     if not matched_indexes:
         return None
     earlier = chain(
-        _read_body_paragraphs(page, stop=matched_indexes[0], step=-1),
-        _iterate_page_paragraphs(bundle, range(page.page_num - 1, 0, -1), step=-1),
+        _read_body_paragraphs(page, stop=matched_indexes[0], reading_direction=-1),
+        _iterate_page_paragraphs(bundle, range(page.page_num - 1, 0, -1), reading_direction=-1),
     )
     later = chain(
         _read_body_paragraphs(page, start=matched_indexes[-1] + 1),
-        _iterate_page_paragraphs(bundle, range(page.page_num + 1, bundle.total_pages + 1), step=1),
+        _iterate_page_paragraphs(bundle, range(page.page_num + 1, bundle.total_pages + 1), reading_direction=1),
     )
     return _Surroundings(
         before=tuple(islice(earlier, PARAGRAPHS_BEFORE))[::-1],
@@ -229,20 +229,23 @@ def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[Co
 
 
 def _iterate_page_paragraphs(
-    bundle: DocumentBundle, page_numbers: Iterable[int], *, step: int
+    bundle: DocumentBundle, page_numbers: Iterable[int], *, reading_direction: int
 ) -> Iterator[ContextParagraph]:
     return chain.from_iterable(
-        _read_body_paragraphs(bundle.page(page_number), step=step) for page_number in page_numbers
+        _read_body_paragraphs(bundle.page(page_number), reading_direction=reading_direction)
+        for page_number in page_numbers
     )
 
 
-def _read_body_paragraphs(page: Page, start: int = 0, stop: int | None = None, step: int = 1) -> list[ContextParagraph]:
+def _read_body_paragraphs(
+    page: Page, start: int = 0, stop: int | None = None, reading_direction: int = 1
+) -> list[ContextParagraph]:
     """The paragraphs start..stop of a page (stop exclusive), without headers and footers; backwards for step -1."""
     furniture_indexes = {index for index, block in enumerate(page.visible_blocks) if block.furniture}
     texts = list(enumerate(page.paragraphs))[start:stop]
     return [
         ContextParagraph(page=page.page_num, text=text)
-        for index, text in texts[::step]
+        for index, text in texts[::reading_direction]
         if index not in furniture_indexes
     ]
 

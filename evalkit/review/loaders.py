@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from evalkit.classification.document_result import SCHEMA_VERSION, DocumentFailure, DocumentResult
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle, pack_page_words
+from evalkit.documents.bundle import DocumentBundle, compact_page_json_in_place
 from evalkit.errors import StoreError
 from evalkit.extraction.extraction_schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.extraction_schema import Extractions
@@ -64,7 +64,7 @@ def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
     name = bundle_file_name(doc_id)
     return parse_stored_record(
         DocumentBundle,
-        output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=pack_page_words),
+        output_folder.read_json(name, max_schema_version=BUNDLE_VERSION, object_hook=compact_page_json_in_place),
         name,
         _REMEDY,
     )

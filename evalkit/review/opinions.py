@@ -22,7 +22,11 @@ from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import EvalkitError, ReviewRefused
 from evalkit.review.attention_checks.records import is_attention_check_unanswered, map_check_case_ids_by_doc_id
 from evalkit.review.draft import Draft, SegmentFlag
-from evalkit.review.field_answers import find_changed_fields, list_agent_forms, list_field_keys_statuses_and_values
+from evalkit.review.field_answers import (
+    find_changed_fields,
+    list_agent_extracted_fields,
+    list_field_keys_statuses_and_values,
+)
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
@@ -33,7 +37,7 @@ from evalkit.review.ground_truth import (
     project_ground_truth,
     read_json_unless_missing_or_torn,
     read_numbered_reviews,
-    remove_unconfirmed_silver_fields,
+    remove_mismatched_silver_fields,
 )
 from evalkit.review.packet import (
     ADJUDICATION_SUFFIX,
@@ -87,7 +91,7 @@ class CaseOpinions:
     """A base case and the opinions about it, as the files say at one moment."""
 
     base_packet: SMEPacket
-    reviews_by_case: dict[str, _NumberedReviews]
+    numbered_reviews_by_case_id: dict[str, _NumberedReviews]
     """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
     unblinded_reviewers: tuple[str, ...] = ()
     """Who has answered a case about the document that an attention check shows; of any other case, who has learnt its answer
@@ -107,16 +111,18 @@ class CaseOpinions:
         Who reads those about many cases looks once which are ``check_case_ids_by_doc_id``: ``map_check_case_ids_by_doc_id``.
         """
         base_packet = read_packet(output_folder, get_base_case_id(case_id))
-        reviews_by_case = {
+        numbered_reviews_by_case_id = {
             member_id: read_numbered_reviews(output_folder, member_id)
             for member_id in _iterate_opinion_case_ids(base_packet.case_id)
         }
         if base_packet.is_attention_check:
-            return cls(base_packet, reviews_by_case, _list_past_reviewers(output_folder, base_packet.bundle_doc_id))
+            return cls(
+                base_packet, numbered_reviews_by_case_id, _list_past_reviewers(output_folder, base_packet.bundle_doc_id)
+            )
         if (
             base_packet.kind != "classification"
         ):  # what a document is, which an attention check is about, is not asked here
-            return cls(base_packet, reviews_by_case)
+            return cls(base_packet, numbered_reviews_by_case_id)
         check_ids = (
             map_check_case_ids_by_doc_id(output_folder)
             if check_case_ids_by_doc_id is None
@@ -127,7 +133,7 @@ class CaseOpinions:
         )
         return cls(
             base_packet,
-            reviews_by_case,
+            numbered_reviews_by_case_id,
             informed_reviewers,
             is_attention_check_pending=any(
                 is_attention_check_unanswered(output_folder, member_id) for member_id in check_ids
@@ -138,16 +144,20 @@ class CaseOpinions:
         """The opinions after one more review of a case, which was just written."""
         numbered_review = (self.get_newest_revision(case_id) + 1, review)
         return replace(
-            self, reviews_by_case={**self.reviews_by_case, case_id: [*self.reviews_by_case[case_id], numbered_review]}
+            self,
+            numbered_reviews_by_case_id={
+                **self.numbered_reviews_by_case_id,
+                case_id: [*self.numbered_reviews_by_case_id[case_id], numbered_review],
+            },
         )
 
     def get_newest_revision(self, case_id: str) -> int:
         """The number of a case's newest review; 0 where there is none."""
-        chain = self.reviews_by_case[case_id]
+        chain = self.numbered_reviews_by_case_id[case_id]
         return chain[-1][0] if chain else 0
 
     @cached_property
-    def second_opinion_request(self) -> Review | None:
+    def review_requesting_second_opinion(self) -> Review | None:
         """The review that stands on the base case and asks for a second opinion, if it does.
 
         Never of an attention check: a colleague's time is worth more than a second answer to a planted fault.
@@ -158,9 +168,9 @@ class CaseOpinions:
         return closing_review if closing_review and closing_review.second_opinion else None
 
     @cached_property
-    def further_packets(self) -> dict[str, SMEPacket]:
+    def further_packet_by_case_id(self) -> dict[str, SMEPacket]:
         """The further cases that there must be, by case_id."""
-        requesting_review, second_review = self.second_opinion_request, self._second_review
+        requesting_review, second_review = self.review_requesting_second_opinion, self._second_review
         packets = {}
         if requesting_review:
             reason = f"a colleague asks for a second opinion: {requesting_review.second_opinion}"
@@ -176,43 +186,43 @@ class CaseOpinions:
 
     def build_ground_truth(self) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
         """The document's ground truth; None where there is none, or none yet."""
-        chain = self.reviews_by_case[self.base_packet.case_id]
+        chain = self.numbered_reviews_by_case_id[self.base_packet.case_id]
         # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
         withheld_revisions = {number for number, review in chain if review.second_opinion}
-        if self.second_opinion_request and any(
-            _is_same_answer(self.second_opinion_request, second_review)
-            for _, second_review in self.reviews_by_case[self._build_case_id(SECOND_SUFFIX)]
+        if self.review_requesting_second_opinion and any(
+            _is_same_answer(self.review_requesting_second_opinion, second_review)
+            for _, second_review in self.numbered_reviews_by_case_id[self._build_case_id(SECOND_SUFFIX)]
         ):
             withheld_revisions.remove(chain[-1][0])
         if self.is_opinion_awaited:
             return None
         if self._has_disagreement:
-            adjudication_chain = self.reviews_by_case[self._build_case_id(ADJUDICATION_SUFFIX)]
+            adjudication_chain = self.numbered_reviews_by_case_id[self._build_case_id(ADJUDICATION_SUFFIX)]
             # Counted on, so that a document's records never have the same number twice.
             chain = [*chain, *((chain[-1][0] + number, review) for number, review in adjudication_chain)]
         return project_ground_truth(self.base_packet, chain, non_ground_truth_revisions=withheld_revisions)
 
     def get_status(self, case_id: str) -> ReviewStatus:
         """Where one of the cases stands, by its reviews."""
-        chain = self.reviews_by_case[case_id]
+        chain = self.numbered_reviews_by_case_id[case_id]
         return derive_review_status(chain[-1][1] if chain else None)
 
     def get_second_opinion_reason(self, case_id: str) -> str:
         """Why a colleague asks; empty unless it is the case for a second opinion."""
         return (
-            self.second_opinion_request.second_opinion
-            if self.second_opinion_request and case_id == self._build_case_id(SECOND_SUFFIX)
+            self.review_requesting_second_opinion.second_opinion
+            if self.review_requesting_second_opinion and case_id == self._build_case_id(SECOND_SUFFIX)
             else ""
         )
 
     def list_opinions_shown_to_adjudicator(self, case_id: str) -> tuple[Opinion, ...]:
         """The two answers, if the case is their adjudication. Their order tells nothing of who came first."""
         if case_id != self._build_case_id(ADJUDICATION_SUFFIX) or not (
-            self.second_opinion_request and self._second_review
+            self.review_requesting_second_opinion and self._second_review
         ):
             return ()
         ordered_reviews = sorted(
-            (self.second_opinion_request, self._second_review),
+            (self.review_requesting_second_opinion, self._second_review),
             key=lambda review: hash_canonical_json(review.model_dump(mode="json")),
         )
         return tuple(
@@ -232,7 +242,9 @@ class CaseOpinions:
             case_id.removeprefix(self.base_packet.case_id), ()
         )
         reviews = (
-            review for ending in earlier_endings for _, review in self.reviews_by_case[self._build_case_id(ending)]
+            review
+            for ending in earlier_endings
+            for _, review in self.numbered_reviews_by_case_id[self._build_case_id(ending)]
         )
         earlier_reviewers = (review.reviewer for review in reviews if review.outcome != "reopened")
         return tuple(dict.fromkeys([*earlier_reviewers, *(self.unblinded_reviewers if earlier_endings else ())]))
@@ -241,7 +253,9 @@ class CaseOpinions:
         """The reviews of a case that a reviewer may read: while another opinion is awaited, only their own."""
         is_open_to_all = not (self.is_opinion_awaited or self._can_get_attention_check(reviewer))
         return tuple(
-            review for _, review in self.reviews_by_case[case_id] if review.reviewer == reviewer or is_open_to_all
+            review
+            for _, review in self.numbered_reviews_by_case_id[case_id]
+            if review.reviewer == reviewer or is_open_to_all
         )
 
     def require_not_excluded(self, case_id: str, reviewer: str) -> None:
@@ -253,7 +267,7 @@ class CaseOpinions:
                 remedy="Leave it to a colleague, and take the next case.",
             )
 
-    def require_readable(self, case_id: str, reviewer: str) -> None:
+    def require_reading_permission(self, case_id: str, reviewer: str) -> None:
         """ReviewRefused where the case would tell the reviewer what they must not know: they may be asked next."""
         can_be_asked = self.is_opinion_awaited and reviewer not in self.list_excluded_reviewers(
             self._build_case_id(SECOND_SUFFIX)
@@ -284,7 +298,7 @@ class CaseOpinions:
         """The rows of the index of those of the cases that are ``existing_case_ids``."""
         return (
             self.build_index_row(output_folder, case_id)
-            for case_id in self.reviews_by_case
+            for case_id in self.numbered_reviews_by_case_id
             if case_id in existing_case_ids
         )
 
@@ -303,7 +317,7 @@ class CaseOpinions:
         Only under the lock. ``now`` is ISO 8601 in UTC; ``is_reopening`` says that the review reopens the case.
         """
         self.require_not_excluded(case_id, reviewer)
-        if self.base_packet.is_attention_check and self.reviews_by_case[self.base_packet.case_id]:
+        if self.base_packet.is_attention_check and self.numbered_reviews_by_case_id[self.base_packet.case_id]:
             raise ReviewRefused(
                 f"a fault was planted in case {case_id!r}, and its answer stands",
                 code="REVIEW-SEEDED",
@@ -313,7 +327,7 @@ class CaseOpinions:
             self.base_packet.case_id: self._build_case_id(SECOND_SUFFIX),
             self._build_case_id(SECOND_SUFFIX): self._build_case_id(ADJUDICATION_SUFFIX),
         }.get(case_id)
-        if following_id is None or following_id not in self.further_packets:
+        if following_id is None or following_id not in self.further_packet_by_case_id:
             return
         if is_packet_frozen(output_folder, index, following_id, now) or index.deferrals.find_deferral(following_id):
             raise ReviewRefused(
@@ -329,42 +343,42 @@ class CaseOpinions:
             )
 
     def _can_get_attention_check(self, reviewer: str) -> bool:
-        past_reviewers = (review.reviewer for chain in self.reviews_by_case.values() for _, review in chain)
+        past_reviewers = (review.reviewer for chain in self.numbered_reviews_by_case_id.values() for _, review in chain)
         return self.is_attention_check_pending and reviewer not in past_reviewers
 
-    def _build_case_id(self, ending: str) -> str:
-        return self.base_packet.case_id + ending
+    def _build_case_id(self, suffix: str) -> str:
+        return self.base_packet.case_id + suffix
 
     def _get_newest_review_if_closing(self, case_id: str) -> Review | None:
         """The newest review of a case, if it closes it."""
-        return self.reviews_by_case[case_id][-1][1] if self.get_status(case_id) == "completed" else None
+        return self.numbered_reviews_by_case_id[case_id][-1][1] if self.get_status(case_id) == "completed" else None
 
     @cached_property
     def _second_review(self) -> Review | None:
         return (
             self._get_newest_review_if_closing(self._build_case_id(SECOND_SUFFIX))
-            if self.second_opinion_request
+            if self.review_requesting_second_opinion
             else None
         )
 
     @property
     def _has_disagreement(self) -> bool:
         """Whether there are two answers, and not the same."""
-        if self.second_opinion_request is None or self._second_review is None:
+        if self.review_requesting_second_opinion is None or self._second_review is None:
             return False
-        return not _is_same_answer(self.second_opinion_request, self._second_review)
+        return not _is_same_answer(self.review_requesting_second_opinion, self._second_review)
 
     @property
     def is_opinion_awaited(self) -> bool:
         """Whether an opinion was asked for and is still to come."""
         if self._has_disagreement:
             return self.get_status(self._build_case_id(ADJUDICATION_SUFFIX)) != "completed"
-        return self.second_opinion_request is not None and self._second_review is None
+        return self.review_requesting_second_opinion is not None and self._second_review is None
 
-    def _build_further_packet(self, ending: str, reason: str, previous_review: Review) -> SMEPacket:
+    def _build_further_packet(self, suffix: str, reason: str, previous_review: Review) -> SMEPacket:
         return self.base_packet.model_copy(
             update={
-                "case_id": self._build_case_id(ending),
+                "case_id": self._build_case_id(suffix),
                 "decision_reason": reason,
                 "review_status": "pending",
                 "review_reason": "requested",
@@ -377,7 +391,7 @@ class CaseOpinions:
         draft_fields: dict[str, Any] = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
         if isinstance(review.after, tuple) or self.base_packet.kind == "extraction":
             changed_fields = (
-                find_changed_fields(list_agent_forms(self.base_packet), review.after)
+                find_changed_fields(list_agent_extracted_fields(self.base_packet), review.after)
                 if isinstance(review.after, tuple)
                 else {}
             )
@@ -398,7 +412,7 @@ class CaseOpinions:
         return draft.model_copy(update=draft_fields | {"flags": flags})
 
 
-def rebuild_case_files(
+def rebuild_case_files_and_list_index_rows(
     output_folder: OutputFolder, case_id: str, check_case_ids_by_doc_id: Mapping[str, Sequence[str]] | None = None
 ) -> list[dict[str, Any]]:
     """Make all files that follow from a case's reviews again; the index's rows of the cases about it.
@@ -414,17 +428,17 @@ def rebuild_case_files(
 
 
 def write_derived_files_and_get_case_ids(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
-    """Make all files again that follow from the reviews, as ``rebuild_case_files``; which of the cases there are now.
+    """Make all files again that follow from the reviews, as ``rebuild_case_files_and_list_index_rows``; which of the cases there are now.
 
     The caller holds the lock.
     """
     # First of all, so that nobody takes for true what is in doubt by now.
     _write_or_remove_ground_truth(output_folder, opinions)
     existing_ids = {opinions.base_packet.case_id}  # it was read
-    for case_id, chain in opinions.reviews_by_case.items():
+    for case_id, chain in opinions.numbered_reviews_by_case_id.items():
         is_base, status = case_id == opinions.base_packet.case_id, opinions.get_status(case_id)
         if not is_base and _write_or_withdraw_further_packet(
-            output_folder, case_id, opinions.further_packets.get(case_id), is_begun=bool(chain)
+            output_folder, case_id, opinions.further_packet_by_case_id.get(case_id), is_begun=bool(chain)
         ):
             existing_ids.add(case_id)
         if case_id in existing_ids and not (is_base and opinions.base_packet.review_status == status):
@@ -441,11 +455,11 @@ def update_case_index(
     """
     for row in opinions.iterate_index_rows(output_folder, existing_case_ids):
         index.upsert_case(row)
-    index.remove_cases(*(opinions.reviews_by_case.keys() - existing_case_ids))
+    index.remove_cases(*(opinions.numbered_reviews_by_case_id.keys() - existing_case_ids))
 
 
 def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpinions) -> None:
-    if not opinions.reviews_by_case[opinions.base_packet.case_id]:
+    if not opinions.numbered_reviews_by_case_id[opinions.base_packet.case_id]:
         return  # silver stays
     name = ground_truth_file_name(opinions.base_packet.case_id)
     record = opinions.build_ground_truth()
@@ -456,7 +470,7 @@ def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpi
     elif read_json_unless_missing_or_torn(output_folder, name) != (record_json := record.model_dump(mode="json")):
         output_folder.write_json(name, record_json)
     if opinions.base_packet.kind == "classification":
-        remove_unconfirmed_silver_fields(output_folder, opinions.base_packet.doc_id)
+        remove_mismatched_silver_fields(output_folder, opinions.base_packet.doc_id)
     if opinions.base_packet.kind == "statement_template":
         _write_approved_or_draft_template(output_folder, opinions, record)
 
@@ -494,7 +508,7 @@ def _write_approved_or_draft_template(output_folder: OutputFolder, opinions: Cas
         ):
             output_folder.write_text(name, render_template_toml(approved_template))
         return
-    reviewed_answers = [review.after for chain in opinions.reviews_by_case.values() for _, review in chain]
+    reviewed_answers = [review.after for chain in opinions.numbered_reviews_by_case_id.values() for _, review in chain]
     if stored_template is None or (stored_template != draft_template and stored_template in reviewed_answers):
         output_folder.write_text(name, render_template_toml(draft_template))
 

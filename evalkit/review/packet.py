@@ -36,7 +36,7 @@ from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
 from evalkit.review.loaders import read_bundle
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, TemplateCase, ToldIssue
+from evalkit.statements.review_cycles import TEMPLATE_CASE_SUFFIX, ReportedIssue, TemplateCase
 from evalkit.statements.reviewer_report import TemplateIssueSeverity
 from evalkit.store import (
     REVIEWS_FOLDER,
@@ -286,7 +286,7 @@ TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
 }  # fmt: skip
 
 
-def _convert_template_issue(reported_issue: ToldIssue) -> Issue:
+def _convert_template_issue(reported_issue: ReportedIssue) -> Issue:
     """One fault, as all tasks tell theirs; what an arbitrator dismissed stays open: no model takes back what was found."""
     template_issue = reported_issue.issue
     return Issue.create(
@@ -318,8 +318,8 @@ _EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], 
 )  # fmt: skip
 
 
-def _has_open_issue(extraction: Extraction, code_ending: str) -> bool:
-    return any(issue.code.endswith(code_ending) and issue.status == "open" for issue in extraction.issues)
+def _has_open_issue(extraction: Extraction, code_suffix: str) -> bool:
+    return any(issue.code.endswith(code_suffix) and issue.status == "open" for issue in extraction.issues)
 
 
 def explain_case_escalation(extractions: Iterable[Extraction]) -> str:

@@ -201,7 +201,7 @@ def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatu
     return derive_review_status(_read_newest_review(output_folder, case_id))
 
 
-def derive_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
+def derive_closed_case_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
     """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         review = (
@@ -223,7 +223,7 @@ def derive_review_chain_heads(output_folder: OutputFolder) -> Iterator[ReviewCha
             yield ReviewChainHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 
 
-def select_queue_page_with_counts(
+def select_rows_matching_facets_and_page(
     index: OutputIndex, queue_query: QueueQuery, now: datetime, reviewer: str
 ) -> tuple[list[dict[str, Any]], int, FacetCounts, int]:
     """The rows of the view's page, how many match on all pages, the facets, and the page that it became.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.core.clocks import format_iso_seconds, utc_now
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
 from evalkit.review.claiming import reconcile_statuses_with_claims
-from evalkit.review.ground_truth import IssueVerdict, Review, Shown, find_newest_revision
+from evalkit.review.ground_truth import IssueVerdict, Review, ShownMachineAnswers, find_newest_revision
 from evalkit.review.issue_context import IssueContext, build_issue_context
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def require_reviewer_and_folder(output_folder: OutputFolder, reviewer: str) -> str:
+def require_folder_and_get_reviewer_name(output_folder: OutputFolder, reviewer: str) -> str:
     """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
@@ -55,7 +55,7 @@ class SMEReviewHelper:
         from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
         self._output_folder = open_output_folder(output, Settings.load().database)
-        self.reviewer = require_reviewer_and_folder(self._output_folder, reviewer)
+        self.reviewer = require_folder_and_get_reviewer_name(self._output_folder, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
         self._index = OutputIndex(self._output_folder)
         self._loaded_digests: dict[str, str] = {}
@@ -112,7 +112,7 @@ class SMEReviewHelper:
         seconds_active: float | None = None,
         pages_seen: Iterable[int] = (),
         evidence_seen: Iterable[str] = (),
-        shown: Shown | None = None,
+        shown: ShownMachineAnswers | None = None,
         segment_flags: Iterable[Mapping[str, Any]] = (),
         base_revision: int | None = None,
     ) -> Review:

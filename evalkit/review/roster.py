@@ -40,7 +40,7 @@ class _RosterContent(StrictRecord):
     """Of those who are no experts; of those who were removed, too."""
 
 
-class Roster:
+class ReviewerRoster:
     """The reviewers of one output folder. Every call reads the file: a new code is good without a restart."""
 
     def __init__(self, output_folder: OutputFolder) -> None:

@@ -48,10 +48,10 @@ from evalkit.review.queue import (
     QueueQuery,
     ReviewProgress,
     build_queue_row,
-    select_queue_page_with_counts,
+    select_rows_matching_facets_and_page,
 )
-from evalkit.review.review_helper import require_reviewer_and_folder
-from evalkit.review.roster import Roster
+from evalkit.review.review_helper import require_folder_and_get_reviewer_name
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.submission import BrowserTab, ReviewSubmitter, Submission, build_incomplete_review_error
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.review.write_lock import hold_case_write_lock
@@ -131,14 +131,14 @@ class ReviewSession:
         ``clock`` gives moments with their time zone; the zone says when a day begins. UsageError where the reviewer's
         name or the tab's id is empty, or where that is no output folder.
         """
-        reviewer_name = require_reviewer_and_folder(output_folder, reviewer)
+        reviewer_name = require_folder_and_get_reviewer_name(output_folder, reviewer)
         if not tab_id:
             raise UsageError("the tab has no id", code="REVIEWER-SESSION", remedy="Give session='…', one per tab.")
         self._holder = ClaimHolder(reviewer_name, tab_id)
         self._clock = clock
         self._output_folder = output_folder
         self._index = OutputIndex(self._output_folder)
-        self._roster = Roster(self._output_folder)
+        self._roster = ReviewerRoster(self._output_folder)
         self._submitter = ReviewSubmitter(self._output_folder, self._index, reviewer_name, clock)
         self._opened_cases: dict[str, _OpenedCase] = {}
         self._last_submission: _UndoableSubmission | None = None
@@ -162,15 +162,17 @@ class ReviewSession:
         """The part of the queue that the view asks for, and how much was done today."""
         now, permissions = self._clock(), self._permissions
         reconcile_statuses_with_claims(self._output_folder, self._index, format_iso_seconds(now))
-        rows, matching, facets, page = select_queue_page_with_counts(self._index, query, now, self._holder.reviewer)
+        rows, matching, facets, page = select_rows_matching_facets_and_page(
+            self._index, query, now, self._holder.reviewer
+        )
         counts = self._index.case_list.count_by_status()
         midnight = self._compute_last_midnight()
         return QueuePage(
             rows=tuple(build_queue_row(row, self._holder.reviewer, self._holder.tab_id, permissions) for row in rows),
             pending=counts.get("pending", 0),
             in_review=counts.get("in_review", 0),
-            done_today=self._index.count_closings(since=midnight),
-            done_by_me=self._index.count_closings(since=midnight, reviewer=self._holder.reviewer),
+            done_today=self._index.count_closed_cases(since=midnight),
+            done_by_me=self._index.count_closed_cases(since=midnight, reviewer=self._holder.reviewer),
             deferred=counts.get("deferred", 0),
             matching=matching,
             facets=facets,
@@ -188,7 +190,7 @@ class ReviewSession:
         )
         counts = self._index.case_list.count_by_status()
         return ReviewProgress(
-            done_by_me=self._index.count_closings(since=midnight, reviewer=reviewer),
+            done_by_me=self._index.count_closed_cases(since=midnight, reviewer=reviewer),
             open_count=sum(counts.get(status, 0) for status in OPEN_STATUSES),
             median_seconds=median(durations) if durations else None,
         )
@@ -209,7 +211,7 @@ class ReviewSession:
             reserved_for_reviewers=permissions.responsible_adjudicators,
         )
         is_sample_due = (
-            self._index.count_closings(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
+            self._index.count_closed_cases(reviewer=self._holder.reviewer) % AUDIT_INTERVAL == AUDIT_INTERVAL - 1
         )
         return (find_worst_case_id(review_reasons=_SAMPLED_REASONS) if is_sample_due else None) or find_worst_case_id()
 
@@ -228,7 +230,7 @@ class ReviewSession:
             packet = read_packet(self._output_folder, case_id)
             opinions = CaseOpinions.read(self._output_folder, case_id)
             opinions.require_not_excluded(case_id, self._holder.reviewer)
-            opinions.require_readable(case_id, self._holder.reviewer)
+            opinions.require_reading_permission(case_id, self._holder.reviewer)
             is_completed = opinions.get_status(case_id) == "completed"
             permissions = self._permissions
             claim = None
@@ -262,7 +264,9 @@ class ReviewSession:
             opinions.list_opinions_shown_to_adjudicator(case_id),
             opinions.get_second_opinion_reason(case_id),
             self._index.deferrals.find_deferral(case_id),
-            read_attention_check_feedback(self._output_folder, packet, opinions.reviews_by_case[case_id][-1][1])
+            read_attention_check_feedback(
+                self._output_folder, packet, opinions.numbered_reviews_by_case_id[case_id][-1][1]
+            )
             if is_completed
             else "",
             is_read_only=permissions.is_read_only,
@@ -308,9 +312,9 @@ class ReviewSession:
         if opened_case is None or opened_case.is_locked:
             self._permissions.require_deciding_role(case_id)
         with hold_case_write_lock(self._output_folder, case_id):
-            return self._save_draft_locked(case_id, draft)
+            return self._save_draft_under_lock(case_id, draft)
 
-    def _save_draft_locked(self, case_id: str, draft: Draft) -> str:
+    def _save_draft_under_lock(self, case_id: str, draft: Draft) -> str:
         """As ``save_draft_and_get_time``; the caller holds the lock."""
         opened_case = self._opened_cases.get(case_id)
         return self._store_draft_and_get_time(
@@ -379,7 +383,7 @@ class ReviewSession:
         """
         if not reason.strip():
             raise build_incomplete_review_error("putting a case off needs a reason", "Say what it waits for.")
-        opened_case = self._require_undecided(case_id)
+        opened_case = self._require_open_and_unlocked(case_id)
         now = self._clock()
         with hold_case_write_lock(self._output_folder, case_id):
             self._require_case_unchanged_and_untaken(
@@ -388,7 +392,7 @@ class ReviewSession:
             self._permissions.require_case_permission(
                 case_id, CaseOpinions.read(self._output_folder, case_id).list_excluded_reviewers(case_id)
             )
-            self._save_draft_locked(case_id, draft)  # no claim is given back before the work is on disk
+            self._save_draft_under_lock(case_id, draft)  # no claim is given back before the work is on disk
             self._index.deferrals.save_deferral(
                 Deferral(case_id, self._holder.reviewer, reason.strip(), format_iso_seconds(now))
             )
@@ -400,7 +404,7 @@ class ReviewSession:
     def _submit(
         self, case_id: str, draft: Draft, build_submission: Callable[[ReviewCase], Submission]
     ) -> SubmissionReceipt:
-        opened_case = self._require_undecided(case_id)
+        opened_case = self._require_open_and_unlocked(case_id)
         loaded_case = self._submitter.load_case(case_id)
         packet = loaded_case.packet
         # Who has the case is said before what is wrong with the draft.
@@ -436,10 +440,10 @@ class ReviewSession:
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a submission that ``undo_and_get_last_submitted_case`` would undo."""
+        """Whether there is a submission that ``undo_last_submission_and_get_case_id`` would undo."""
         return self._last_submission is not None
 
-    def undo_and_get_last_submitted_case(self) -> str:
+    def undo_last_submission_and_get_case_id(self) -> str:
         """Reopen the case that was submitted last here, with the draft that was submitted; its case_id.
 
         ReviewRefused where there is none; ReviewConflict where the case was reviewed since. The next opening shows the
@@ -458,7 +462,7 @@ class ReviewSession:
         try:
             self._submitter.reopen_case(submission.case_id, "undone by the reviewer", base_revision=submission.revision)
         except ReviewRefused:
-            self._index.drafts.remove_drafts_of_reviewer(
+            self._index.drafts.remove_tab_and_older_drafts(
                 submission.case_id, self._holder.reviewer, self._holder.tab_id, other_tabs_saved_until=now
             )
             raise
@@ -497,7 +501,7 @@ class ReviewSession:
             )
         return self._opened_cases[case_id]
 
-    def _require_undecided(self, case_id: str) -> _OpenedCase:
+    def _require_open_and_unlocked(self, case_id: str) -> _OpenedCase:
         opened_case = self._require_open(case_id)
         if opened_case.is_locked:
             self._permissions.require_deciding_role(case_id)
@@ -514,9 +518,9 @@ class ReviewSession:
         if claim and not self._holder.is_holder_of(claim):
             raise self._holder.build_case_taken_error(claim)
         if find_newest_revision(self._output_folder, case_id) != opened_case.revision:
-            raise _conflict_error(f"case {case_id!r} was reviewed since it was opened here")
+            raise _build_conflict_error(f"case {case_id!r} was reviewed since it was opened here")
         if packet_sha256 != opened_case.packet_sha256:
-            raise _conflict_error(f"case {case_id!r} was run anew since it was opened here")
+            raise _build_conflict_error(f"case {case_id!r} was run anew since it was opened here")
 
     def _load_draft_and_saved_at(self, packet: SMEPacket, opened_case: _OpenedCase) -> tuple[Draft, str | None]:
         """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the first one.
@@ -548,5 +552,5 @@ _CASE_CLASSES: dict[str, type[ReviewCase]] = {
 }
 
 
-def _conflict_error(message: str) -> ReviewConflict:
+def _build_conflict_error(message: str) -> ReviewConflict:
     return ReviewConflict(message, code="REVIEW-CONFLICT", remedy="Your draft is kept. Open the case again.")

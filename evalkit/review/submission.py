@@ -28,9 +28,9 @@ from evalkit.review.corrections import (
 )
 from evalkit.review.draft import FLAG_KINDS, FlagKind, list_segments_if_gapless
 from evalkit.review.field_answers import (
-    FormFields,
+    ExtractedFields,
     index_fields_by_key,
-    list_agent_forms,
+    list_agent_extracted_fields,
     parse_field_answers,
     resolve_field_key,
 )
@@ -40,7 +40,7 @@ from evalkit.review.ground_truth import (
     Review,
     ReviewedAnswer,
     ReviewOutcome,
-    Shown,
+    ShownMachineAnswers,
     append_chained_review,
     hash_review_file,
     is_newest_review_unchanged,
@@ -49,7 +49,7 @@ from evalkit.review.opinions import CaseOpinions, update_case_index, write_deriv
 from evalkit.review.packet import SMEPacket, compute_packet_digest, read_packet, read_packet_bundle
 from evalkit.review.permissions import ReviewerRole
 from evalkit.review.queue import read_review_status
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.template_editing import (
     build_approved_template,
     describe_unmet_sums,
@@ -106,7 +106,7 @@ class Submission:
     seconds_active: float | None = None
     pages_seen: Iterable[int] = ()
     evidence_seen: Iterable[str] = ()
-    shown: Shown | None = None
+    shown: ShownMachineAnswers | None = None
     segment_flags: Iterable[Mapping[str, Any]] = ()
     second_opinion: str = ""
     """Why a colleague is to answer the case too; only a ``ReviewSession`` asks."""
@@ -211,7 +211,7 @@ class ReviewSubmitter:
                 vouched=vouched_keys or vouched_parts,
                 pages_seen=tuple(submission.pages_seen),
                 evidence_seen=tuple(submission.evidence_seen),
-                shown=submission.shown or Shown(),
+                shown=submission.shown or ShownMachineAnswers(),
                 segment_flags=_parse_segment_flags(
                     submission.segment_flags,
                     answer_after if isinstance(answer_after, ClassificationOutput) else None,
@@ -256,7 +256,7 @@ class ReviewSubmitter:
         """Write the review and what follows from it; the lock is held."""
         case_id = packet.case_id
         opinions_before = CaseOpinions.read(self.output_folder, case_id)
-        permissions = Roster(self.output_folder).get_permissions(self.reviewer)
+        permissions = ReviewerRoster(self.output_folder).get_permissions(self.reviewer)
         permissions.require_case_permission(case_id, opinions_before.list_excluded_reviewers(case_id))
         opinions_before.require_no_dependent_opinion(
             self.output_folder,
@@ -266,7 +266,7 @@ class ReviewSubmitter:
             review_fields["submitted_at"],
             is_reopening=review_fields["outcome"] == "reopened",
         )
-        self._require_newest_unchanged(case_id)
+        self._require_newest_review_unchanged(case_id)
         revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision
         review = append_chained_review(
             self.output_folder,
@@ -288,7 +288,7 @@ class ReviewSubmitter:
             with self.index.batch_into_one_transaction():
                 self._update_index_claims_and_heads(case_id, review, opinions, existing_ids)
                 if tab:
-                    self.index.drafts.remove_drafts_of_reviewer(
+                    self.index.drafts.remove_tab_and_older_drafts(
                         case_id, self.reviewer, tab.tab_id, other_tabs_saved_until=tab.opened_at
                     )
         except StoreError:
@@ -304,7 +304,7 @@ class ReviewSubmitter:
             log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
 
-    def _require_newest_unchanged(self, case_id: str) -> None:
+    def _require_newest_review_unchanged(self, case_id: str) -> None:
         """The next review vouches for the one before it: never for one that somebody has put in its place. StoreError."""
         head = self.index.review_heads.find_head(case_id)
         if head and not is_newest_review_unchanged(self.output_folder, head):
@@ -325,10 +325,10 @@ class ReviewSubmitter:
         self.index.deferrals.remove_deferral(case_id)
         update_case_index(self.output_folder, self.index, opinions, existing_ids)
         if opinions.get_status(case_id) == "completed":
-            self.index.record_closing(case_id, review.reviewer, review.submitted_at, review.seconds_active)
+            self.index.record_closed_case(case_id, review.reviewer, review.submitted_at, review.seconds_active)
             self.index.claims.remove_claim(case_id)  # nobody works on a closed case
         else:
-            self.index.remove_closing(case_id)
+            self.index.remove_closed_case(case_id)
 
     def _build_review(self, packet: SMEPacket, role: ReviewerRole, review_fields: Mapping[str, Any]) -> Review:
         try:
@@ -358,7 +358,7 @@ def _get_agent_answer(packet: SMEPacket) -> ReviewedAnswer | None:
     """What the agent had said."""
     if packet.kind == "statement_template":
         return read_packet_template(packet)
-    return list_agent_forms(packet) or packet.classification
+    return list_agent_extracted_fields(packet) or packet.classification
 
 
 @cache
@@ -391,9 +391,9 @@ def _build_reviewed_classification(
 
 def _build_reviewed_fields(
     outcome: ReviewOutcome, submission: Submission, packet: SMEPacket, bundle: DocumentBundle
-) -> tuple[FormFields, ...] | None:
+) -> tuple[ExtractedFields, ...] | None:
     """The fields that the review leaves."""
-    agent_forms = list_agent_forms(packet)
+    agent_extracted_fields = list_agent_extracted_fields(packet)
     if outcome == "undeterminable":
         return None
     if outcome == "validated" and not any(extraction.history for extraction in packet.extractions):
@@ -402,7 +402,9 @@ def _build_reviewed_fields(
             code="REVIEW-NOTHING-TO-VALIDATE",
             remedy="Give corrected_fields, or say why it is undeterminable.",
         )
-    return corrected_fields(agent_forms, parse_field_answers(packet, submission.corrected_fields or {}), bundle)
+    return corrected_fields(
+        agent_extracted_fields, parse_field_answers(packet, submission.corrected_fields or {}), bundle
+    )
 
 
 def _build_reviewed_template(
@@ -433,7 +435,7 @@ def _build_reviewed_template(
 
 def _choose_vouched_fields(packet: SMEPacket, submission: Submission, outcome: ReviewOutcome) -> tuple[str, ...]:
     """The keys of the fields that the expert stands for, in the packet's order: all, or the corrected ones, if not said."""
-    keys = index_fields_by_key(list_agent_forms(packet))
+    keys = index_fields_by_key(list_agent_extracted_fields(packet))
     if outcome == "undeterminable":
         return ()
     if submission.vouched is None and outcome == "validated":

@@ -33,7 +33,7 @@ from evalkit.review.template_editing import (
 )
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.consensus import keep_worst_issues_per_category
-from evalkit.statements.review_cycles import TemplateCase, ToldIssue
+from evalkit.statements.review_cycles import ReportedIssue, TemplateCase
 from evalkit.statements.reviewer_report import SeverityRank
 from evalkit.statements.statement_template import StatementTemplate
 
@@ -57,7 +57,7 @@ class TemplateReviewCase(ReviewCase):
         return read_packet_template(self.packet)
 
     @cached_property
-    def issues_within_caps(self) -> tuple[ToldIssue, ...]:
+    def issues_within_caps(self) -> tuple[ReportedIssue, ...]:
         """The issues up to the cap of their category, worst first (contract, ruling 18): a fault that is there in each
         row need not be read thirty times.
         """
@@ -78,12 +78,12 @@ class TemplateReviewCase(ReviewCase):
 
     def apply_template(self, draft: Draft) -> AppliedTemplate:
         """What the draft's template reads on the statement, and which of its sums that meets."""
-        return self._apply_cached(draft.template) if draft.template else self._agent_applied_template
+        return self._cached_apply_template(draft.template) if draft.template else self._agent_applied_template
 
     def list_pages_with_region(self, draft: Draft) -> tuple[int, ...]:
         """The pages on which the template has a region."""
         template, total_pages = self.get_template(draft), self.packet.total_pages
-        return tuple(page for page in range(1, total_pages + 1) if template.find_region_positions(page, total_pages))
+        return tuple(page for page in range(1, total_pages + 1) if template.find_region_indices(page, total_pages))
 
     # What an expert changes
 
@@ -161,11 +161,11 @@ class TemplateReviewCase(ReviewCase):
 
     def mark_target_and_page_seen(self, draft: Draft, target_id: str, page: int) -> Draft:
         """The draft after that page was on screen with that issue, or row, chosen."""
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
         issue = self._issues_by_id.get(target_id)
         if issue is None or self._locate_issue(issue).page != page:
             return draft
-        return draft.mark_issue_seen(target_id)
+        return draft.show_issue_and_mark_seen(target_id)
 
     # What is decided
 
@@ -201,7 +201,7 @@ class TemplateReviewCase(ReviewCase):
 
     def build_submission(self, draft: Draft, *, validate: bool, undeterminable_reason: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        is_validation = self._require_permitted_press(
+        is_validation = self._require_permitted_submission(
             draft, validate=validate, undeterminable_reason=undeterminable_reason
         )
         is_approval = undeterminable_reason is None
@@ -261,7 +261,7 @@ class TemplateReviewCase(ReviewCase):
         return AppliedTemplate.create(self.agent_template, self.bundle)
 
     @cached_property
-    def _apply_cached(self) -> Callable[[StatementTemplate], AppliedTemplate]:
+    def _cached_apply_template(self) -> Callable[[StatementTemplate], AppliedTemplate]:
         return lru_cache(maxsize=_CACHED_READINGS)(self._agent_applied_template.apply_other_template)
 
     @cached_property

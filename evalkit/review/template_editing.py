@@ -17,11 +17,11 @@ from evalkit.review.packet import SMEPacket
 from evalkit.statements.dates import DATE_FORMATS
 from evalkit.statements.reconciliation import ReconciliationReport
 from evalkit.statements.statement_template import (
-    Amounts,
+    AmountRules,
     ColumnName,
     PageKind,
     StatementTemplate,
-    Status,
+    TemplateStatus,
     parse_template_toml,
 )
 from evalkit.store import OutputFolder, template_file_name
@@ -64,7 +64,7 @@ COLUMN_WORDS: dict[ColumnName, str] = {
 
 class _Edge(NamedTuple):
     part: str
-    position: int
+    part_index: int
     side: EdgeSide
 
 
@@ -79,19 +79,19 @@ class TemplateChoice(NamedTuple):
     """What changes of the template with a value that ``list_options`` has."""
 
 
-def _make_amounts_update(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
+def _build_amounts_update_builder(**new_amounts: Any) -> Callable[[StatementTemplate], Mapping[str, Any]]:
     return lambda template: {"amounts": {**template.amounts.model_dump(mode="json"), **new_amounts}}
 
 
-def _get_kind_with_minus(amounts: Amounts) -> str:
+def _get_direction_of_minus(amounts: AmountRules) -> str:
     return "deposits" if "minus" in amounts.deposit else "withdrawals"
 
 
 def _build_sign_update(template: StatementTemplate, value: str) -> Mapping[str, Any]:
     amounts = template.amounts
-    if _get_kind_with_minus(amounts) == value:
+    if _get_direction_of_minus(amounts) == value:
         return {}
-    return _make_amounts_update(deposit=amounts.withdrawal, withdrawal=amounts.deposit)(template)
+    return _build_amounts_update_builder(deposit=amounts.withdrawal, withdrawal=amounts.deposit)(template)
 
 
 def _list_date_formats(template: StatementTemplate) -> Mapping[str, str]:
@@ -112,7 +112,7 @@ def _format_example_date(date_format: str) -> str:
 TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
     "signs": TemplateChoice(
         "Amounts with a minus, brackets or DR are",
-        lambda template: _get_kind_with_minus(template.amounts),
+        lambda template: _get_direction_of_minus(template.amounts),
         lambda _: {"withdrawals": "withdrawals", "deposits": "deposits"},
         _build_sign_update,
     ),
@@ -120,19 +120,19 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
         "Amounts without a sign are",
         lambda template: template.amounts.unmarked,
         lambda _: {"deposit": "deposits", "withdrawal": "withdrawals", "section": "as the heading above says"},
-        lambda template, value: _make_amounts_update(unmarked=value)(template),
+        lambda template, value: _build_amounts_update_builder(unmarked=value)(template),
     ),
     "balance": TemplateChoice(
         "A printed balance is",
         lambda template: template.amounts.balance,
         lambda _: {"held": "money held", "owed": "a debt"},
-        lambda template, value: _make_amounts_update(balance=value)(template),
+        lambda template, value: _build_amounts_update_builder(balance=value)(template),
     ),
     "decimal": TemplateChoice(
         "Cents stand behind",
         lambda template: template.amounts.decimal,
         lambda _: {".": "a point: 1,234.56", ",": "a comma: 1.234,56"},
-        lambda template, value: _make_amounts_update(decimal=value)(template),
+        lambda template, value: _build_amounts_update_builder(decimal=value)(template),
     ),
     "dates": TemplateChoice(
         "Dates are written",
@@ -146,7 +146,7 @@ TEMPLATE_CHOICES: dict[str, TemplateChoice] = {
 def read_packet_template(packet: SMEPacket) -> StatementTemplate:
     """The template that a case is about, as it was when the case was made. ReviewRefused where it is about none."""
     if packet.template_case is None:
-        raise _template_refusal_error(f"case {packet.case_id!r} is not about a template", "Open another case.")
+        raise _build_template_refusal_error(f"case {packet.case_id!r} is not about a template", "Open another case.")
     return parse_template_toml(packet.template_case.template, packet.template_case.template_id)
 
 
@@ -175,15 +175,15 @@ def move_template_edge(
     template_fields = template.model_dump(mode="json")
     for moved_edge in moved_edges:
         if moved_edge.part == "region":
-            template_fields["region"][moved_edge.position]["box"][_SIDES.index(moved_edge.side)] = new_position
+            template_fields["region"][moved_edge.part_index]["box"][_SIDES.index(moved_edge.side)] = new_position
         else:
-            template_fields["column"][moved_edge.position]["x"][moved_edge.side == "right"] = new_position
-    return _validate_template(template_fields)
+            template_fields["column"][moved_edge.part_index]["x"][moved_edge.side == "right"] = new_position
+    return _build_validated_template(template_fields)
 
 
-def get_edge_position(template: StatementTemplate, edge_name: str) -> float:
+def get_edge_page_fraction(template: StatementTemplate, edge_name: str) -> float:
     """Where an edge is, as a fraction of the page. ReviewRefused for one that there is not."""
-    return _get_position(template, _parse_edge(template, edge_name))
+    return _get_page_fraction(template, _parse_edge(template, edge_name))
 
 
 def list_column_edge_names_and_labels(
@@ -194,19 +194,19 @@ def list_column_edge_names_and_labels(
     named_edges: list[tuple[str, str]] = []
     seen_edges: set[_Edge] = set()
     edges = [_Edge("column", position, side) for position in range(len(template.columns)) for side in _HORIZONTAL_SIDES]
-    for edge in sorted(edges, key=lambda candidate: _get_position(template, candidate)):
+    for edge in sorted(edges, key=lambda candidate: _get_page_fraction(template, candidate)):
         if edge in seen_edges:
             continue
         shared_edges = _find_shared_edges(opened_template, edge)
         seen_edges.update(shared_edges)
-        column_name = _describe_column(template, edge.position)
+        column_name = _describe_column(template, edge.part_index)
         if shared_edges:
-            label = f"edge between {column_name} and {_describe_column(template, shared_edges[0].position)}"
+            label = f"edge between {column_name} and {_describe_column(template, shared_edges[0].part_index)}"
             if edge.side == "left":
-                label = f"edge between {_describe_column(template, shared_edges[0].position)} and {column_name}"
+                label = f"edge between {_describe_column(template, shared_edges[0].part_index)} and {column_name}"
         else:
             label = f"{edge.side} edge of {column_name}"
-        named_edges.append((f"column.{edge.position}.{edge.side}", label))
+        named_edges.append((f"column.{edge.part_index}.{edge.side}", label))
     return named_edges
 
 
@@ -215,21 +215,21 @@ def add_region_for_page_kind(template: StatementTemplate, page: int, total_pages
 
     It begins where the last one is. ReviewRefused where the page has one.
     """
-    if template.find_region_positions(page, total_pages):
-        raise _template_refusal_error("this page has a box already", "Move its edges.")
+    if template.find_region_indices(page, total_pages):
+        raise _build_template_refusal_error("this page has a box already", "Move its edges.")
     if page == 1:
         page_kind = "first"
-    elif template.find_region_positions(total_pages, total_pages):
+    elif template.find_region_indices(total_pages, total_pages):
         page_kind = "middle"
     else:
         page_kind = (
             "later"
-            if not any(template.find_region_positions(other_page, total_pages) for other_page in range(2, total_pages))
+            if not any(template.find_region_indices(other_page, total_pages) for other_page in range(2, total_pages))
             else "last"
         )
     template_fields = template.model_dump(mode="json")
     template_fields["region"].append({"pages": page_kind, "box": list(template.regions[-1].box)})
-    return _validate_template(template_fields)
+    return _build_validated_template(template_fields)
 
 
 def rename_column_with_dependents(template: StatementTemplate, column_index: int, name: str) -> StatementTemplate:
@@ -239,7 +239,7 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
     theirs. ReviewRefused where no row could be read any more.
     """
     if name not in COLUMN_WORDS or not 0 <= column_index < len(template.columns):
-        raise _template_refusal_error("there is no such column", "Reload the page.")
+        raise _build_template_refusal_error("there is no such column", "Reload the page.")
     names: list[str] = [column.name for column in template.columns]
     if name != "other" and name in names:
         names[names.index(name)] = names[column_index]
@@ -253,15 +253,15 @@ def rename_column_with_dependents(template: StatementTemplate, column_index: int
     template_fields = template.model_dump(mode="json")
     for column, column_name in zip(template_fields["column"], names, strict=True):
         column["name"] = column_name
-    return _validate_template(template_fields)
+    return _build_validated_template(template_fields)
 
 
 def apply_choice(template: StatementTemplate, choice_name: str, value: str) -> StatementTemplate:
     """The template with one of ``TEMPLATE_CHOICES`` made. ReviewRefused for what cannot be chosen."""
     choice = TEMPLATE_CHOICES.get(choice_name)
     if choice is None or value not in choice.list_options(template):
-        raise _template_refusal_error("this cannot be chosen", "Reload the page.")
-    return _validate_template(template.model_dump(mode="json") | dict(choice.build_update(template, value)))
+        raise _build_template_refusal_error("this cannot be chosen", "Reload the page.")
+    return _build_validated_template(template.model_dump(mode="json") | dict(choice.build_update(template, value)))
 
 
 def parse_corrected_template(packet: SMEPacket, raw_template: object) -> StatementTemplate:
@@ -277,9 +277,9 @@ def parse_corrected_template(packet: SMEPacket, raw_template: object) -> Stateme
             else parse_template_toml(str(raw_template), "corrected_template")
         )
     except EvalkitError as error:
-        raise _template_refusal_error(error.message, error.remedy) from error
+        raise _build_template_refusal_error(error.message, error.remedy) from error
     if expert_template.template_id != agent_template.template_id:
-        raise _template_refusal_error(
+        raise _build_template_refusal_error(
             "corrected_template has another template_id", f"The case is about {agent_template.template_id!r}."
         )
     return expert_template.model_copy(update={"version": agent_template.version, "status": agent_template.status})
@@ -288,7 +288,7 @@ def parse_corrected_template(packet: SMEPacket, raw_template: object) -> Stateme
 def build_approved_template(agent_template: StatementTemplate, expert_template: StatementTemplate) -> StatementTemplate:
     """The template as it is relied on from now on: stable, and a new version where it was changed."""
     version = agent_template.version + (expert_template != agent_template)
-    return expert_template.model_copy(update={"status": Status.STABLE, "version": version})
+    return expert_template.model_copy(update={"status": TemplateStatus.STABLE, "version": version})
 
 
 def extract_template_if_edited(packet: SMEPacket, reviewed_answer: object) -> StatementTemplate | None:
@@ -321,7 +321,7 @@ def is_nearly_same_template(first: StatementTemplate, second: StatementTemplate)
 
 def describe_unmet_sums(reconciliation: ReconciliationReport) -> str:
     """What is wrong with the sums, in a sentence; empty where there are sums and all are met."""
-    if reconciliation.is_met:
+    if reconciliation.has_only_met_checks:
         return ""
     failing_count = sum(not check.is_met for check in reconciliation.checks)
     if failing_count:
@@ -392,9 +392,9 @@ def _quote_title(title: str) -> str:
     return f" “{title}”" if title else ""
 
 
-def _format_percent(position: float, side: str = "left") -> str:
+def _format_percent(page_fraction: float, side: str = "left") -> str:
     dimension = "width" if side in ("left", "right") else "height"
-    return f"{100 * position:.1f} % of the {dimension}"
+    return f"{100 * page_fraction:.1f} % of the {dimension}"
 
 
 def _parse_edge(template: StatementTemplate, edge_name: str) -> _Edge:
@@ -406,19 +406,19 @@ def _parse_edge(template: StatementTemplate, edge_name: str) -> _Edge:
         or int(match["at"]) >= part_counts[match["part"]]
         or match["side"] not in sides_by_part[match["part"]]
     ):
-        raise _template_refusal_error("the template has no such edge", "Reload the page.")
+        raise _build_template_refusal_error("the template has no such edge", "Reload the page.")
     return _Edge(match["part"], int(match["at"]), next(side for side in _SIDES if side == match["side"]))
 
 
-def _get_position(template: StatementTemplate, edge: _Edge) -> float:
+def _get_page_fraction(template: StatementTemplate, edge: _Edge) -> float:
     if edge.part == "region":
-        return template.regions[edge.position].box[_SIDES.index(edge.side)]
-    return template.columns[edge.position].x[edge.side == "right"]
+        return template.regions[edge.part_index].box[_SIDES.index(edge.side)]
+    return template.columns[edge.part_index].x[edge.side == "right"]
 
 
 def _get_edge_bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, float]:
     """Between which places the edge may lie."""
-    opposite_position = _get_position(template, edge._replace(side=_OPPOSITE_SIDE[edge.side]))
+    opposite_position = _get_page_fraction(template, edge._replace(side=_OPPOSITE_SIDE[edge.side]))
     return (
         (0.0, opposite_position - MIN_EXTENT) if edge.side in ("left", "top") else (opposite_position + MIN_EXTENT, 1.0)
     )
@@ -435,22 +435,22 @@ def _find_shared_edges(template: StatementTemplate, edge: _Edge) -> list[_Edge]:
     """The edge of the column beside it that is the same line."""
     if edge.part == "region":
         return []
-    position, side = _get_position(template, edge), _OPPOSITE_SIDE[edge.side]
-    other_edges = (_Edge("column", index, side) for index in range(len(template.columns)) if index != edge.position)
+    position, side = _get_page_fraction(template, edge), _OPPOSITE_SIDE[edge.side]
+    other_edges = (_Edge("column", index, side) for index in range(len(template.columns)) if index != edge.part_index)
     return [
         other_edge
         for other_edge in other_edges
-        if abs(_get_position(template, other_edge) - position) < _SHARED_EDGE_TOLERANCE
+        if abs(_get_page_fraction(template, other_edge) - position) < _SHARED_EDGE_TOLERANCE
     ][:1]
 
 
-def _validate_template(template_fields: Mapping[str, Any]) -> StatementTemplate:
+def _build_validated_template(template_fields: Mapping[str, Any]) -> StatementTemplate:
     try:
         return StatementTemplate.model_validate(template_fields)
     except ValidationError as error:
         message = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
-        raise _template_refusal_error(message, "Choose otherwise: the template stays as it was.") from error
+        raise _build_template_refusal_error(message, "Choose otherwise: the template stays as it was.") from error
 
 
-def _template_refusal_error(message: str, remedy: str) -> ReviewRefused:
+def _build_template_refusal_error(message: str, remedy: str) -> ReviewRefused:
     return ReviewRefused(message, code="REVIEW-TEMPLATE", remedy=remedy)

@@ -17,7 +17,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.pipeline.supplied_labels import parse_page_spans, read_production_labels
-from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
+from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
 from evalkit.review.queue import list_pending_cases_worst_first
 from evalkit.review.submission import ReviewSubmitter, Submission
@@ -140,7 +140,7 @@ def _submit_review(
         pages_seen=range(1, packet.total_pages + 1),
         evidence_seen=[issue.issue_id for issue in packet.open_issues],
         issue_verdicts=[{"issue_id": candidate.issue_id, "verdict": "confirmed"} for candidate in packet.open_issues],
-        shown=Shown(agent=not packet.is_first_review_blind),
+        shown=ShownMachineAnswers(agent=not packet.is_first_review_blind),
     )
 
     def save_submission(submission: Submission) -> None:

@@ -23,7 +23,7 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ig
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
 
-from evalkit.serving.identity import NotOnRoster
+from evalkit.serving.identity import NotOnReviewerRoster
 from evalkit.serving.server_log import request_id
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class HtmlHandler(_RequestIdHandler):
         """One sentence of what is, one of what to do; where something failed, the id by which the log knows it."""
         error = kwargs["exc_info"][1] if "exc_info" in kwargs else None
         sentence, remedy = _SENTENCES_BY_STATUS.get(status_code, _UNEXPECTED_ERROR_SENTENCES)
-        if isinstance(error, NotOnRoster):
+        if isinstance(error, NotOnReviewerRoster):
             sentence, remedy = (
                 f"“{error.reviewer_name[:_MAX_SHOWN_NAME_LENGTH]}” is not the name of a reviewer here.",
                 _ADD_REVIEWER_REMEDY,

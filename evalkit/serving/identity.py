@@ -29,7 +29,7 @@ class LoggedInReviewer(User):
     """Whether a trusted proxy or JupyterHub said so: such a login is not ours to end."""
 
 
-class NotOnRoster(HTTPError):
+class NotOnReviewerRoster(HTTPError):
     """A trusted proxy names somebody who is no reviewer here."""
 
     def __init__(self, reviewer_name: str) -> None:
@@ -61,7 +61,7 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
     def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
         """The reviewer of this request; the identity headers are removed, and ours is set for a good login only.
 
-        NotOnRoster for a name that a trusted proxy sent and that is no reviewer's.
+        NotOnReviewerRoster for a name that a trusted proxy sent and that is no reviewer's.
         """
         headers, proxied_name = handler.request.headers, self._get_proxied_name(handler)
         identity_headers = {
@@ -72,9 +72,9 @@ class ReviewerIdentityProvider(ReviewServerPart, IdentityProvider):
         ]:
             del headers[header_name]
         if proxied_name is not None:
-            session = self.sessions.get_or_renew_for_proxy(proxied_name)
+            session = self.sessions.log_in_or_renew_by_proxy(proxied_name)
             if session is None:
-                raise NotOnRoster(proxied_name)
+                raise NotOnReviewerRoster(proxied_name)
         else:
             session = self.sessions.find_valid_session(self._read_session_id(handler))
         if session is None:

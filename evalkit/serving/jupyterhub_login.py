@@ -16,7 +16,7 @@ from tornado.httputil import url_concat
 from tornado.web import HTTPError
 
 from evalkit.serving.handlers import LoginFormHandler
-from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, NotOnRoster, ReviewerIdentityProvider
+from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, NotOnReviewerRoster, ReviewerIdentityProvider
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +105,7 @@ class HubCallbackHandler(_HubLoginFormHandler):
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Log in whom the hub names. NotOnRoster where that is no reviewer; 403 for whoever may not use the service."""
+        """Log in whom the hub names. NotOnReviewerRoster where that is no reviewer; 403 for whoever may not use the service."""
         state, authorization_code, hub = self.get_argument("state", ""), self.get_argument("code", ""), self.hub
         state_cookie = self.get_signed_cookie(hub.get_state_cookie_name(state), min_version=2) or b""
         next_url, code_verifier = hub.get_next_url(state), hub.get_code_verifier(state)
@@ -121,6 +121,6 @@ class HubCallbackHandler(_HubLoginFormHandler):
             raise HTTPError(403)
         session = self.reviewer_identity.sessions.log_in_by_hub(hub_user["name"], token)
         if session is None:
-            raise NotOnRoster(hub_user["name"])
+            raise NotOnReviewerRoster(hub_user["name"])
         self.reviewer_identity.write_session_cookie(self, session)
         self.redirect(next_url)

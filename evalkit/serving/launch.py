@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from evalkit.core.install_hint import format_install_hint
 from evalkit.core.log_events import LogLineFormat
 from evalkit.errors import UsageError
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FORMAT_VARIABLE
 from evalkit.settings import PATIENT_SALT_VARIABLE, ReviewServerSettings
 from evalkit.store import OutputFolder, resolve_postgresql_url
@@ -60,8 +60,8 @@ def exec_review_server(
         url_prefix, port = _read_hub_url_prefix_and_port(os.environ, review_settings)
     resolve_postgresql_url(output_folder)
     if public_url is not None:
-        _require_proxy_url(public_url)
-    if not Roster(output_folder).list_reviewers():
+        _require_valid_public_url(public_url)
+    if not ReviewerRoster(output_folder).list_reviewers():
         raise UsageError(
             "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
         )
@@ -174,8 +174,8 @@ def _build_database_environment(environ: Mapping[str, str], database_url: str) -
     return {"PGPASSFILE": str(Path("~/.pgpass").expanduser()), **postgresql_variables, "EVALKIT_DATABASE": database_url}
 
 
-def _require_proxy_url(url: str) -> None:
-    if not _is_proxy_url(url):
+def _require_valid_public_url(url: str) -> None:
+    if not _is_valid_public_url(url):
         raise UsageError(
             f"--public-url {url!r} is not the address of a TLS proxy",
             code="PUBLIC-URL",
@@ -183,7 +183,7 @@ def _require_proxy_url(url: str) -> None:
         )
 
 
-def _is_proxy_url(url: str) -> bool:
+def _is_valid_public_url(url: str) -> bool:
     """Whether it is https, a host and at most a port; and a host that the server answers to."""
     try:
         url_parts = urlsplit(url)

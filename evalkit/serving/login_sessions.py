@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evalkit.review.roster import Roster, hash_login_code
+from evalkit.review.roster import ReviewerRoster, hash_login_code
 
 LOGIN_HOURS = 12
 """A login lasts a working day."""
@@ -31,7 +31,7 @@ class LoginSessions:
     """The logins of one server."""
 
     def __init__(
-        self, roster: Roster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
+        self, roster: ReviewerRoster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
     ) -> None:
         """``roster_cache_seconds``: so many seconds is a reviewer's code believed without a look at the roster."""
         self._roster = roster
@@ -48,7 +48,7 @@ class LoginSessions:
             return None
         return self._add_session(secrets.token_hex(32), reviewer, hash_login_code(code))
 
-    def get_or_renew_for_proxy(self, reviewer: str) -> LoginSession | None:
+    def log_in_or_renew_by_proxy(self, reviewer: str) -> LoginSession | None:
         """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
         for. None for a name that is not on the roster.
         """

@@ -19,7 +19,7 @@ from tornado.ioloop import IOLoop
 from traitlets.config import Config
 from voila.app import Voila  # type: ignore[import-untyped]
 
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.serving import server_log
 from evalkit.serving.handlers import (
     ClosePageHandler,
@@ -90,7 +90,7 @@ def serve_notebook(
     # A page is a hundred requests, and each would ask the bucket.
     roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
     server.sessions, server.review_settings = (
-        LoginSessions(Roster(output_folder), roster_cache_seconds=roster_cache_seconds),
+        LoginSessions(ReviewerRoster(output_folder), roster_cache_seconds=roster_cache_seconds),
         review_settings,
     )
     server.is_hub_service = bool(url_prefix)

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from evalkit.core.records import LazyStrictRecord
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicate_issues, is_template_passing
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_duplicate_issue, is_template_passing
 from evalkit.statements.reviewer_report import (
     ReviewerReport,
     TemplateIssue,
@@ -67,7 +67,7 @@ class ArbitrationReport(LazyStrictRecord):
     """ISO 8601, UTC."""
 
     @property
-    def uncertain_share(self) -> float:
+    def unresolved_share(self) -> float:
         """The share of the disagreements that was not settled, 0..1."""
         return len(self.unresolved_issues) / max(1, len(self.resolutions))
 
@@ -103,7 +103,7 @@ def find_issues_of_only_one_reviewer(
         (issue, reviewer)
         for own_report, other_report, reviewer in sides
         for issue in own_report.issues
-        if not any(are_duplicate_issues(issue, other_issue) for other_issue in other_report.issues)
+        if not any(is_duplicate_issue(issue, other_issue) for other_issue in other_report.issues)
     ]
 
 
@@ -118,18 +118,18 @@ def arbitrate_reports(
     *,
     arbitration_id: str,
     arbitrated_at: str,
-    measured_ids: frozenset[str] = frozenset(),
-    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+    measured_issue_ids: frozenset[str] = frozenset(),
+    max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
     model_answer: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
     """The report on all disagreements.
 
-    ``measured_ids``: ids of issues that were computed, and are not opinions. ``model_answer``: the opinion of a model, where one was
+    ``measured_issue_ids``: ids of issues that were computed, and are not opinions. ``model_answer``: the opinion of a model, where one was
     asked.
     """
     disputed_issues = find_issues_of_only_one_reviewer(layout_report, semantic_report)
     resolutions = tuple(
-        _resolve_disputed_issue(issue, reviewer, issue.issue_id in measured_ids, model_answer)
+        _resolve_disputed_issue(issue, reviewer, issue.issue_id in measured_issue_ids, model_answer)
         for issue, reviewer in disputed_issues
     )
     unresolved_ids = tuple(
@@ -149,7 +149,7 @@ def arbitrate_reports(
     )
     is_passed = (
         all(
-            is_template_passing([*agreed_issues, *upheld_issues], max_issues)
+            is_template_passing([*agreed_issues, *upheld_issues], max_issues_by_severity)
             for agreed_issues in agreed_issues_by_report
         )
         and not is_rejected_by_model
@@ -173,9 +173,9 @@ def arbitrate_reports(
 
 
 def _resolve_disputed_issue(
-    issue: TemplateIssue, reviewer: WinningReviewer, is_measured: bool, model_answer: ArbitratorAnswer | None
+    issue: TemplateIssue, reporting_reviewer: WinningReviewer, is_measured: bool, model_answer: ArbitratorAnswer | None
 ) -> Resolution:
-    resolution_by_rules = _resolve_by_rules(issue, reviewer, is_measured=is_measured)
+    resolution_by_rules = _resolve_by_rules(issue, reporting_reviewer, is_measured=is_measured)
     if is_measured:
         return resolution_by_rules
     if model_answer is None:
@@ -184,7 +184,11 @@ def _resolve_disputed_issue(
             and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
         ):
             reasoning = "the reviewer of this field did not find it, and nobody has settled it: caution keeps it"
-            cautious_fields = {"winning_reviewer": reviewer, "final_severity": issue.severity, "reasoning": reasoning}
+            cautious_fields = {
+                "winning_reviewer": reporting_reviewer,
+                "final_severity": issue.severity,
+                "reasoning": reasoning,
+            }
             return resolution_by_rules.model_copy(update=cautious_fields)
         return resolution_by_rules
     model_resolutions = [
@@ -194,7 +198,7 @@ def _resolve_disputed_issue(
         # Nothing, too much or a guess was said of it: caution keeps it, whatever the rule.
         return Resolution(
             issue_id=issue.issue_id,
-            winning_reviewer=reviewer,
+            winning_reviewer=reporting_reviewer,
             final_severity=issue.severity,
             confidence=model_resolutions[0].confidence if len(model_resolutions) == 1 else 0.0,
             reasoning="the arbitrator could not tell: caution keeps it",
@@ -211,7 +215,7 @@ def _resolve_disputed_issue(
         issue_id=issue.issue_id,
         winning_reviewer=model_resolution.winning_reviewer
         if has_no_expert
-        else reviewer
+        else reporting_reviewer
         if is_upheld
         else resolution_by_rules.winning_reviewer,
         final_severity=final_severity,
@@ -220,14 +224,14 @@ def _resolve_disputed_issue(
     )
 
 
-def _resolve_by_rules(issue: TemplateIssue, reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
+def _resolve_by_rules(issue: TemplateIssue, reporting_reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
     """What the rules alone say."""
     expert = EXPERT_BY_CATEGORY[issue.category]
     decision: tuple[WinningReviewer, FinalSeverity, float, str]
     if is_measured:
-        decision = reviewer, issue.severity, 1.0, "it was measured"
-    elif expert == reviewer:
-        decision = reviewer, issue.severity, issue.confidence, "the reviewer of this field found it"
+        decision = reporting_reviewer, issue.severity, 1.0, "it was measured"
+    elif expert == reporting_reviewer:
+        decision = reporting_reviewer, issue.severity, issue.confidence, "the reviewer of this field found it"
     elif expert == "neither":
         decision = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
     else:

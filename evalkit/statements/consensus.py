@@ -38,7 +38,7 @@ class ConsensusRule(NamedTuple):
 
     when: Callable[[bool, bool], bool]
     outcome: Consensus
-    because: str
+    reason: str
 
 
 CONSENSUS_TABLE = (
@@ -56,11 +56,12 @@ CONSENSUS_TABLE = (
 
 
 def is_template_passing(
-    issues: Sequence[TemplateIssue], max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY
+    issues: Sequence[TemplateIssue],
+    max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> bool:
     """Whether a reviewer with these issues passes the template; all of them count, shown or not."""
     counts = Counter(issue.severity for issue in issues)
-    return all(counts[severity] <= max_count for severity, max_count in max_issues.items())
+    return all(counts[severity] <= max_count for severity, max_count in max_issues_by_severity.items())
 
 
 def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
@@ -68,7 +69,7 @@ def find_consensus_rule(layout_passed: bool, semantic_passed: bool) -> Consensus
     return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
 
 
-def are_duplicate_issues(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
+def is_duplicate_issue(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
     """Whether two issues are the same fault; page and location only tell them apart where both have one."""
     if issue.category != other_issue.category:
         return False

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from evalkit.statements.consensus import are_duplicate_issues
+from evalkit.statements.consensus import is_duplicate_issue
 from evalkit.statements.reviewer_report import SeverityRank, TemplateIssue
 
 ConvergenceStatus = Literal["first", "converging", "slow", "stalled", "diverging"]
@@ -70,8 +70,8 @@ def measure_convergence(
     attempt: int, issues: Sequence[TemplateIssue], prior_issues: Sequence[TemplateIssue] = ()
 ) -> ConvergenceState:
     """What an attempt's issues are beside those of the one before; issues are the same as for deduplication."""
-    fixed_count = sum(not any(are_duplicate_issues(old, new) for new in issues) for old in prior_issues)
-    new = sum(not any(are_duplicate_issues(old, issue) for old in prior_issues) for issue in issues)
+    fixed_count = sum(not any(is_duplicate_issue(old, new) for new in issues) for old in prior_issues)
+    new = sum(not any(is_duplicate_issue(old, issue) for old in prior_issues) for issue in issues)
     ranks = [SeverityRank[issue.severity] for issue in issues]
     return ConvergenceState(
         attempt=attempt,
@@ -101,7 +101,7 @@ class EscalationSituation(NamedTuple):
     has_failed_reviewer: bool = False
     """One of them could not answer in its time."""
     has_critical_disagreement: bool = False
-    uncertain_share: float = 0.0
+    unresolved_share: float = 0.0
     """The share of disagreements, 0..1, that arbitration could not settle."""
     is_review_enabled: bool = True
 
@@ -114,23 +114,32 @@ class EscalationTrigger(NamedTuple):
 
 
 ESCALATION_TRIGGERS = (
-    EscalationTrigger(lambda situation, max_retries: situation.has_failed_reviewer, "reviewer_failed"),
-    EscalationTrigger(lambda situation, max_retries: not situation.is_review_enabled, "review_disabled"),
-    EscalationTrigger(lambda situation, max_retries: situation.has_critical_disagreement, "critical_disagreement"),
-    EscalationTrigger(lambda situation, max_retries: situation.uncertain_share > 0.5, "arbitration_uncertain"),
-    EscalationTrigger(lambda situation, max_retries: situation.status == "diverging", "diverging"),
+    EscalationTrigger(lambda situation, max_retries_by_scenario: situation.has_failed_reviewer, "reviewer_failed"),
+    EscalationTrigger(lambda situation, max_retries_by_scenario: not situation.is_review_enabled, "review_disabled"),
     EscalationTrigger(
-        lambda situation, max_retries: situation.attempt > max_retries["stuck"] and situation.status == "stalled",
+        lambda situation, max_retries_by_scenario: situation.has_critical_disagreement, "critical_disagreement"
+    ),
+    EscalationTrigger(
+        lambda situation, max_retries_by_scenario: situation.unresolved_share > 0.5, "arbitration_uncertain"
+    ),
+    EscalationTrigger(lambda situation, max_retries_by_scenario: situation.status == "diverging", "diverging"),
+    EscalationTrigger(
+        lambda situation, max_retries_by_scenario: (
+            situation.attempt > max_retries_by_scenario["stuck"] and situation.status == "stalled"
+        ),
         "max_retries_exceeded",
     ),
     EscalationTrigger(
-        lambda situation, max_retries: situation.attempt > max_retries[situation.scenario], "max_retries_exceeded"
+        lambda situation, max_retries_by_scenario: situation.attempt > max_retries_by_scenario[situation.scenario],
+        "max_retries_exceeded",
     ),
 )
 
 
 def find_escalation_reason(
-    situation: EscalationSituation, max_retries: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
+    situation: EscalationSituation, max_retries_by_scenario: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
 ) -> EscalationReason | None:
     """Why a person decides instead of the builder trying again; None where it does try again."""
-    return next((trigger.reason for trigger in ESCALATION_TRIGGERS if trigger.when(situation, max_retries)), None)
+    return next(
+        (trigger.reason for trigger in ESCALATION_TRIGGERS if trigger.when(situation, max_retries_by_scenario)), None
+    )

@@ -97,7 +97,7 @@ def parse_partial_date(text: str, date_formats: Iterable[str], *, is_ocr_text: b
     return None
 
 
-def find_written_dates(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
+def find_dates_in_text(text: str, date_formats: Iterable[str]) -> Iterator[PartialDate]:
     """The days that stand in ``text`` in one of the formats, from the left; none within another."""
     date_spans = sorted(
         (
@@ -114,7 +114,7 @@ def find_written_dates(text: str, date_formats: Iterable[str]) -> Iterator[Parti
             covered_end = -end
 
 
-def resolve_date(day: PartialDate, period: StatementPeriod | None) -> date | None:
+def resolve_date(partial_date: PartialDate, period: StatementPeriod | None) -> date | None:
     """The date: its own year, else the year that puts it into the period; None where the year cannot be told.
 
     >>> around_new_year = StatementPeriod(date(2023, 12, 10), date(2024, 1, 9))
@@ -123,8 +123,8 @@ def resolve_date(day: PartialDate, period: StatementPeriod | None) -> date | Non
     >>> resolve_date(PartialDate(None, 6, 1), None) is None, resolve_date(PartialDate(2020, 2, 29), None)
     (True, datetime.date(2020, 2, 29))
     """
-    if day.year is not None:
-        return day.resolve_in_year(day.year)
+    if partial_date.year is not None:
+        return partial_date.resolve_in_year(partial_date.year)
     if period is None:
         return None
     earliest = (period.start or period.end - _YEAR_LENGTH + _PERIOD_MARGIN) - _PERIOD_MARGIN
@@ -132,7 +132,7 @@ def resolve_date(day: PartialDate, period: StatementPeriod | None) -> date | Non
     candidates = [
         candidate
         for year in (latest.year, latest.year - 1)
-        if (candidate := day.resolve_in_year(year)) and earliest <= candidate <= latest
+        if (candidate := partial_date.resolve_in_year(year)) and earliest <= candidate <= latest
     ]
     return candidates[0] if candidates else None
 

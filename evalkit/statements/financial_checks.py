@@ -14,8 +14,7 @@ from evalkit.statements.dates import has_year, parse_partial_date
 from evalkit.statements.layout_survey import derive_period_patterns_and_formats, survey_layout
 from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import LeftoverReason
-from evalkit.statements.statement_template import ColumnName, StatementTemplate
-from evalkit.statements.statement_template import Reconciliation as PrintedSumLabels
+from evalkit.statements.statement_template import ColumnName, PrintedSumLabels, StatementTemplate
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.template_builder import derive_sum_labels
 from evalkit.statements.text_lines import TextLine
@@ -183,7 +182,7 @@ def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[Te
         for lines in applied_template.lines_by_page
         for title_box in _find_check_number_titles(lines)
         for line in lines
-        if line.level_y > title_box[3] and TableRow(applied_template.template, line).day
+        if line.deskewed_center_y > title_box[3] and TableRow(applied_template.template, line).partial_date
         for word in line.words
         if title_box[0] < word.box[2] and word.box[0] < title_box[2] and _CHECK_NUMBER_PATTERN.fullmatch(word.text)
     ]
@@ -219,14 +218,14 @@ def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[Tem
         row
         for lines in applied_template.lines_by_page
         for line in lines
-        if (row := TableRow(applied_template.template, line)).day
+        if (row := TableRow(applied_template.template, line)).partial_date
     ]
     used_formats = {
         next(
             (
                 date_format
                 for date_format in date_formats
-                if parse_partial_date(text, (date_format,), is_ocr_text=row.line.is_recognised)
+                if parse_partial_date(text, (date_format,), is_ocr_text=row.line.is_ocr_text)
             ),
             None,
         )

@@ -72,11 +72,11 @@ def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_e
         for box in template.find_region_boxes(page_number, len(lines_by_page))
         for line in lines
         if (box[0], box[2]) == (left_edge, right_edge)
-        and box[1] <= line.level_y <= box[3]
-        and TableRow(template, line).day is not None
+        and box[1] <= line.deskewed_center_y <= box[3]
+        and TableRow(template, line).partial_date is not None
     )
     return any(
-        column.x[0] <= word.middle_x < column.x[1] and not left_edge <= word.middle_x <= right_edge
+        column.x[0] <= word.center_x < column.x[1] and not left_edge <= word.center_x <= right_edge
         for line in row_lines
         for word in line.words
     )
@@ -142,7 +142,7 @@ def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[Tem
             for lines in applied_template.lines_by_page
             for line in lines
             for word in line.words
-            if column.x[0] <= word.middle_x < column.x[1]
+            if column.x[0] <= word.center_x < column.x[1]
         }
         if not printed_words.issuperset(column.title.casefold().split()):
             message = f"the title of the column {column.name} is not printed above it"

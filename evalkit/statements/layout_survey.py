@@ -15,8 +15,8 @@ from operator import itemgetter
 from evalkit.core.grouping import split_into_runs
 from evalkit.statements.amounts import DecimalSeparator, parse_amount
 from evalkit.statements.bank_vocabulary import load_bank_vocabulary, match_at_line_start
-from evalkit.statements.dates import DATE_FORMATS, find_written_dates, has_year, parse_partial_date
-from evalkit.statements.printed_sums import LabelledAmount, find_labelled_amounts, find_texts_near_date_labels
+from evalkit.statements.dates import DATE_FORMATS, find_dates_in_text, has_year, parse_partial_date
+from evalkit.statements.printed_sums import LabelledAmount, find_date_labels_and_nearby_texts, find_labelled_amounts
 from evalkit.statements.text_lines import PageWord, TextLine
 
 #: A date is written in at most so many words: "Jan 5, 2024".
@@ -66,7 +66,7 @@ class AlignedColumn:
 
     x0: float
     x1: float
-    placed_texts: tuple[DateOrAmount, ...]
+    dates_or_amounts: tuple[DateOrAmount, ...]
 
     def overlaps(self, x0: float, x1: float) -> bool:
         """Whether it reaches into that range."""
@@ -92,7 +92,7 @@ class LayoutSurvey:
 
     def is_row_start(self, line: TextLine) -> bool:
         """Whether a row begins in the line."""
-        return any(placed_text.line is line for placed_text in self.date_column.placed_texts)
+        return any(placed_text.line is line for placed_text in self.date_column.dates_or_amounts)
 
     def is_header_line(self, line: TextLine) -> bool:
         """Whether the line has titles of columns."""
@@ -120,17 +120,17 @@ def survey_layout(lines_by_page: LinesByPage) -> LayoutSurvey | None:
     date_columns = _group_into_columns(dates_before_amounts)
     if not date_columns:
         return None
-    fullest_count = max(len(column.placed_texts) for column in date_columns)
+    fullest_count = max(len(column.dates_or_amounts) for column in date_columns)
     date_column, *further_columns = sorted(
         (
             candidate
             for candidate in date_columns
-            if len(candidate.placed_texts) >= _MIN_SHARE_OF_FULLEST * fullest_count
+            if len(candidate.dates_or_amounts) >= _MIN_SHARE_OF_FULLEST * fullest_count
         ),
         key=lambda candidate: candidate.x0,
     )
     header_lines = tuple(
-        line for lines in lines_by_page for line in _find_header_lines(lines, date_column.placed_texts)
+        line for lines in lines_by_page for line in _find_header_lines(lines, date_column.dates_or_amounts)
     )
     other_date_columns = [column for column in further_columns if _is_date_column(column, header_lines)]
     amount_columns = _find_amount_columns(
@@ -182,7 +182,7 @@ def find_line_dates(line: TextLine) -> Iterator[DateOrAmount]:
 
 
 def _is_date(candidate: DateOrAmount) -> bool:
-    return bool(parse_partial_date(candidate.text, DATE_FORMATS, is_ocr_text=candidate.line.is_recognised))
+    return bool(parse_partial_date(candidate.text, DATE_FORMATS, is_ocr_text=candidate.line.is_ocr_text))
 
 
 def find_line_amounts(
@@ -199,7 +199,7 @@ def find_line_amounts(
                     placed_text.text,
                     decimal_separator,
                     cents_optional=cents_optional,
-                    is_ocr_text=line.is_recognised,
+                    is_ocr_text=line.is_ocr_text,
                 ):
                     placed_amounts.append(placed_text)
                     end = start
@@ -215,10 +215,10 @@ def derive_period_patterns_and_formats(lines_by_page: LinesByPage) -> tuple[tupl
     """The labels of the statement's period as printed, and the formats of its dates; empty where there are none."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     labelled_texts = (
-        (min(len(list(find_written_dates(text, formats_with_year))), 2), label, text)
+        (min(len(list(find_dates_in_text(text, formats_with_year))), 2), label, text)
         for lines in lines_by_page
         for line, line_below in zip_longest(lines, lines[1:])
-        for label, text in find_texts_near_date_labels(line, line_below, (load_bank_vocabulary().period,))
+        for label, text in find_date_labels_and_nearby_texts(line, line_below, (load_bank_vocabulary().period,))
     )
     date_count, label, text = max(labelled_texts, key=itemgetter(0), default=(0, "", ""))
     if not date_count:
@@ -230,11 +230,11 @@ def _detect_date_formats(text: str) -> tuple[str, ...]:
     """The formats that find the most dates in the text; those without a year behind."""
     formats_with_year = [date_format for date_format in DATE_FORMATS if has_year(date_format)]
     match_counts = {
-        date_format: len(list(find_written_dates(text, [date_format]))) for date_format in formats_with_year
+        date_format: len(list(find_dates_in_text(text, [date_format]))) for date_format in formats_with_year
     }
     highest_count = max(match_counts.values())
     yearless_formats = [
-        date_format for date_format in ("%b %d", "%d %b") if list(find_written_dates(text, [date_format]))
+        date_format for date_format in ("%b %d", "%d %b") if list(find_dates_in_text(text, [date_format]))
     ]
     return (
         *(date_format for date_format in formats_with_year if match_counts[date_format] == highest_count),
@@ -275,10 +275,10 @@ def _is_without_cents(lines_by_page: LinesByPage, decimal_separator: DecimalSepa
     return lines_with_cents < _MIN_CENTS_SHARE * lines_with_amounts
 
 
-def _group_into_columns(placed_texts: Iterable[DateOrAmount]) -> list[AlignedColumn]:
+def _group_into_columns(dates_or_amounts: Iterable[DateOrAmount]) -> list[AlignedColumn]:
     """Those that overlap from above, from the left."""
     groups = split_into_runs(
-        sorted(placed_texts, key=lambda placed_text: placed_text.x0),
+        sorted(dates_or_amounts, key=lambda placed_text: placed_text.x0),
         lambda group, placed_text: placed_text.x0 < _find_right_edge(group),
     )
     return [
@@ -287,8 +287,8 @@ def _group_into_columns(placed_texts: Iterable[DateOrAmount]) -> list[AlignedCol
     ]
 
 
-def _find_right_edge(placed_texts: Iterable[DateOrAmount]) -> float:
-    return max(placed_text.x1 for placed_text in placed_texts)
+def _find_right_edge(dates_or_amounts: Iterable[DateOrAmount]) -> float:
+    return max(placed_text.x1 for placed_text in dates_or_amounts)
 
 
 def _has_date_after_amount(line: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> bool:
@@ -316,10 +316,11 @@ def _is_date_column(column: AlignedColumn, header_lines: Sequence[TextLine]) -> 
     pattern = f"{load_bank_vocabulary().columns['value_date']}|{load_bank_vocabulary().columns['date']}"
     cells = [cell for line in header_lines for cell in line.cells if column.overlaps(cell.box[0], cell.box[2])]
     alone_count = sum(
-        any(cell.words == placed_text.words for cell in placed_text.line.cells) for placed_text in column.placed_texts
+        any(cell.words == placed_text.words for cell in placed_text.line.cells)
+        for placed_text in column.dates_or_amounts
     )
     return any(match_at_line_start(pattern, cell.text) for cell in cells) or alone_count > _MIN_ALONE_SHARE * len(
-        column.placed_texts
+        column.dates_or_amounts
     )
 
 
@@ -368,7 +369,7 @@ def _find_header_lines(lines: Sequence[TextLine], row_dates: Sequence[DateOrAmou
         ):
             continue
         for other_line in lines[max(position - 1, 0) : position + 2]:
-            is_near = abs(other_line.level_y - line.level_y) < _MAX_HEADER_LINE_GAP * line.height
+            is_near = abs(other_line.deskewed_center_y - line.deskewed_center_y) < _MAX_HEADER_LINE_GAP * line.height
             is_heading = (
                 other_line is not line and len(other_line.cells) == 1 and other_line.box[0] < line.cells[0].box[2]
             )
@@ -390,7 +391,7 @@ def _find_amount_columns(
     cents_optional: bool,
 ) -> tuple[AlignedColumn, ...]:
     """Of the rows' own lines: what stands right of the dates; a single amount counts below a title."""
-    row_line_by_id = {id(placed_text.line): placed_text.line for placed_text in date_column.placed_texts}
+    row_line_by_id = {id(placed_text.line): placed_text.line for placed_text in date_column.dates_or_amounts}
     dates_right_edge = max(
         (
             date_column.x1,
@@ -408,7 +409,7 @@ def _find_amount_columns(
     return tuple(
         column
         for column in columns
-        if len(column.placed_texts) > 1 or any(column.overlaps(cell.box[0], cell.box[2]) for cell in title_cells)
+        if len(column.dates_or_amounts) > 1 or any(column.overlaps(cell.box[0], cell.box[2]) for cell in title_cells)
     )
 
 

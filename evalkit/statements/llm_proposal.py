@@ -13,7 +13,7 @@ from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.layout_survey import build_pattern_with_any_numbers
 from evalkit.statements.reviewer_report import SeverityRank
 from evalkit.statements.rule_based_review import CHECKS_BY_REVIEWER
-from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml
+from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, parse_template_toml
 from evalkit.statements.template_builder import BuilderRetryInput, TemplateBuildResult, build_draft_template
 from evalkit.statements.template_questions import BuilderQuestion, PageImage, TemplateQuestionContext
 from evalkit.statements.worker_thread import run_in_daemon_thread
@@ -83,7 +83,7 @@ def parse_proposed_template(proposal_toml: str, measured_template: StatementTemp
         fixed_fields = {
             "template_id": measured_template.template_id,
             "version": measured_template.version,
-            "status": Status.DRAFT,
+            "status": TemplateStatus.DRAFT,
         }
         return StatementTemplate.model_validate(
             {**sanitised_fields, **fixed_fields, "schema_version": measured_template.schema_version}

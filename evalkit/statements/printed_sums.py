@@ -68,7 +68,7 @@ def find_labelled_amounts(
                 break
 
 
-def find_texts_near_date_labels(
+def find_date_labels_and_nearby_texts(
     line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""
@@ -119,9 +119,7 @@ def _find_amount_below_label(
     for line in lines_below[:_MAX_LINES_BELOW_LABEL]:
         parsed_cells = [
             (
-                parse_amount(
-                    cell.text, decimal_separator, cents_optional=cents_optional, is_ocr_text=cell.is_recognised
-                ),
+                parse_amount(cell.text, decimal_separator, cents_optional=cents_optional, is_ocr_text=cell.is_ocr_text),
                 cell,
             )
             for cell in line.cells
@@ -144,7 +142,7 @@ def parse_trailing_amount(
             " ".join(texts[start:]),
             decimal_separator,
             cents_optional=cents_optional,
-            is_ocr_text=cell.is_recognised,
+            is_ocr_text=cell.is_ocr_text,
             is_in_column=is_in_column,
         )
         if amount:

@@ -48,7 +48,7 @@ class ReconciliationReport(LazyStrictRecord):
     checks: tuple[SumCheck, ...]
 
     @property
-    def is_met(self) -> bool:
+    def has_only_met_checks(self) -> bool:
         """Whether there are checks of sums, and every check is met."""
         return self.has_sums_to_check and all(check.is_met for check in self.checks)
 
@@ -58,7 +58,7 @@ class ReconciliationReport(LazyStrictRecord):
         return any(check.name != "repeated_rows" for check in self.checks)
 
 
-class _AccountRows(NamedTuple):
+class _AccountRowsAndSums(NamedTuple):
     """What is checked together."""
 
     rows: Sequence[Transaction]
@@ -73,14 +73,14 @@ def reconcile_statement(template: StatementTemplate, statement: ParsedStatement)
     checks: list[SumCheck] = []
     for name in dict.fromkeys(names):
         rows = [row for row in statement.transactions if row.account == name]
-        account = _AccountRows(
+        account = _AccountRowsAndSums(
             rows, [printed_sum for printed_sum in statement.sums if printed_sum.account == name], is_newest_first
         )
         checks += (sum_check for build_checks in _CHECK_BUILDERS for sum_check in build_checks(account))
     return ReconciliationReport(checks=tuple(checks))
 
 
-def _check_closing_balance(account: _AccountRows) -> Iterator[SumCheck]:
+def _check_closing_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Opening and all amounts are each closing balance that is printed."""
     if (opening_balance := _find_opening_balance(account)) is None:
         return
@@ -92,7 +92,7 @@ def _check_closing_balance(account: _AccountRows) -> Iterator[SumCheck]:
         yield _build_sum_check("closing_balance", printed_sum, printed_balance, computed, sentence)
 
 
-def _find_opening_balance(account: _AccountRows) -> Decimal | None:
+def _find_opening_balance(account: _AccountRowsAndSums) -> Decimal | None:
     """The balance before the first row: as it is printed, else as it was brought forward from the last statement."""
     carried_sums = [
         printed_sum for printed_sum in account.sums if printed_sum.kind == "carried" and printed_sum.after == 0
@@ -100,11 +100,11 @@ def _find_opening_balance(account: _AccountRows) -> Decimal | None:
     return next((printed_sum.value for printed_sum in (*_select_sums(account, "opening"), *carried_sums)), None)
 
 
-def _select_sums(account: _AccountRows, kind: str) -> list[PrintedSum]:
+def _select_sums(account: _AccountRowsAndSums, kind: str) -> list[PrintedSum]:
     return [printed_sum for printed_sum in account.sums if printed_sum.kind == kind]
 
 
-def _check_running_balance(account: _AccountRows) -> Iterator[SumCheck]:
+def _check_running_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Each printed balance is the one before it and the amounts since; a row that breaks it is a check of its own."""
     rows_in_date_order = account.rows[::-1] if account.is_newest_first else account.rows
     balance = _find_opening_balance(account)
@@ -133,7 +133,7 @@ def _check_running_balance(account: _AccountRows) -> Iterator[SumCheck]:
         )  # fmt: skip
 
 
-def _check_carried_balance(account: _AccountRows) -> Iterator[SumCheck]:
+def _check_carried_balance(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """A balance carried forward is that of the row before it."""
     for printed_sum in account.sums:
         earlier_balances = [row.balance for row in account.rows[: printed_sum.after] if row.balance is not None]
@@ -147,7 +147,7 @@ def _check_carried_balance(account: _AccountRows) -> Iterator[SumCheck]:
             )
 
 
-def _check_totals(account: _AccountRows) -> Iterator[SumCheck]:
+def _check_totals(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Printed deposits and withdrawals: of a section where they close it, of the account elsewhere, or in parts."""
     sections = {row.section for row in account.rows if row.section}
     computed_by_kind = {
@@ -189,7 +189,7 @@ def _check_totals(account: _AccountRows) -> Iterator[SumCheck]:
             )
 
 
-def _check_repeated_rows(account: _AccountRows) -> Iterator[SumCheck]:
+def _check_repeated_rows(account: _AccountRowsAndSums) -> Iterator[SumCheck]:
     """Rows that stand on an earlier page already."""
     if repeated_rows := find_rows_repeated_across_pages(account.rows):
         amount = sum((row.amount for row in repeated_rows), Decimal(0))
@@ -242,7 +242,7 @@ def _build_sum_check(
     )
 
 
-_CHECK_BUILDERS: tuple[Callable[[_AccountRows], Iterator[SumCheck]], ...] = (
+_CHECK_BUILDERS: tuple[Callable[[_AccountRowsAndSums], Iterator[SumCheck]], ...] = (
     _check_closing_balance,
     _check_running_balance,
     _check_carried_balance,

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from evalkit.core.records import LazyStrictRecord
 from evalkit.statements.arbitration import ArbitrationReport, Resolution
-from evalkit.statements.consensus import Consensus, are_duplicate_issues
+from evalkit.statements.consensus import Consensus, is_duplicate_issue
 from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.reviewer_report import ReviewerReport, ReviewerRole, SeverityRank, TemplateIssue
 
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 TEMPLATE_CASE_SUFFIX = ".statement_template"
 
 
-class ToldIssue(LazyStrictRecord):
+class ReportedIssue(LazyStrictRecord):
     """An issue of the last cycle, each fault once."""
 
     issue: TemplateIssue
@@ -33,37 +33,37 @@ class ToldIssue(LazyStrictRecord):
     """What the arbitrator said of it, where only one reviewer had found it."""
 
 
-def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ToldIssue]:
+def merge_reviewer_issues(reports: Iterable[tuple[ReviewerRole, Sequence[TemplateIssue]]]) -> list[ReportedIssue]:
     """Merge the issues of all reviewers, each fault once, in the order in which they were first reported.
 
     Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
     reviewer's issues are told in like words, and are as many faults: only equal words are one there.
     """
-    merged_issues: list[ToldIssue] = []
+    merged_issues: list[ReportedIssue] = []
     for reviewer, issues in reports:
         for issue in issues:
             for position, known_issue in enumerate(merged_issues):
-                if _is_same_fault(known_issue, issue, reviewer):
+                if _is_same_reported_issue(known_issue, issue, reviewer):
                     merged_issues[position] = _merge_into_issue(known_issue, issue, reviewer)
                     break
             else:
-                merged_issues.append(ToldIssue(issue=issue, reported_by=(reviewer,)))
+                merged_issues.append(ReportedIssue(issue=issue, reported_by=(reviewer,)))
     return merged_issues
 
 
-def _is_same_fault(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
+def _is_same_reported_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> bool:
     is_other_reviewer = reviewer not in known_issue.reported_by
-    return are_duplicate_issues(known_issue.issue, issue) and (
+    return is_duplicate_issue(known_issue.issue, issue) and (
         is_other_reviewer or known_issue.issue.message == issue.message
     )
 
 
-def _merge_into_issue(known_issue: ToldIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> ToldIssue:
+def _merge_into_issue(known_issue: ReportedIssue, issue: TemplateIssue, reviewer: ReviewerRole) -> ReportedIssue:
     fixes = dict.fromkeys(filter(None, (known_issue.issue.suggested_fix, issue.suggested_fix)))
     worst_issue = max(known_issue.issue, issue, key=lambda candidate: SeverityRank[candidate.severity])
     changes = {"severity": worst_issue.severity, "suggested_fix": "; ".join(fixes)}
     reporters = tuple(dict.fromkeys((*known_issue.reported_by, reviewer)))
-    return ToldIssue(issue=known_issue.issue.model_copy(update=changes), reported_by=reporters)
+    return ReportedIssue(issue=known_issue.issue.model_copy(update=changes), reported_by=reporters)
 
 
 class ConvergencePoint(LazyStrictRecord):
@@ -101,12 +101,12 @@ class TemplateCase(LazyStrictRecord):
     template_id: str
     template: str
     """As TOML: the last attempt's."""
-    issues: tuple[ToldIssue, ...]
+    issues: tuple[ReportedIssue, ...]
     """All of the last cycle; caps limit what is shown."""
     escalation: Escalation
 
 
-class Cost(LazyStrictRecord):
+class ReviewCost(LazyStrictRecord):
     """What reviewing a template cost, builders included."""
 
     review_cycle_id: str
@@ -118,7 +118,7 @@ class Cost(LazyStrictRecord):
     final_outcome: Literal["approved", "rejected", "escalated"]
 
 
-class Cycle(LazyStrictRecord):
+class ReviewCycle(LazyStrictRecord):
     """One attempt at one template, reviewed: ``template_reviews/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -140,11 +140,11 @@ class Cycle(LazyStrictRecord):
     arbitration: ArbitrationReport | None = None
     convergence: dict[str, Any]
     """The fields of ``ConvergenceState``, its ``score`` and ``status``."""
-    issues: tuple[ToldIssue, ...]
+    issues: tuple[ReportedIssue, ...]
     """Each fault once."""
     outcome: Literal["approved", "retry", "escalated"]
     escalation_reason: EscalationReason | None = None
-    cost: Cost | None = None
+    cost: ReviewCost | None = None
     """Of the whole review up to this cycle, builders included; the last one has the review's."""
     times: dict[str, Any] = {}
     """When each part began and ended (ISO 8601, UTC)."""

@@ -33,9 +33,9 @@ def review_by_rules(
     *,
     reviewer_id: str,
     reviewed_at: str,
-    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+    max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """The report of what the reviewer measures. ``reviewed_at``: ISO 8601, UTC; ``max_issues``: so many issues pass."""
+    """The report of what the reviewer measures. ``reviewed_at``: ISO 8601, UTC; ``max_issues_by_severity``: so many issues pass."""
     findings = [finding for check in CHECKS_BY_REVIEWER[reviewer] for finding in check(applied_template)]
     issues = tuple(
         TemplateIssue(
@@ -56,7 +56,7 @@ def review_by_rules(
         reviewer_model=RULE_REVIEWER_VERSION,
         template_id=applied_template.template.template_id,
         template_version=str(applied_template.template.version),
-        is_passed=is_template_passing(issues, max_issues),
+        is_passed=is_template_passing(issues, max_issues_by_severity),
         issues=issues,
         summary={
             "strengths": [f"{row_count} transactions are read"] if row_count else [],

@@ -16,14 +16,14 @@ from typing import Literal
 from evalkit.core.records import LazyStrictRecord
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.statements.bank_vocabulary import match_at_line_start
-from evalkit.statements.dates import PartialDate, StatementPeriod, find_written_dates, resolve_date
+from evalkit.statements.dates import PartialDate, StatementPeriod, find_dates_in_text, resolve_date
 from evalkit.statements.printed_sums import (
     LabelledAmount,
+    find_date_labels_and_nearby_texts,
     find_labelled_amounts,
-    find_texts_near_date_labels,
     parse_trailing_amount,
 )
-from evalkit.statements.statement_template import ColumnName, Dates, Direction, StatementTemplate
+from evalkit.statements.statement_template import ColumnName, DateRules, Direction, StatementTemplate
 from evalkit.statements.table_row import TableRow
 from evalkit.statements.text_lines import PageWord, TextLine, compute_bounding_box, group_words_into_lines
 
@@ -128,13 +128,13 @@ def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[S
     for page_number, lines in enumerate(lines_by_page, 1):
         boxes = template.find_region_boxes(page_number, len(lines_by_page))
         for position, line in enumerate(lines):
-            region_part = next((clipped_line for box in boxes if (clipped_line := line.clip_to_box(box))), None)
-            parser.consume_line(line, region_part, lines[position + 1 :])
+            line_in_region = next((clipped_line for box in boxes if (clipped_line := line.clip_to_box(box))), None)
+            parser.consume_line(line, line_in_region, lines[position + 1 :])
     return parser.build_statement()
 
 
 def find_statement_period(
-    dates: Dates, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
+    dates: DateRules, closing_labels: Sequence[str], lines_by_page: Sequence[Sequence[TextLine]]
 ) -> StatementPeriod | None:
     """What the statement says it is about; None where no page does. ``closing_labels``: of closing balances."""
     date_formats = dates.period_formats or dates.formats
@@ -142,8 +142,8 @@ def find_statement_period(
         return _find_unlabelled_period(closing_labels, lines_by_page, date_formats)
     for lines in lines_by_page:
         for line, line_below in zip_longest(lines, lines[1:]):
-            for _, text in find_texts_near_date_labels(line, line_below, dates.period):
-                if period := build_statement_period(list(find_written_dates(text, date_formats))):
+            for _, text in find_date_labels_and_nearby_texts(line, line_below, dates.period):
+                if period := build_statement_period(list(find_dates_in_text(text, date_formats))):
                     return period
     return None
 
@@ -154,7 +154,7 @@ def _find_unlabelled_period(
     """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
     first_page_lines = lines_by_page[0] if lines_by_page else ()
     for line in first_page_lines:
-        period = build_statement_period(list(find_written_dates(line.text, date_formats)))
+        period = build_statement_period(list(find_dates_in_text(line.text, date_formats)))
         if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
             return period
     closing_balance_lines = (
@@ -167,7 +167,7 @@ def _find_unlabelled_period(
         known_dates = [
             resolved_date
             for line in candidate_lines
-            for day in find_written_dates(line.text, date_formats)
+            for day in find_dates_in_text(line.text, date_formats)
             if (resolved_date := resolve_date(day, None))
         ]
         if known_dates:
@@ -175,13 +175,13 @@ def _find_unlabelled_period(
     return None
 
 
-def build_statement_period(days: Sequence[PartialDate]) -> StatementPeriod | None:
+def build_statement_period(partial_dates: Sequence[PartialDate]) -> StatementPeriod | None:
     """From the first to the last of the days; a first day without a year is of the year before the last, or its own."""
-    known_dates = [resolved_date for day in days if (resolved_date := resolve_date(day, None))]
+    known_dates = [resolved_date for day in partial_dates if (resolved_date := resolve_date(day, None))]
     if not known_dates:
         return None
     latest = max(known_dates)
-    yearless_dates = [resolve_date(day, StatementPeriod(None, latest)) for day in days if day.year is None]
+    yearless_dates = [resolve_date(day, StatementPeriod(None, latest)) for day in partial_dates if day.year is None]
     earlier_dates = [
         resolved_date for resolved_date in (*known_dates, *yearless_dates) if resolved_date and resolved_date < latest
     ]
@@ -192,7 +192,7 @@ def build_statement_period(days: Sequence[PartialDate]) -> StatementPeriod | Non
 class _OpenTransaction:
     """A transaction whose lines are being read."""
 
-    day: PartialDate
+    partial_date: PartialDate
     first_line: TextLine
     section: str
     description_lines: list[str] = field(default_factory=list)
@@ -209,7 +209,7 @@ class _OpenTransaction:
         if text := " ".join(word.text for word in description_words):
             self.description_lines.append(text)
         self.boxes.append(line.box)
-        self.last_line_y = line.level_y
+        self.last_line_y = line.deskewed_center_y
 
 
 class _StatementParser:
@@ -252,13 +252,13 @@ class _StatementParser:
             self._consume_continuation,
         )
 
-    def consume_line(self, line: TextLine, region_part: TextLine | None, lines_below: Sequence[TextLine]) -> None:
+    def consume_line(self, line: TextLine, line_in_region: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """One line, the words of it that stand in a region, and the lines below it."""
-        if line.page != self._page_number:
-            self._page_number, self._has_table_ended = line.page, False
+        if line.page_number != self._page_number:
+            self._page_number, self._has_table_ended = line.page_number, False
         self._lines_below = lines_below
-        row = TableRow(self._template, region_part or line)
-        if region_part and (
+        row = TableRow(self._template, line_in_region or line)
+        if line_in_region and (
             self._is_table_header(row) or self._consume_account_heading(row) or self._consume_section_heading(row)
         ):
             self._has_table_ended = False
@@ -266,13 +266,13 @@ class _StatementParser:
         self._has_table_ended = self._has_table_ended or any(
             match_at_line_start(pattern, line.text) for pattern in self._template.rows.ends
         )
-        self._is_inside_region = region_part is not None and not self._has_table_ended
+        self._is_inside_region = line_in_region is not None and not self._has_table_ended
         if self._is_inside_region:
             if not any(rule(row) for rule in self._line_rules):
                 self._add_leftover(row.line, "it belongs to no transaction")
         elif (
             not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS])
-            and row.day is not None
+            and row.partial_date is not None
             and row.has_money_movement
         ):
             self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
@@ -314,7 +314,7 @@ class _StatementParser:
         return True
 
     def _consume_section_heading(self, row: TableRow) -> bool:
-        if row.day or self._has_trailing_amount(row.line):
+        if row.partial_date or self._has_trailing_amount(row.line):
             return False
         for section in self._template.rows.section:
             if match_at_line_start(section.heading, row.line.text):
@@ -324,7 +324,7 @@ class _StatementParser:
         return False
 
     def _consume_printed_sum(self, row: TableRow) -> bool:
-        if row.day:
+        if row.partial_date:
             return self._consume_balance_row(row)
         if self._consume_column_totals(row):
             return True
@@ -368,8 +368,8 @@ class _StatementParser:
 
     def _consume_furniture_line(self, row: TableRow) -> bool:
         # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
-        text = " ".join(word.text for word in row.description_words) if row.day else row.line.text
-        if (row.day and row.has_money_movement) or not any(
+        text = " ".join(word.text for word in row.description_words) if row.partial_date else row.line.text
+        if (row.partial_date and row.has_money_movement) or not any(
             match_at_line_start(pattern, text) for pattern in self._template.rows.furniture
         ):
             return False
@@ -378,22 +378,22 @@ class _StatementParser:
         return True
 
     def _consume_transaction(self, row: TableRow) -> bool:
-        if row.day is None and not row.has_money_movement:
+        if row.partial_date is None and not row.has_money_movement:
             return False
-        if row.day is None and "date" in row.words_by_column:
+        if row.partial_date is None and "date" in row.words_by_column:
             return self._add_leftover(row.line, "its date cannot be read")
         if row.has_date_after_amount:
             return self._add_leftover(row.line, "it has dates behind its amounts")
         signed_amount = row.compute_signed_amount(self._direction)
         if row.has_money_movement and signed_amount is None:
             return self._add_leftover(row.line, "no heading says which way the money went")
-        if row.day is None and self._open_transaction and self._open_transaction.amount is None:
+        if row.partial_date is None and self._open_transaction and self._open_transaction.amount is None:
             open_transaction = self._open_transaction
         else:
-            if row.day is None and not (self._template.rows.date_once and self._last_day):
+            if row.partial_date is None and not (self._template.rows.date_once and self._last_day):
                 return self._add_leftover(row.line, "it has an amount and no date")
             self._finish_open_transaction()
-            self._last_day = row.day or self._last_day
+            self._last_day = row.partial_date or self._last_day
             assert self._last_day is not None  # noqa: S101 - one of the two is
             open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
         open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
@@ -403,7 +403,7 @@ class _StatementParser:
         open_transaction.append_line(row.line, row.description_words)
         if unplaced_words := row.words_by_column.get(None):
             self._add_leftover(
-                TextLine(row.line.page, unplaced_words, row.line.is_recognised), "it stands in no column"
+                TextLine(row.line.page_number, unplaced_words, row.line.is_ocr_text), "it stands in no column"
             )
         return True
 
@@ -412,11 +412,12 @@ class _StatementParser:
         if (
             open_transaction is None
             or row_rules.continuation == "none"
-            or row.line.page != open_transaction.first_line.page
+            or row.line.page_number != open_transaction.first_line.page_number
         ):
             return False
         if (
-            row.line.level_y - open_transaction.last_line_y > row_rules.gap * open_transaction.first_line.height
+            row.line.deskewed_center_y - open_transaction.last_line_y
+            > row_rules.gap * open_transaction.first_line.height
             or not set(row.words_by_column) <= {"description", "other"}
         ):
             return False
@@ -434,7 +435,7 @@ class _StatementParser:
         open_transaction, self._open_transaction = self._open_transaction, None
         if open_transaction is None:
             return
-        resolved_date = resolve_date(open_transaction.day, self._period)
+        resolved_date = resolve_date(open_transaction.partial_date, self._period)
         if open_transaction.amount is None:
             self._add_leftover(open_transaction.first_line, "it has a date and no amount")
             return
@@ -451,7 +452,7 @@ class _StatementParser:
                 amount=open_transaction.amount,
                 balance=open_transaction.balance,
                 check_number=open_transaction.check_number,
-                page=open_transaction.first_line.page,
+                page=open_transaction.first_line.page_number,
                 boxes=tuple(open_transaction.boxes),
                 account=self._account,
                 section=open_transaction.section,
@@ -492,7 +493,7 @@ class _StatementParser:
                 if kind in ("deposits", "withdrawals")
                 else labelled_amount.amount.compute_signed_balance(is_debt_if_unmarked=is_debt_balance),
                 label=labelled_amount.label,
-                page=line.page,
+                page=line.page_number,
                 box=labelled_amount.box,
                 account=self._account,
                 section=self._section if self._is_inside_region else "",
@@ -504,7 +505,7 @@ class _StatementParser:
 
 def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
     return LeftoverText(
-        page=line.page, text=line.text, box=compute_bounding_box(word.box for word in line.words), reason=reason
+        page=line.page_number, text=line.text, box=compute_bounding_box(word.box for word in line.words), reason=reason
     )
 
 

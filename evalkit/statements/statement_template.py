@@ -40,7 +40,7 @@ _PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
 }
 
 
-class Status(StrEnum):
+class TemplateStatus(StrEnum):
     """Whether a template may be relied on."""
 
     DRAFT = "draft"
@@ -61,7 +61,7 @@ def _validate_column_range(x_range: tuple[float, float]) -> tuple[float, float]:
     return x_range
 
 
-class Identity(LazyStrictRecord):
+class StatementIdentity(LazyStrictRecord):
     """Whose statements these are."""
 
     bank: str = Field(min_length=1)
@@ -88,7 +88,7 @@ class Column(LazyStrictRecord):
     """What stands above it."""
 
 
-class Dates(LazyStrictRecord):
+class DateRules(LazyStrictRecord):
     """How dates are written, and where the year is taken from where they have none."""
 
     formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = Field(min_length=1)
@@ -100,7 +100,7 @@ class Dates(LazyStrictRecord):
     """How the period's dates are written."""
 
 
-class Amounts(LazyStrictRecord):
+class AmountRules(LazyStrictRecord):
     """How amounts are written, and which marks say which way the money went."""
 
     decimal: DecimalSeparator = "."
@@ -120,14 +120,14 @@ class Amounts(LazyStrictRecord):
         return self
 
 
-class Section(LazyStrictRecord):
+class SectionHeading(LazyStrictRecord):
     """A heading that says which way the money below it went."""
 
     heading: LinePattern
     direction: Direction
 
 
-class Rows(LazyStrictRecord):
+class RowRules(LazyStrictRecord):
     """How transactions follow one another."""
 
     continuation: Literal["below", "none"] = "below"
@@ -141,14 +141,14 @@ class Rows(LazyStrictRecord):
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
     furniture: tuple[LinePattern, ...] = ()
     """Lines that are no transactions: carried forward, totals of a page."""
-    section: tuple[Section, ...] = ()
+    section: tuple[SectionHeading, ...] = ()
     accounts: tuple[LinePattern, ...] = ()
     """Headings from which on another account's transactions follow."""
     ends: tuple[LinePattern, ...] = ()
     """Lines from which on the page has no more of them, until a header or a heading follows."""
 
 
-class Total(LazyStrictRecord):
+class TotalLabel(LazyStrictRecord):
     """A sum that the statement prints."""
 
     label: LinePattern
@@ -158,12 +158,12 @@ class Total(LazyStrictRecord):
     """It is a part of them: all parts together are the sum."""
 
 
-class Reconciliation(LazyStrictRecord):
+class PrintedSumLabels(LazyStrictRecord):
     """What the statement prints that its transactions must meet."""
 
     opening: tuple[LinePattern, ...] = ()
     closing: tuple[LinePattern, ...] = ()
-    total: tuple[Total, ...] = ()
+    total: tuple[TotalLabel, ...] = ()
 
 
 class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_alias=True):
@@ -172,14 +172,14 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
     schema_version: int = SCHEMA_VERSION
     template_id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
     version: int = Field(1, ge=1)
-    status: Status = Status.DRAFT
-    identity: Identity
+    status: TemplateStatus = TemplateStatus.DRAFT
+    identity: StatementIdentity
     regions: tuple[Region, ...] = Field(alias="region", min_length=1)
     columns: tuple[Column, ...] = Field(alias="column", min_length=1)
-    dates: Dates
-    amounts: Amounts = Amounts()
-    rows: Rows = Rows()
-    reconciliation: Reconciliation = Reconciliation()
+    dates: DateRules
+    amounts: AmountRules = AmountRules()
+    rows: RowRules = RowRules()
+    reconciliation: PrintedSumLabels = PrintedSumLabels()
 
     @model_validator(mode="after")
     def _validate_columns(self) -> Self:
@@ -197,10 +197,10 @@ class StatementTemplate(LazyStrictRecord, populate_by_name=True, serialize_by_al
         return next((column for column in self.columns if column.name == name), None)
 
     def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
-        """The boxes of ``find_region_positions``."""
-        return tuple(self.regions[position].box for position in self.find_region_positions(page_number, total_pages))
+        """The boxes of ``find_region_indices``."""
+        return tuple(self.regions[position].box for position in self.find_region_indices(page_number, total_pages))
 
-    def find_region_positions(self, page_number: int, total_pages: int) -> tuple[int, ...]:
+    def find_region_indices(self, page_number: int, total_pages: int) -> tuple[int, ...]:
         """The positions (from 0) of the regions on page ``page_number`` of ``total_pages``, both from 1; none where transactions do
         not stand there.
         """

@@ -29,18 +29,18 @@ class TableRow:
         words_by_column: dict[ColumnName | None, tuple[PageWord, ...]] = {}
         for word in self.line.words:
             column_name = next(
-                (column.name for column in self.template.columns if column.x[0] <= word.middle_x < column.x[1]), None
+                (column.name for column in self.template.columns if column.x[0] <= word.center_x < column.x[1]), None
             )
             words_by_column[column_name] = (*words_by_column.get(column_name, ()), word)
         return words_by_column
 
     @cached_property
-    def date_and_rest(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
+    def date_and_words_after(self) -> tuple[PartialDate | None, tuple[PageWord, ...]]:
         """The date at the beginning of its cell, and the words behind it."""
         words = self.words_by_column.get("date", ())
         for end in range(len(words), 0, -1):
             text = " ".join(word.text for word in words[:end])
-            if day := parse_partial_date(text, self.template.dates.formats, is_ocr_text=self.line.is_recognised):
+            if day := parse_partial_date(text, self.template.dates.formats, is_ocr_text=self.line.is_ocr_text):
                 return day, words[end:]
         return None, ()
 
@@ -48,19 +48,19 @@ class TableRow:
     def date_words(self) -> tuple[PageWord, ...]:
         """The words of its cell that are the date; none where there is none."""
         cell = self.words_by_column.get("date", ())
-        return cell[: len(cell) - len(self.date_and_rest[1])] if self.day else ()
+        return cell[: len(cell) - len(self.date_and_words_after[1])] if self.partial_date else ()
 
     @property
-    def day(self) -> PartialDate | None:
+    def partial_date(self) -> PartialDate | None:
         """The date."""
-        return self.date_and_rest[0]
+        return self.date_and_words_after[0]
 
     @cached_property
     def amounts_by_column(self) -> dict[ColumnName, Amount]:
         """The amounts by their columns, the balance too."""
         return {
             column_name: trailing_amount[0]
-            for column_name, trailing_amount in self._cell_end_amounts.items()
+            for column_name, trailing_amount in self._trailing_amount_by_column.items()
             if trailing_amount
         }
 
@@ -108,19 +108,19 @@ class TableRow:
         """The words that say what it was, those too that reach over into the columns beside theirs."""
         overflow_words = [
             word
-            for column_name, trailing_amount in self._cell_end_amounts.items()
+            for column_name, trailing_amount in self._trailing_amount_by_column.items()
             for word in self.words_by_column[column_name][: trailing_amount[1] if trailing_amount else None]
         ]
-        words = (*self.date_and_rest[1], *self.words_by_column.get("description", ()), *overflow_words)
+        words = (*self.date_and_words_after[1], *self.words_by_column.get("description", ()), *overflow_words)
         return tuple(sorted(words, key=lambda word: word.box[0]))
 
     @cached_property
-    def _cell_end_amounts(self) -> dict[ColumnName, tuple[Amount, int] | None]:
+    def _trailing_amount_by_column(self) -> dict[ColumnName, tuple[Amount, int] | None]:
         """The amount at the end of each column's cell, and how many words stand before it."""
         amount_rules = self.template.amounts
         return {
             column_name: parse_trailing_amount(
-                TextLine(self.line.page, self.words_by_column[column_name], self.line.is_recognised),
+                TextLine(self.line.page_number, self.words_by_column[column_name], self.line.is_ocr_text),
                 amount_rules.decimal,
                 cents_optional=amount_rules.whole,
                 is_in_column=True,

@@ -34,20 +34,20 @@ from evalkit.statements.reconciliation import ReconciliationReport, reconcile_st
 from evalkit.statements.reviewer_report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.statement_parser import ParsedStatement, find_statement_period, parse_statement_lines
 from evalkit.statements.statement_template import (
-    Amounts,
+    AmountRules,
     Column,
     ColumnName,
-    Dates,
-    Identity,
+    DateRules,
     PageKind,
+    PrintedSumLabels,
     Region,
-    Rows,
-    Section,
+    RowRules,
+    SectionHeading,
+    StatementIdentity,
     StatementTemplate,
-    Total,
+    TotalLabel,
     parse_template_toml,
 )
-from evalkit.statements.statement_template import Reconciliation as PrintedSumLabels
 from evalkit.statements.text_lines import TextLine, group_words_into_lines
 
 
@@ -73,7 +73,7 @@ class BuilderRetryInput(LazyStrictRecord):
     convergence_status: str = ""
     max_attempts_remaining: int = Field(0, ge=0)
 
-    def weigh_complaints_by_category(self) -> dict[TemplateIssueCategory, float]:
+    def weigh_issues_by_category(self) -> dict[TemplateIssueCategory, float]:
         """What is complained about, 0..1 by its worst issue; also beyond the consolidated issues, which are capped.
 
         A reviewer who passed the template does not ask for another one.
@@ -108,14 +108,14 @@ class _TemplateHypothesis:
 
     column_names: tuple[ColumnName, ...]
     """One for each stack of amounts."""
-    amount_rules: Amounts
+    amount_rules: AmountRules
     date_formats: tuple[str, ...]
     date_once: bool
     continuation_gap: float
     row_order: Literal["oldest_first", "newest_first"]
     has_wide_regions: bool
     """The regions reach as far as no other line stands."""
-    prior_score: float
+    initial_score: float
     """How much speaks for it before any sum is made."""
 
 
@@ -146,16 +146,16 @@ _ASPECT_BY_CATEGORY: dict[TemplateIssueCategory, Callable[[StatementTemplate], A
     "multiline_handling": lambda template: (template.rows.continuation, template.rows.gap),
 }
 #: What an amount of a column ``amount`` may mean: deposit marks, withdrawal marks, without a mark; and how usual it is.
-_SIGN_CONVENTIONS: tuple[tuple[Amounts, float], ...] = (
-    (Amounts(), 0.2),
-    (Amounts(unmarked="withdrawal"), 0.0),
+_SIGN_CONVENTIONS: tuple[tuple[AmountRules, float], ...] = (
+    (AmountRules(), 0.2),
+    (AmountRules(unmarked="withdrawal"), 0.0),
     (
-        Amounts(
+        AmountRules(
             deposit=("minus", "trailing_minus", "parentheses", "cr"), withdrawal=("plus", "dr"), unmarked="withdrawal"
         ),
         -0.2,
     ),
-    (Amounts(unmarked="section"), 0.1),
+    (AmountRules(unmarked="section"), 0.1),
 )
 
 
@@ -184,8 +184,8 @@ def build_draft_template(
         reconciliation = reconcile_statement(template, statement)
         score = (
             _score_by_met_sums(statement, reconciliation)
-            + hypothesis.prior_score
-            + writer.score_answered_complaints(template)
+            + hypothesis.initial_score
+            + writer.score_addressed_issues(template)
         )
         return score, TemplateBuildResult(template, statement, reconciliation, len(hypotheses))
 
@@ -211,7 +211,7 @@ def _score_by_met_sums(statement: ParsedStatement, reconciliation: Reconciliatio
 
 
 def _generate_hypotheses(layout: LayoutSurvey, retry: BuilderRetryInput | None) -> Iterator[_TemplateHypothesis]:
-    complaints = retry.weigh_complaints_by_category() if retry else {}
+    complaints = retry.weigh_issues_by_category() if retry else {}
     gaps = _CONTINUATION_GAPS if "multiline_handling" in complaints else _CONTINUATION_GAPS[:1]
     wide_region_options = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(_find_direction_headings(layout))
@@ -228,9 +228,9 @@ def _generate_hypotheses(layout: LayoutSurvey, retry: BuilderRetryInput | None) 
             gaps,
             wide_region_options,
         ):
-            prior_score = title_prior + date_prior + sign_prior
+            initial_score = title_prior + date_prior + sign_prior
             yield _TemplateHypothesis(
-                column_names, amount_rules, date_formats, date_once, gap, row_order, has_wide_regions, prior_score
+                column_names, amount_rules, date_formats, date_once, gap, row_order, has_wide_regions, initial_score
             )
 
 
@@ -281,7 +281,7 @@ def _match_titles_to_column_names(layout: LayoutSurvey, amount_column: AlignedCo
 
 def _generate_amount_rules(
     layout: LayoutSurvey, column_names: Sequence[ColumnName], *, has_headings: bool
-) -> Iterator[tuple[Amounts, float]]:
+) -> Iterator[tuple[AmountRules, float]]:
     number_format = {"decimal": layout.decimal_separator, "whole": layout.cents_optional}
     balance_options: tuple[Literal["held", "owed"], ...] = (
         ("held", "owed")
@@ -307,7 +307,7 @@ def _generate_date_hypotheses(
 
     Days and months that could be taken for one another are told apart by the order of the rows and by the period.
     """
-    date_texts = [placed_text.text for placed_text in layout.date_column.placed_texts]
+    date_texts = [placed_text.text for placed_text in layout.date_column.dates_or_amounts]
     labels, period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
     match_counts = {
         date_format: sum(parse_partial_date(text, (date_format,), is_ocr_text=True) is not None for text in date_texts)
@@ -316,7 +316,7 @@ def _generate_date_hypotheses(
     highest_count = max(match_counts.values())
     best_formats = [date_format for date_format in DATE_FORMATS if match_counts[date_format] == highest_count]
     period = find_statement_period(
-        Dates(formats=tuple(best_formats), period=labels, period_formats=period_formats), (), layout.lines_by_page
+        DateRules(formats=tuple(best_formats), period=labels, period_formats=period_formats), (), layout.lines_by_page
     )
     is_day_first_usual = layout.decimal_separator == ","
     judged_formats = []
@@ -381,21 +381,21 @@ class _TemplateAssembler:
     def __init__(self, layout: LayoutSurvey, template_id: str | None, retry: BuilderRetryInput | None) -> None:
         self._layout = layout
         self._prior_template = parse_template_toml(retry.prior_template, "prior_template") if retry else None
-        self._complaints = retry.weigh_complaints_by_category() if retry else {}
+        self._complaints = retry.weigh_issues_by_category() if retry else {}
         bank = _find_bank_name(layout)
         self._template_id = template_id or (
             self._prior_template.template_id if self._prior_template else f"{_slugify(bank)}_draft_v1"
         )
-        self._identity = Identity(bank=bank, signs=(bank,))
+        self._identity = StatementIdentity(bank=bank, signs=(bank,))
         self._period_labels, self._period_formats = derive_period_patterns_and_formats(layout.lines_by_page)
         self._sum_labels = derive_sum_labels(layout)
         self._sections = _find_direction_headings(layout)
-        self._account_headings = _find_account_headings(layout)
+        self._account_headings = _find_account_heading_patterns(layout)
         self._boxes_by_width = {
             is_wide: _find_table_box_by_page(layout, has_wide_regions=is_wide) for is_wide in (False, True)
         }
         self._table_ends = _find_table_end_patterns(layout)
-        self._furniture_patterns = (*load_bank_vocabulary().furniture, *_find_repeated_lines(layout))
+        self._furniture_patterns = (*load_bank_vocabulary().furniture, *_find_repeated_line_patterns(layout))
 
     def build_template(self, hypothesis: _TemplateHypothesis) -> StatementTemplate:
         """The template of a meaning."""
@@ -407,11 +407,11 @@ class _TemplateAssembler:
             identity=self._identity,
             regions=_build_regions(self._boxes_by_width[hypothesis.has_wide_regions], columns),
             columns=columns,
-            dates=Dates(
+            dates=DateRules(
                 formats=hypothesis.date_formats, period=self._period_labels, period_formats=self._period_formats
             ),
             amounts=hypothesis.amount_rules,
-            rows=Rows(
+            rows=RowRules(
                 gap=hypothesis.continuation_gap,
                 date_once=hypothesis.date_once,
                 order=hypothesis.row_order,
@@ -423,7 +423,7 @@ class _TemplateAssembler:
             reconciliation=self._sum_labels,
         )
 
-    def score_answered_complaints(self, template: StatementTemplate) -> float:
+    def score_addressed_issues(self, template: StatementTemplate) -> float:
         """How much of what the reviewers complained about is another than before; never as much as a sum."""
         complained_aspects = [
             (_ASPECT_BY_CATEGORY[category], weight)
@@ -480,12 +480,12 @@ def _find_description_span(layout: LayoutSurvey, taken_spans: Sequence[tuple[flo
     """From the first to the last word that is neither a date nor an amount, right of the dates, in most rows."""
     row_spans: list[tuple[float, float]] = []
     first_amount_x = min(amount_column.x0 for amount_column in layout.amount_columns)
-    for placed_text in layout.date_column.placed_texts:
+    for placed_text in layout.date_column.dates_or_amounts:
         words = [
             word
             for word in placed_text.line.words
             if placed_text.x1 < word.box[0]
-            and not any(x0 - _NARROW_MARGIN <= word.middle_x <= x1 + _NARROW_MARGIN for x0, x1 in taken_spans)
+            and not any(x0 - _NARROW_MARGIN <= word.center_x <= x1 + _NARROW_MARGIN for x0, x1 in taken_spans)
         ]
         if words:
             row_spans.append((words[0].box[0], max(word.box[2] for word in words)))
@@ -507,7 +507,7 @@ def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
             x0, _, x1, _ = cell.box
             words_below = [
                 word
-                for placed_text in layout.date_column.placed_texts
+                for placed_text in layout.date_column.dates_or_amounts
                 for word in placed_text.line.words
                 if word.box[0] < x1 and x0 < word.box[2]
             ]
@@ -524,7 +524,7 @@ def _find_check_number_column(layout: LayoutSurvey) -> AlignedColumn | None:
 
 
 def _read_column_title(layout: LayoutSurvey, x0: float, x1: float) -> str:
-    words = (word.text for line in layout.header_lines for word in line.words if x0 <= word.middle_x < x1)
+    words = (word.text for line in layout.header_lines for word in line.words if x0 <= word.center_x < x1)
     return " ".join(dict.fromkeys(words))
 
 
@@ -556,7 +556,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
             and match_at_line_start(load_bank_vocabulary().closing, label.replace("\\", ""))
         ):
             labels_by_kind.setdefault("closing", {})[label] = False
-    totals = [Total(label=label, of="columns") for label in _find_column_total_labels(layout)]
+    totals = [TotalLabel(label=label, of="columns") for label in _find_column_total_labels(layout)]
     kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
     for kind in kinds:
         labels = labels_by_kind.get(kind, {})
@@ -571,7 +571,7 @@ def derive_sum_labels(layout: LayoutSurvey) -> PrintedSumLabels:
         ]
         chosen_labels = [*grand_total_labels, *table_total_labels] or part_labels
         totals += [
-            Total(label=label, of=kind, part=chosen_labels is part_labels and len(part_labels) > 1)
+            TotalLabel(label=label, of=kind, part=chosen_labels is part_labels and len(part_labels) > 1)
             for label in chosen_labels
         ]
     totals.sort(key=lambda total: -len(total.label))  # "Total deposits" is how "Total deposits and credits" begins
@@ -619,9 +619,9 @@ def _select_table_lines(layout: LayoutSurvey, lines: Sequence[TextLine]) -> Sequ
     return lines[row_positions[0] : row_positions[-1] + 2] if row_positions else ()
 
 
-def _find_direction_headings(layout: LayoutSurvey) -> tuple[Section, ...]:
+def _find_direction_headings(layout: LayoutSurvey) -> tuple[SectionHeading, ...]:
     """Headings above or between rows that say which way the money went."""
-    section_by_heading: dict[str, Section] = {}
+    section_by_heading: dict[str, SectionHeading] = {}
     heading_patterns: tuple[tuple[str, Literal["deposit", "withdrawal"]], ...] = (
         (load_bank_vocabulary().deposits_heading, "deposit"), (load_bank_vocabulary().withdrawals_heading, "withdrawal"),
     )  # fmt: skip
@@ -642,13 +642,14 @@ def _find_direction_headings(layout: LayoutSurvey) -> tuple[Section, ...]:
                     and line.box[0] < layout.date_column.x1  # begins where the dates do: no description's second line
                 ):
                     section_by_heading.setdefault(
-                        line.text, Section(heading=build_pattern_with_any_numbers(line.text), direction=direction)
+                        line.text,
+                        SectionHeading(heading=build_pattern_with_any_numbers(line.text), direction=direction),
                     )
                     break
     return tuple(section_by_heading.values())
 
 
-def _find_account_headings(layout: LayoutSurvey) -> tuple[str, ...]:
+def _find_account_heading_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
     """Headings of accounts, where there are several with rows below each."""
     current_heading, row_counts = "", dict[str, int]()
     for lines in layout.lines_by_page:
@@ -727,12 +728,16 @@ def _find_table_end_patterns(layout: LayoutSurvey) -> tuple[str, ...]:
                 _find_last_table_line(layout, lines[:next_position], row_position) + 1 : next_position
             ]
             foreign_line = next((line for line in lines_after_table if not layout.is_header_line(line)), None)
-            if foreign_line and foreign_line.box[1] <= _FOOTER_TOP and not _has_own_rule(layout, foreign_line):
+            if (
+                foreign_line
+                and foreign_line.box[1] <= _FOOTER_TOP
+                and not _is_sum_heading_or_furniture(layout, foreign_line)
+            ):
                 end_patterns[build_pattern_with_any_numbers(foreign_line.text)] = None
     return tuple(pattern for pattern in end_patterns if re.search(r"[^\W\d_]{2}", pattern))
 
 
-def _has_own_rule(layout: LayoutSurvey, line: TextLine) -> bool:
+def _is_sum_heading_or_furniture(layout: LayoutSurvey, line: TextLine) -> bool:
     """Whether the line is a sum, a heading or furniture, which have rules of their own."""
     vocabulary = load_bank_vocabulary()
     patterns = (*vocabulary.furniture, vocabulary.deposits_heading, vocabulary.withdrawals_heading)
@@ -756,19 +761,19 @@ def _find_last_table_line(layout: LayoutSurvey, lines: Sequence[TextLine], last_
         has_amount = (
             ends_in_amounts
             and any(
-                amount_column.x0 - _COLUMN_MARGIN <= line.words[-1].middle_x <= amount_column.x1 + _NARROW_MARGIN
+                amount_column.x0 - _COLUMN_MARGIN <= line.words[-1].center_x <= amount_column.x1 + _NARROW_MARGIN
                 for amount_column in layout.amount_columns
             )
             and line.words[-1].text[-1:].isdigit()
         )
-        if line.level_y - previous_line.level_y > _CONTINUATION_GAPS[0] * previous_line.height or not (
-            is_known_line or is_continuation or has_amount
-        ):
+        if line.deskewed_center_y - previous_line.deskewed_center_y > _CONTINUATION_GAPS[
+            0
+        ] * previous_line.height or not (is_known_line or is_continuation or has_amount):
             return position - 1
     return len(lines) - 1
 
 
-def _find_repeated_lines(layout: LayoutSurvey) -> Iterator[str]:
+def _find_repeated_line_patterns(layout: LayoutSurvey) -> Iterator[str]:
     """Lines beside the rows that several pages have, but for their numbers."""
     pattern_counts: Counter[str] = Counter()
     for lines in layout.lines_by_page:

@@ -16,7 +16,7 @@ from evalkit.llm.model import AnswerT, Question
 from evalkit.llm.prompts import fence_json, fill_prompt_template
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, WinningReviewer
-from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicate_issues, is_template_passing
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_duplicate_issue, is_template_passing
 from evalkit.statements.reviewer_report import (
     IssueEvidence,
     ReviewerReport,
@@ -112,7 +112,7 @@ class TemplateQuestionContext:
             "transactions_read": len(statement.transactions),
             "transactions": [_dump_transaction(transaction) for transaction in transactions],
             "reconciliation": {
-                "is_met": reconciliation.is_met,
+                "is_met": reconciliation.has_only_met_checks,
                 "checks": [check.model_dump(mode="json") for check in reconciliation.checks[:_MAX_CHECKS]],
             },
             "left_over": [leftover.model_dump(mode="json") for leftover in statement.left_over[:_MAX_LEFTOVERS]],
@@ -184,7 +184,7 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
     """The disagreements, with who reported each."""
     report_by_rules: ArbitrationReport = field(kw_only=True)
     """What the rules alone say."""
-    measured_ids: frozenset[str] = field(kw_only=True)
+    measured_issue_ids: frozenset[str] = field(kw_only=True)
     """Ids of issues that are no opinions."""
     role: str = "arbitrator"
     answer_type: type[ArbitratorAnswer] = ArbitratorAnswer
@@ -194,8 +194,8 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
         return fill_prompt_template(
             "Template_Arbitrator",
             inputs=self.context.render_inputs(
-                reviewer_1_report=_dump_without_times(self.layout_report),
-                reviewer_2_report=_dump_without_times(self.semantic_report),
+                reviewer_1_report=_dump_report_without_times_and_tokens(self.layout_report),
+                reviewer_2_report=_dump_report_without_times_and_tokens(self.semantic_report),
                 disagreement_points=[
                     self._describe_disagreement(issue, reviewer) for issue, reviewer in self.disputed_issues
                 ],
@@ -203,11 +203,11 @@ class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
             pictures=self.context.shown_pages_text,
         )
 
-    def _describe_disagreement(self, issue: TemplateIssue, reviewer: WinningReviewer) -> dict[str, Any]:
-        is_layout_reviewer = reviewer == "layout_geometry"
+    def _describe_disagreement(self, issue: TemplateIssue, reporting_reviewer: WinningReviewer) -> dict[str, Any]:
+        is_layout_reviewer = reporting_reviewer == "layout_geometry"
         return {
             "issue_id": issue.issue_id,
-            "is_measured": issue.issue_id in self.measured_ids,
+            "is_measured": issue.issue_id in self.measured_issue_ids,
             "r1_assessment": "fail" if is_layout_reviewer else "pass",
             "r2_assessment": "pass" if is_layout_reviewer else "fail",
             "r1_reasoning": issue.message if is_layout_reviewer else "it was not reported",
@@ -257,7 +257,7 @@ def merge_model_answer_into_report(
     total_pages: int,
     unseen_pages: Sequence[int] = (),
     carried_issues: Sequence[TemplateIssue] = (),
-    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+    max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
     """A measured report with a model's issues behind the measured ones; what is measured stays.
 
@@ -268,11 +268,11 @@ def merge_model_answer_into_report(
     for issue in (
         *carried_issues,
         *(_convert_model_issue(model_issue, total_pages) for model_issue in answer.issues),
-        *_build_unseen_pages_issue(unseen_pages),
+        *_build_unseen_pages_issues(unseen_pages),
     ):
         # Told again in other words, it is no further issue; told to be worse, it is.
         if not any(
-            are_duplicate_issues(issue, known_issue)
+            is_duplicate_issue(issue, known_issue)
             and SeverityRank[issue.severity] <= SeverityRank[known_issue.severity]
             for known_issue in issues
         ):
@@ -282,7 +282,7 @@ def merge_model_answer_into_report(
     return report.model_copy(
         update={
             "reviewer_model": f"{report.reviewer_model}, {model_name}",
-            "is_passed": is_template_passing(issues, max_issues),
+            "is_passed": is_template_passing(issues, max_issues_by_severity),
             "issues": tuple(issues),
             "summary": {
                 "strengths": [*report.summary["strengths"], *map(_truncate_sentence, answer.strengths)],
@@ -309,7 +309,7 @@ def _dump_transaction(transaction: Transaction) -> dict[str, Any]:
     return transaction.model_dump(mode="json", include=dumped_fields, exclude_defaults=True)
 
 
-def _build_unseen_pages_issue(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
+def _build_unseen_pages_issues(unseen_pages: Sequence[int]) -> Iterator[TemplateIssue]:
     """What a model has not seen, it has not passed."""
     if unseen_pages:
         message = f"{len(unseen_pages)} pages from page {unseen_pages[0]} on were not shown to the model"
@@ -337,5 +337,5 @@ def _truncate_sentence(text: str) -> str:
     return text.strip()[:_MAX_SENTENCE_LENGTH]
 
 
-def _dump_without_times(report: ReviewerReport) -> dict[str, Any]:
+def _dump_report_without_times_and_tokens(report: ReviewerReport) -> dict[str, Any]:
     return report.model_dump(mode="json", exclude={"reviewed_at", "tokens_used"})

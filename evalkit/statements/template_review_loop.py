@@ -27,8 +27,8 @@ from evalkit.statements.arbitration import (
 from evalkit.statements.consensus import (
     MAX_ISSUES_BY_SEVERITY,
     SHOWN_ISSUE_CAPS,
-    are_duplicate_issues,
     find_consensus_rule,
+    is_duplicate_issue,
     keep_worst_issues_per_category,
 )
 from evalkit.statements.convergence import (
@@ -44,12 +44,12 @@ from evalkit.statements.convergence import (
 from evalkit.statements.llm_proposal import build_best_template
 from evalkit.statements.review_cycles import (
     ConvergencePoint,
-    Cost,
-    Cycle,
     Escalation,
     PersistentIssue,
+    ReportedIssue,
+    ReviewCost,
+    ReviewCycle,
     TemplateCase,
-    ToldIssue,
     merge_reviewer_issues,
 )
 from evalkit.statements.reviewer_report import (
@@ -61,8 +61,7 @@ from evalkit.statements.reviewer_report import (
     TemplateIssueSeverity,
 )
 from evalkit.statements.rule_based_review import TemplateReviewer, review_by_rules
-from evalkit.statements.statement_template import StatementTemplate, render_template_toml
-from evalkit.statements.statement_template import Status as TemplateStatus
+from evalkit.statements.statement_template import StatementTemplate, TemplateStatus, render_template_toml
 from evalkit.statements.template_builder import BuilderRetryInput, ConsolidatedIssue
 from evalkit.statements.template_questions import (
     ArbitratorQuestion,
@@ -91,9 +90,9 @@ class ReviewLoopConfig:
     """What may be set: specification 004, "Configuration"."""
 
     is_dual_review_enabled: bool = True
-    max_issues: Mapping[TemplateIssueSeverity, int] = field(default_factory=lambda: MAX_ISSUES_BY_SEVERITY)
+    max_issues_by_severity: Mapping[TemplateIssueSeverity, int] = field(default_factory=lambda: MAX_ISSUES_BY_SEVERITY)
     shown_issue_caps: Mapping[TemplateIssueCategory, int] = field(default_factory=lambda: SHOWN_ISSUE_CAPS)
-    max_retries: Mapping[RetryScenario, int] = field(default_factory=lambda: MAX_RETRIES_BY_SCENARIO)
+    max_retries_by_scenario: Mapping[RetryScenario, int] = field(default_factory=lambda: MAX_RETRIES_BY_SCENARIO)
     diverging_below: float = DIVERGING_BELOW
     temperature_by_role: Mapping[ReviewerRole, float] = field(
         default_factory=lambda: {"layout_geometry": 0.1, "semantic_financial": 0.2, "arbitrator": 0.0}
@@ -111,9 +110,9 @@ class TemplateReviewResult:
 
     template: StatementTemplate
     """The last attempt's; stable where it was approved, else a draft."""
-    cycles: tuple[Cycle, ...]
-    cost: Cost
-    case: TemplateCase | None
+    cycles: tuple[ReviewCycle, ...]
+    cost: ReviewCost
+    template_case: TemplateCase | None
     """What a person is asked; None where it was approved."""
 
 
@@ -138,7 +137,7 @@ class TemplateReviewLoop:
         *,
         page_images: Sequence[PageImage] = (),
         first_cycle_number: int = 1,
-        on_cycle: Callable[[Cycle, int], None] = lambda cycle, number: None,
+        on_cycle: Callable[[ReviewCycle, int], None] = lambda cycle, number: None,
     ) -> TemplateReviewResult:
         """Review a template against a statement, and build others until one is approved or a person has to decide.
 
@@ -157,7 +156,7 @@ class TemplateReviewLoop:
             next_template: StatementTemplate | None = None
             if cycle.outcome == "retry":
                 next_template, usage = await self._build_next_template(attempt, cycle, bundle, tuple(page_images))
-                attempt.usage.append(usage)
+                attempt.usages.append(usage)
                 cycle = cycle.model_copy(update={"times": attempt.times})
                 if next_template is None:
                     cycle = cycle.model_copy(
@@ -175,7 +174,7 @@ class TemplateReviewLoop:
         bundle: DocumentBundle,
         page_images: tuple[PageImage, ...],
         history: _ReviewHistory,
-    ) -> Cycle:
+    ) -> ReviewCycle:
         """One attempt, reviewed and decided, whatever happens to it."""
         attempt.times["began_at"] = self._clock()
         roles = _BOTH_REVIEWERS if self._config.is_dual_review_enabled else _SINGLE_REVIEWER
@@ -251,7 +250,7 @@ class TemplateReviewLoop:
                 role,
                 reviewer_id=reviewer_id,
                 reviewed_at=self._clock(),
-                max_issues=config.max_issues,
+                max_issues_by_severity=config.max_issues_by_severity,
             )
 
         try:
@@ -267,7 +266,7 @@ class TemplateReviewLoop:
             return
         finally:
             times["ended_at"] = self._clock()
-        attempt.usage.append(answer.usage)
+        attempt.usages.append(answer.usage)
         if answer.value is None:
             attempt.failure_by_role[role] = answer.failure or "it gave no answer"
             return
@@ -279,7 +278,7 @@ class TemplateReviewLoop:
                 total_pages=len(context.applied_template.lines_by_page),
                 unseen_pages=context.pages_without_image,
                 carried_issues=carried_issues,
-                max_issues=config.max_issues,
+                max_issues_by_severity=config.max_issues_by_severity,
             )
         tokens_used = {"input": answer.usage.input_tokens, "output": answer.usage.output_tokens}
         attempt.report_by_role[role] = report.model_copy(
@@ -291,7 +290,7 @@ class TemplateReviewLoop:
     ) -> None:
         """Settle what the reviewers disagree on, unless a person has to."""
         config = self._config
-        layout_report, semantic_report = attempt.both_reports
+        layout_report, semantic_report = attempt.layout_and_semantic_reports
         disputed_issues = tuple(find_issues_of_only_one_reviewer(layout_report, semantic_report))
         if find_consensus_rule(
             layout_report.is_passed, semantic_report.is_passed
@@ -299,14 +298,14 @@ class TemplateReviewLoop:
             return
         times = attempt.times["arbitrator"] = {"began_at": self._clock()}
         arbitration_id = f"arb_{hash_canonical_json([history.review_cycle_id, attempt.number])[:12]}"
-        measured_ids = collect_measured_issue_ids(layout_report, semantic_report)
+        measured_issue_ids = collect_measured_issue_ids(layout_report, semantic_report)
         report_by_rules = arbitrate_reports(
             layout_report,
             semantic_report,
             arbitration_id=arbitration_id,
             arbitrated_at=self._clock(),
-            measured_ids=measured_ids,
-            max_issues=config.max_issues,
+            measured_issue_ids=measured_issue_ids,
+            max_issues_by_severity=config.max_issues_by_severity,
         )
         model = self._get_model("arbitrator")
         question = ArbitratorQuestion(
@@ -315,7 +314,7 @@ class TemplateReviewLoop:
             semantic_report=semantic_report,
             disputed_issues=disputed_issues,
             report_by_rules=report_by_rules,
-            measured_ids=measured_ids,
+            measured_issue_ids=measured_issue_ids,
             temperature=config.temperature_by_role["arbitrator"],
             time_limit_seconds=config.arbitration_seconds,
         )
@@ -332,7 +331,7 @@ class TemplateReviewLoop:
             return
         finally:
             times["ended_at"] = self._clock()
-        attempt.usage.append(answer.usage)
+        attempt.usages.append(answer.usage)
         if answer.value is None:
             attempt.failure_by_role["arbitrator"] = answer.failure or "it gave no answer"
             return
@@ -342,14 +341,14 @@ class TemplateReviewLoop:
             semantic_report,
             arbitration_id=arbitration_id,
             arbitrated_at=times["ended_at"],
-            measured_ids=measured_ids,
-            max_issues=config.max_issues,
+            measured_issue_ids=measured_issue_ids,
+            max_issues_by_severity=config.max_issues_by_severity,
             model_answer=model_answer,
         )
 
     # Deciding
 
-    def _build_decided_cycle(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> Cycle:
+    def _build_decided_cycle(self, attempt: _ReviewAttempt, history: _ReviewHistory) -> ReviewCycle:
         """What follows, by the tables."""
         config, arbitration = self._config, attempt.arbitration
         reported_issues = _merge_reported_issues(attempt)
@@ -360,7 +359,7 @@ class TemplateReviewLoop:
         )
         status = select_convergence_status(convergence, config.diverging_below)
         consensus_rule = (
-            find_consensus_rule(*(candidate.is_passed for candidate in attempt.both_reports))
+            find_consensus_rule(*(candidate.is_passed for candidate in attempt.layout_and_semantic_reports))
             if len(attempt.report_by_role) > 1
             else None
         )
@@ -376,16 +375,16 @@ class TemplateReviewLoop:
             status=status,
             has_failed_reviewer=bool(attempt.failure_by_role),
             has_critical_disagreement=is_disputed
-            and has_critical_disagreement(find_issues_of_only_one_reviewer(*attempt.both_reports)),
-            uncertain_share=arbitration.uncertain_share if arbitration else 0.0,
+            and has_critical_disagreement(find_issues_of_only_one_reviewer(*attempt.layout_and_semantic_reports)),
+            unresolved_share=arbitration.unresolved_share if arbitration else 0.0,
             is_review_enabled=config.is_dual_review_enabled,
         )
         attempt.scenario = situation.scenario
-        reason = find_escalation_reason(situation, config.max_retries)
+        reason = find_escalation_reason(situation, config.max_retries_by_scenario)
         # Of a template that passes, only what was uncertain about it speaks against that.
         if is_approved and reason != "arbitration_uncertain":
             reason = None
-        return Cycle(
+        return ReviewCycle(
             review_cycle_id=history.review_cycle_id,
             template_id=history.template_id,
             statement_sha256=history.statement_sha256,
@@ -396,7 +395,7 @@ class TemplateReviewLoop:
             consensus=consensus_rule.outcome if consensus_rule else None,
             because=_explain_outcome(
                 attempt,
-                consensus_rule.because if consensus_rule else None,
+                consensus_rule.reason if consensus_rule else None,
                 is_dual_review_enabled=config.is_dual_review_enabled,
             ),
             arbitration=arbitration,
@@ -410,10 +409,12 @@ class TemplateReviewLoop:
     # Building another one
 
     async def _build_next_template(
-        self, attempt: _ReviewAttempt, cycle: Cycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
+        self, attempt: _ReviewAttempt, cycle: ReviewCycle, bundle: DocumentBundle, page_images: tuple[PageImage, ...]
     ) -> tuple[StatementTemplate | None, Usage]:
         """The next attempt's template, and what it cost; None where there is none."""
-        retry = build_retry_input(attempt.number, cycle, attempt.both_reports, self._config, attempt.scenario)
+        retry = build_retry_input(
+            attempt.number, cycle, attempt.layout_and_semantic_reports, self._config, attempt.scenario
+        )
         times = attempt.times["builder"] = {"began_at": self._clock()}
         try:
             async with asyncio.timeout(self._config.cycle_seconds):
@@ -436,7 +437,7 @@ class TemplateReviewLoop:
 
 def build_retry_input(
     attempt_number: int,
-    cycle: Cycle,
+    cycle: ReviewCycle,
     reports: Sequence[ReviewerReport],
     config: ReviewLoopConfig,
     scenario: RetryScenario,
@@ -476,7 +477,7 @@ def build_retry_input(
             if id(reported_issue.issue) in shown_issue_ids
         ),
         convergence_status=cycle.convergence["status"],
-        max_attempts_remaining=max(config.max_retries[scenario] - attempt_number, 0),
+        max_attempts_remaining=max(config.max_retries_by_scenario[scenario] - attempt_number, 0),
     )
 
 
@@ -489,12 +490,12 @@ class _ReviewAttempt:
     times: dict[str, Any]
     report_by_role: dict[TemplateReviewer, ReviewerReport] = field(default_factory=dict)
     failure_by_role: dict[str, str] = field(default_factory=dict)
-    usage: list[Usage] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
     arbitration: ArbitrationReport | None = None
     scenario: RetryScenario = "both_fail"
 
     @property
-    def both_reports(self) -> tuple[ReviewerReport, ReviewerReport]:
+    def layout_and_semantic_reports(self) -> tuple[ReviewerReport, ReviewerReport]:
         """Both reports. KeyError where one is missing."""
         return self.report_by_role["layout_geometry"], self.report_by_role["semantic_financial"]
 
@@ -512,12 +513,12 @@ class _ReviewHistory:
         self.review_cycle_id = review_cycle_id
         self.template_id = template_id
         self.statement_sha256 = statement_sha256
-        self.cycles: list[Cycle] = []
+        self.cycles: list[ReviewCycle] = []
         self._model_issues_by_attempt: list[tuple[StatementTemplate, dict[TemplateReviewer, list[TemplateIssue]]]] = []
         self._usage = Usage()
 
     @property
-    def previous_issues(self) -> Sequence[ToldIssue]:
+    def previous_issues(self) -> Sequence[ReportedIssue]:
         """The issues of the attempt before."""
         return self.cycles[-1].issues if self.cycles else ()
 
@@ -532,13 +533,13 @@ class _ReviewHistory:
         )
         return next(matching_issues, {})
 
-    def add_cycle(self, attempt: _ReviewAttempt, cycle: Cycle) -> None:
+    def add_cycle(self, attempt: _ReviewAttempt, cycle: ReviewCycle) -> None:
         """An attempt has ended."""
-        self._usage = sum_usages([self._usage, *attempt.usage])
+        self._usage = sum_usages([self._usage, *attempt.usages])
         self._model_issues_by_attempt.append(
             (attempt.template, {role: select_model_issues(report) for role, report in attempt.report_by_role.items()})
         )
-        cost = Cost(
+        cost = ReviewCost(
             review_cycle_id=self.review_cycle_id,
             template_id=self.template_id,
             attempts=attempt.number,
@@ -564,7 +565,7 @@ class _ReviewHistory:
         return TemplateReviewResult(template, tuple(self.cycles), last_cycle.cost, case)
 
 
-def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ToldIssue, ...]:
+def _merge_reported_issues(attempt: _ReviewAttempt) -> tuple[ReportedIssue, ...]:
     """Each fault once."""
     resolution_by_issue_id = (
         {candidate.issue_id: candidate for candidate in attempt.arbitration.resolutions} if attempt.arbitration else {}
@@ -591,7 +592,7 @@ def _explain_outcome(attempt: _ReviewAttempt, consensus_reason: str | None, *, i
 # What a person is told
 
 
-def _build_escalation(cycles: Sequence[Cycle]) -> Escalation:
+def _build_escalation(cycles: Sequence[ReviewCycle]) -> Escalation:
     reason = cycles[-1].escalation_reason
     assert reason is not None  # noqa: S101 - only escalated reviews come here
     persistent_issues = _find_persistent_issues(cycles)
@@ -609,7 +610,7 @@ def _build_escalation(cycles: Sequence[Cycle]) -> Escalation:
     )
 
 
-def _find_persistent_issues(cycles: Sequence[Cycle]) -> tuple[PersistentIssue, ...]:
+def _find_persistent_issues(cycles: Sequence[ReviewCycle]) -> tuple[PersistentIssue, ...]:
     """The last cycle's issues that earlier ones had as well."""
     persistent_issues: list[PersistentIssue] = []
     for last_issue in cycles[-1].issues:
@@ -617,7 +618,7 @@ def _find_persistent_issues(cycles: Sequence[Cycle]) -> tuple[PersistentIssue, .
             (cycle.attempt, occurrence.issue)
             for cycle in cycles
             for occurrence in cycle.issues
-            if are_duplicate_issues(last_issue.issue, occurrence.issue)
+            if is_duplicate_issue(last_issue.issue, occurrence.issue)
         ]
         attempt_numbers = tuple(dict.fromkeys(attempt for attempt, _ in occurrences))
         if len(attempt_numbers) > 1:
@@ -654,7 +655,7 @@ _ADVICE_RULES = (
 
 
 def _recommend_next_step(
-    reason: EscalationReason, last_cycle: Cycle, persistent_issues: Sequence[PersistentIssue]
+    reason: EscalationReason, last_cycle: ReviewCycle, persistent_issues: Sequence[PersistentIssue]
 ) -> str:
     persistent_ids = {reported_issue.issue_id for reported_issue in persistent_issues}
     worst_issue = max(

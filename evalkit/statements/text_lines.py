@@ -34,11 +34,11 @@ class PageWord:
     text: str
     box: Box
     """On the page."""
-    level_y: float
+    deskewed_center_y: float
     """Its middle after levelling, 0..1."""
 
     @property
-    def middle_x(self) -> float:
+    def center_x(self) -> float:
         """Middle."""
         return (self.box[0] + self.box[2]) / 2
 
@@ -52,9 +52,9 @@ class PageWord:
 class TextLine:
     """Words beside one another, from the left; at least one."""
 
-    page: int
+    page_number: int
     words: tuple[PageWord, ...]
-    is_recognised: bool = False
+    is_ocr_text: bool = False
     """Whether the words come from OCR, so that a letter may be misread."""
 
     @cached_property
@@ -63,9 +63,9 @@ class TextLine:
         return " ".join(word.text for word in self.words)
 
     @cached_property
-    def level_y(self) -> float:
+    def deskewed_center_y(self) -> float:
         """The middle of most words after levelling, 0..1."""
-        return median(word.level_y for word in self.words)
+        return median(word.deskewed_center_y for word in self.words)
 
     @cached_property
     def height(self) -> float:
@@ -81,15 +81,15 @@ class TextLine:
     def cells(self) -> tuple[TextLine, ...]:
         """The line, parted where gaps are wider than blanks."""
         runs = split_into_runs(self.words, lambda run, word: not _is_gap_between(run[-1], word))
-        return tuple(TextLine(self.page, tuple(run), self.is_recognised) for run in runs)
+        return tuple(TextLine(self.page_number, tuple(run), self.is_ocr_text) for run in runs)
 
     def clip_to_box(self, box: Box) -> TextLine | None:
         """The words whose middles lie in the box; None where there are none."""
         x0, y0, x1, y1 = box
         words_inside = tuple(
-            word for word in self.words if x0 <= word.middle_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
+            word for word in self.words if x0 <= word.center_x <= x1 and y0 <= (word.box[1] + word.box[3]) / 2 <= y1
         )
-        return TextLine(self.page, words_inside, self.is_recognised) if words_inside else None
+        return TextLine(self.page_number, words_inside, self.is_ocr_text) if words_inside else None
 
 
 def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
@@ -99,14 +99,14 @@ def group_words_into_lines(page: Page) -> tuple[TextLine, ...]:
         (page.text[start:end], (x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000))
         for start, end, x0, y0, x1, y1 in page.words
     ]
-    slope = _estimate_slope([box for _, box in boxed_texts]) if is_recognised else 0.0
+    slope = _estimate_skew_slope([box for _, box in boxed_texts]) if is_recognised else 0.0
     noise = _OCR_NOISE_CHARACTERS if is_recognised else ""
     words = [
         PageWord(clean_text, box, (box[1] + box[3]) / 2 - slope * (box[0] + box[2]) / 2)
         for text, box in boxed_texts
         if (clean_text := text.strip().strip(noise))
     ]
-    word_rows = split_into_runs(sorted(words, key=lambda word: word.level_y), _is_on_line)
+    word_rows = split_into_runs(sorted(words, key=lambda word: word.deskewed_center_y), _is_on_line)
     return tuple(
         TextLine(page.page_num, tuple(sorted(row, key=lambda word: word.box[0])), is_recognised) for row in word_rows
     )
@@ -125,11 +125,11 @@ def _is_gap_between(word: PageWord, next_word: PageWord) -> bool:
 
 
 def _is_on_line(line_words: Sequence[PageWord], word: PageWord) -> bool:
-    mean_y = sum(line_word.level_y for line_word in line_words) / len(line_words)
-    return abs(mean_y - word.level_y) < _SAME_LINE_TOLERANCE * min(word.height, line_words[-1].height)
+    mean_y = sum(line_word.deskewed_center_y for line_word in line_words) / len(line_words)
+    return abs(mean_y - word.deskewed_center_y) < _SAME_LINE_TOLERANCE * min(word.height, line_words[-1].height)
 
 
-def _estimate_slope(boxes: Sequence[Box]) -> float:
+def _estimate_skew_slope(boxes: Sequence[Box]) -> float:
     """How far lines sink from the left edge to the right: the slope at which words lie in the sharpest lines."""
     if not boxes:
         return 0.0

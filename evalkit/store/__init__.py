@@ -52,7 +52,7 @@ from evalkit.store.index import CASE_COLUMNS, OutputIndex
 from evalkit.store.local_folder import LocalOutputFolder
 from evalkit.store.output_folder import (
     OutputFolder,
-    list_numbered_files_without_gaps,
+    list_numbered_files_or_raise_on_gap,
     list_unrecognised_names,
     parse_stored_json,
     require_evalkit_output_folder,
@@ -98,7 +98,7 @@ __all__ = [
     "ground_truth_file_name",
     "has_database",
     "hash_canonical_json",
-    "list_numbered_files_without_gaps",
+    "list_numbered_files_or_raise_on_gap",
     "list_unrecognised_names",
     "migrate_sqlite_to_postgresql",
     "open_output_folder",

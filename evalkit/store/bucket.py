@@ -69,7 +69,7 @@ class BucketOutputFolder(OutputFolder):
             raise UsageError(
                 f"{self.root} cannot be read: a package is not installed",
                 code="OUTPUT-URL",
-                remedy=f"Run {format_install_hint(self._provider.extra)}.",
+                remedy=f"Run {format_install_hint(self._provider.install_extra)}.",
             ) from None
         except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
             raise _build_store_error(self.root, None, error) from None
@@ -88,7 +88,7 @@ class BucketOutputFolder(OutputFolder):
     @override
     def has_file(self, name: str) -> bool:
         try:
-            self._call_store_about_file(name, self._provider.exists_method)
+            self._call_client_on_file(name, self._provider.exists_method)
         except FileNotFoundError:
             return False
         return True
@@ -111,7 +111,7 @@ class BucketOutputFolder(OutputFolder):
     @override
     def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
         try:
-            return bytes(self._call_store_about_file(name, "_cat_file", end=max_bytes))
+            return bytes(self._call_client_on_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
             raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from None
         except StoreError:
@@ -124,7 +124,7 @@ class BucketOutputFolder(OutputFolder):
         if not self.has_file(name):
             return False
         with suppress(FileNotFoundError):
-            self._call_store_about_file(name, "_rm_file")
+            self._call_client_on_file(name, "_rm_file")
         return True
 
     @override
@@ -132,18 +132,18 @@ class BucketOutputFolder(OutputFolder):
         object_names = self._list_object_names_recursively(name)
         for object_name in object_names:
             with suppress(FileNotFoundError):
-                self._call_store_about_object(object_name, "_rm_file")
+                self._call_client_on_object(object_name, "_rm_file")
         return object_names
 
     @override
     def iterate_files_recursively(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         for object_name in self._list_object_names_recursively(subfolder):
-            yield object_name, bytes(self._call_store_about_object(object_name, "_cat_file"))
+            yield object_name, bytes(self._call_client_on_object(object_name, "_cat_file"))
 
     @override
     def get_modification_time(self, name: str) -> float | None:
         try:
-            modified_at: datetime = self._call_store_about_file(name, "_info")[self._provider.modified_key]
+            modified_at: datetime = self._call_client_on_file(name, "_info")[self._provider.modified_key]
         except FileNotFoundError:
             return None
         return modified_at.timestamp()
@@ -156,7 +156,7 @@ class BucketOutputFolder(OutputFolder):
         UsageError if another run holds it, or if the store lets two create one object.
         """
         with self._locks.hold_run_lock(self):
-            self._probe_exclusive_create_support()
+            self._require_exclusive_create_support()
             yield
 
     @override
@@ -166,7 +166,7 @@ class BucketOutputFolder(OutputFolder):
     @override
     def _write_atomically(self, name: str, content: bytes) -> None:
         try:
-            self._call_store_about_file(name, "_pipe_file", add_trailing_newline(content))
+            self._call_client_on_file(name, "_pipe_file", add_trailing_newline(content))
         except FileNotFoundError as error:
             raise _build_store_error(self.root, name, error, is_object_creation=True) from None
 
@@ -176,7 +176,7 @@ class BucketOutputFolder(OutputFolder):
         metadata_option = {self._provider.metadata_keyword: {_WRITER_KEY: writer_id}}
         for _ in range(_MAX_ATTEMPTS):
             try:
-                self._call_store_about_file(
+                self._call_client_on_file(
                     name, "_pipe_file", add_trailing_newline(content), mode="create", **metadata_option
                 )
             except FileExistsError:
@@ -190,12 +190,12 @@ class BucketOutputFolder(OutputFolder):
 
     def _read_writer_id(self, name: str) -> str | None:
         try:
-            writer_id = self._call_store_about_file(name, "_getxattr", _WRITER_KEY)
+            writer_id = self._call_client_on_file(name, "_getxattr", _WRITER_KEY)
         except (FileNotFoundError, KeyError):
             return None
         return None if writer_id is None else str(writer_id)
 
-    def _probe_exclusive_create_support(self) -> None:
+    def _require_exclusive_create_support(self) -> None:
         """There are stores that speak S3's protocol and do not know the condition: two reviews could be one there."""
         content = b'{"schema_version": 1}'
         if self._create_atomically_if_absent(
@@ -210,7 +210,7 @@ class BucketOutputFolder(OutputFolder):
     def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
         """What is in a folder, or in the output folder itself: ``file`` or ``directory`` by its bare name."""
         try:
-            children = self._call_store_about_file(
+            children = self._call_client_on_file(
                 subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
             )
         except FileNotFoundError:
@@ -220,30 +220,28 @@ class BucketOutputFolder(OutputFolder):
     def _list_object_names_recursively(self, subfolder: str) -> list[str]:
         """The names of all objects in a folder and in those inside, sorted; others may have put some there."""
         try:
-            object_paths = self._call_store_about_file(subfolder, "_find")
+            object_paths = self._call_client_on_file(subfolder, "_find")
         except FileNotFoundError:
             return []
-        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_call_store_about_object`
+        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_call_client_on_object`
         return sorted(object_path.removeprefix(root_prefix) for object_path in object_paths)
 
-    def _call_store_about_file(
+    def _call_client_on_file(
         self, file_name: str | None, client_method_name: str, *arguments: Any, **options: Any
     ) -> Any:
         """What the store answers about a file; the output folder itself, where no name is given.
 
         FileNotFoundError, FileExistsError, _Contended, KeyError: the caller knows what it means; StoreError.
         """
-        return self._call_store_about_object(
+        return self._call_client_on_object(
             "/".join(split_and_validate_file_name(file_name)) if file_name is not None else "",
             client_method_name,
             *arguments,
             **options,
         )
 
-    def _call_store_about_object(
-        self, object_name: str, client_method_name: str, *arguments: Any, **options: Any
-    ) -> Any:
-        """As ``_call_store_about_file``, of an object that others may have named."""
+    def _call_client_on_object(self, object_name: str, client_method_name: str, *arguments: Any, **options: Any) -> Any:
+        """As ``_call_client_on_file``, of an object that others may have named."""
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")
@@ -278,7 +276,7 @@ class _WriteConflict(Exception):
 
 class _BucketProvider(NamedTuple):
     open_filesystem: Callable[[], AsyncFileSystem]
-    extra: str
+    install_extra: str
     metadata_keyword: str
     """What the client calls what is said of an object."""
     exists_method: str

@@ -191,7 +191,7 @@ class CaseList:
         with (
             self._database.open_index_scan_connection()
             if is_sorted_from_index
-            else self._database.single_statement() as connection
+            else self._database.open_autocommit_connection() as connection
         ):
             return [dict(row) for row in connection.execute(query).mappings()]
 

@@ -63,7 +63,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def single_statement(self) -> Iterator[sa.Connection]:
+    def open_autocommit_connection(self) -> Iterator[sa.Connection]:
         """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
 
         Each document is worked on under its lock, and each question to a server is a way there and back.
@@ -73,28 +73,28 @@ class Database:
 
     def execute(self, statement: sa.UpdateBase) -> int:
         """Run a single statement that changes rows; how many it changed."""
-        with self.single_statement() as connection:
+        with self.open_autocommit_connection() as connection:
             return connection.execute(statement).rowcount
 
     def fetch_rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
         """The rows that a single query finds, by column name."""
-        with self.single_statement() as connection:
+        with self.open_autocommit_connection() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def fetch_column(self, query: sa.Select[Any] | sa.CompoundSelect[Any]) -> list[Any]:
         """The values of the first column that a single query finds."""
-        with self.single_statement() as connection:
+        with self.open_autocommit_connection() as connection:
             return list(connection.execute(query).scalars())
 
     @contextmanager
     def open_index_scan_connection(self) -> Iterator[sa.Connection]:
-        """As ``single_statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
+        """As ``open_autocommit_connection``, for one that reads most rows of a table, and for which an index holds all that it asks for.
 
         A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
         would read the table. Inside ``batch_into_one_transaction`` that is set until the transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
-            with self.single_statement() as connection:
+            with self.open_autocommit_connection() as connection:
                 yield connection
             return
         with self.transaction() as connection:
@@ -131,7 +131,7 @@ class Database:
 
         return dialect.insert(table)
 
-    def build_replacement(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
+    def build_upsert(self, table: sa.Table, row: Mapping[str, Any]) -> sa.Insert:
         """The statement that puts a row in the place of the one with its key."""
         upsert = self.build_insert(table).values(**row)
         key_names = [column.name for column in table.primary_key.columns]
@@ -196,7 +196,7 @@ class Database:
                     staged_table.drop(connection)
             yield connection
         if self._engine.dialect.name == "postgresql":
-            with self.single_statement() as connection:
+            with self.open_autocommit_connection() as connection:
                 # Else the first minute's queries would be planned for the rows that were there before, and look at each
                 # row that an index has found, to see whether it is there.
                 connection.exec_driver_sql(f"VACUUM (ANALYZE) {table_names}")

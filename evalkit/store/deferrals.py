@@ -29,7 +29,7 @@ class Deferrals:
 
     def save_deferral(self, deferral: Deferral) -> None:
         """Insert or replace a case's deferral."""
-        self._database.execute(self._database.build_replacement(database_tables.deferrals, asdict(deferral)))
+        self._database.execute(self._database.build_upsert(database_tables.deferrals, asdict(deferral)))
 
     def find_deferral(self, case_id: str) -> Deferral | None:
         """The deferral of a case, if it was put off."""

@@ -87,7 +87,7 @@ class OutputIndex:
                 )
                 .values(replaced=True)
             )
-            connection.execute(self._database.build_replacement(database_tables.documents, row))
+            connection.execute(self._database.build_upsert(database_tables.documents, row))
 
     def upsert_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
@@ -109,16 +109,18 @@ class OutputIndex:
             for table in (database_tables.cases, database_tables.deferrals):
                 connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
 
-    def record_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
+    def record_closed_case(
+        self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None
+    ) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
-        self._database.execute(self._database.build_replacement(database_tables.closings, row))
+        self._database.execute(self._database.build_upsert(database_tables.closings, row))
 
-    def remove_closing(self, case_id: str) -> None:
+    def remove_closed_case(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
         self._database.execute(sa.delete(database_tables.closings).where(database_tables.closings.c.case_id == case_id))
 
-    def count_closings(self, *, since: str = "", reviewer: str | None = None) -> int:
+    def count_closed_cases(self, *, since: str = "", reviewer: str | None = None) -> int:
         """How many cases are closed, at or after ``since``, by ``reviewer`` if one is named."""
         query = (
             sa.select(sa.func.count())
@@ -142,7 +144,7 @@ class OutputIndex:
         self,
         documents: Iterable[dict[str, Any]],
         cases: Iterable[dict[str, Any]],
-        closings: Iterable[dict[str, Any]],
+        closed_cases: Iterable[dict[str, Any]],
     ) -> None:
         """Replace all rows of documents, cases and closed cases at once; other tables are left alone.
 
@@ -152,7 +154,7 @@ class OutputIndex:
         rows_by_table: dict[sa.Table, Iterable[dict[str, Any]]] = {
             database_tables.documents: documents,
             database_tables.cases: map(_add_search_columns, cases),
-            database_tables.closings: closings,
+            database_tables.closings: closed_cases,
         }
         with self._database.replace_all_rows(rows_by_table) as connection:
             newer = database_tables.documents.alias("newer")

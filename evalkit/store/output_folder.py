@@ -143,7 +143,7 @@ def list_unrecognised_names(output_folder: OutputFolder, subfolder: str) -> list
     )
 
 
-def list_numbered_files_without_gaps(
+def list_numbered_files_or_raise_on_gap(
     output_folder: OutputFolder, subfolder: str, build_file_name: Callable[[int], str]
 ) -> list[str]:
     """List the files of a folder in which each JSON file bears the next number, from 1.

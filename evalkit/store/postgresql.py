@@ -18,7 +18,7 @@ from evalkit.core.install_hint import format_install_hint
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.file_names import DATABASE_SCHEMA_FILE
 from evalkit.store.output_folder import OutputFolder
-from evalkit.store.schema_version import create_or_verify_schema
+from evalkit.store.schema_version import create_or_verify_tables
 
 _LOCK_TIMEOUT_SECONDS = 30
 """Another's lock, and a free connection, are waited for so long."""
@@ -86,7 +86,7 @@ def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -
     # expects a third of the rows where a search finds most of them.
     planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _create_engine(url, f"{session_options} {planner_options}")
-    create_or_verify_schema(
+    create_or_verify_tables(
         engine, lambda connection: _lock_and_ensure_schema(connection, schema, create_missing=create_missing)
     )
     return engine

@@ -33,7 +33,7 @@ class ReviewChainHeads:
 
     def save_head(self, head: ReviewChainHead) -> None:
         """Insert or replace a case's head."""
-        self._database.execute(self._database.build_replacement(database_tables.review_heads, asdict(head)))
+        self._database.execute(self._database.build_upsert(database_tables.review_heads, asdict(head)))
 
     def save_missing_or_newer_heads(self, heads: Iterable[ReviewChainHead]) -> None:
         """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""

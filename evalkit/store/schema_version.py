@@ -13,26 +13,26 @@ SCHEMA_NUMBER = 1
 """Nothing was released with another one; a later evalkit that changes a table counts on, and brings older ones along."""
 
 
-def create_or_verify_schema(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
+def create_or_verify_tables(engine: sa.Engine, acquire_lock: Callable[[sa.Connection], object]) -> None:
     """Make the tables where there are none; a database that has them is only asked for its number.
 
     ``acquire_lock`` waits, in the connection's transaction, until no other process makes the tables. StoreError where
     the database is another evalkit's; SQLAlchemyError.
     """
     with engine.connect() as connection:
-        if _read_schema_number(connection) == SCHEMA_NUMBER:
+        if _read_tables_version(connection) == SCHEMA_NUMBER:
             return
     with engine.begin() as connection:
         acquire_lock(connection)
-        if require_known_or_empty_schema(connection) is None:
+        if require_known_tables_or_none(connection) is None:
             database_tables.metadata.create_all(connection)
             database_tables.schema_number.create(connection)
             connection.execute(sa.insert(database_tables.schema_number).values(number=SCHEMA_NUMBER))
 
 
-def require_known_or_empty_schema(connection: sa.Connection) -> int | None:
+def require_known_tables_or_none(connection: sa.Connection) -> int | None:
     """The schema's number, None of an empty database. StoreError where another evalkit has made it; SQLAlchemyError."""
-    number = _read_schema_number(connection)
+    number = _read_tables_version(connection)
     if number not in (SCHEMA_NUMBER, None):
         raise StoreError(
             f"the database has schema {number}; this evalkit knows schema {SCHEMA_NUMBER}",
@@ -42,7 +42,7 @@ def require_known_or_empty_schema(connection: sa.Connection) -> int | None:
     return number
 
 
-def _read_schema_number(connection: sa.Connection) -> int | None:
+def _read_tables_version(connection: sa.Connection) -> int | None:
     if not sa.inspect(connection).has_table(database_tables.schema_number.name):
         return None
     return int(connection.execute(sa.select(database_tables.schema_number.c.number)).scalar_one())

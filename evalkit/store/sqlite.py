@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from evalkit.store.file_names import SQLITE_FILE, TEMP_FOLDER
 from evalkit.store.local_folder import fsync_folder, make_private_folder_and_parents
-from evalkit.store.schema_version import create_or_verify_schema, require_known_or_empty_schema
+from evalkit.store.schema_version import create_or_verify_tables, require_known_tables_or_none
 from evalkit.store.temp_files import generate_process_temp_name
 
 
@@ -37,7 +37,7 @@ def verify_database(root: Path) -> None:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
                 raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
-            require_known_or_empty_schema(connection)
+            require_known_tables_or_none(connection)
     finally:
         engine.dispose()
 
@@ -77,4 +77,4 @@ def _create_database_file(path: Path) -> None:
 def _enable_wal_and_create_tables(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-    create_or_verify_schema(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    create_or_verify_tables(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -30,7 +30,7 @@ from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.applied_template import AppliedTemplate
@@ -57,7 +57,7 @@ def main() -> None:
     given = parser.parse_args()
     wanted = given.statements
     table = Table(*COLUMNS)
-    found = find_ocr_engine()
+    found = resolve_ocr_engine()
     whole = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
     for name, shape in SHAPES.items():
         if shape.is_scanned and not found:
@@ -72,7 +72,7 @@ def main() -> None:
             *(one for cell in cells for one in shown(*cell)),
             f"{median(seconds):.2f}",
             f"{median(took for took, _ in reviews):.2f}",
-            f"{sum(done.case is None for _, done in reviews)}/{count}",
+            f"{sum(done.template_case is None for _, done in reviews)}/{count}",
         )
         whole = [added(one, other) for one, other in zip(whole, cells, strict=True)]
     table.add_row("all", "", *(one for cell in whole for one in shown(*cell)), "")
@@ -110,8 +110,8 @@ def five_pages() -> None:
         took, done = reviewed(template.model_copy(update={"dates": dates}), bundle)
     seconds, first = times[2]
     Console().print(
-        f"{PAGES} pages: reviewed in {seconds:.3f} s (median of 5, approved: {first.case is None}); with wrong dates "
-        f"reviewed, built again and reviewed in {took:.2f} s ({len(done.cycles)} attempts, approved: {done.case is None})"
+        f"{PAGES} pages: reviewed in {seconds:.3f} s (median of 5, approved: {first.template_case is None}); with wrong dates "
+        f"reviewed, built again and reviewed in {took:.2f} s ({len(done.cycles)} attempts, approved: {done.template_case is None})"
     )
     assert seconds <= LONGEST, f"the review took longer than {LONGEST} s"
 

@@ -23,7 +23,7 @@ from evalkit.documents.identity.barcodes import (
     read_barcodes,
     read_page_barcodes,
 )
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.page_content import read_page_content
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.scanned_pages import PageOcrSettings
@@ -34,7 +34,7 @@ def read(document: pymupdf.Document, recogniser: PageOcrSettings | None = None) 
     pdf = document.tobytes()
     timestamp = "2026-01-02T03:04:05Z"
     return read_pdf(
-        pdf, recorded_path="x", doc_id="x", sha256="0" * 64, processing_timestamp=timestamp, recogniser=recogniser
+        pdf, recorded_path="x", doc_id="x", sha256="0" * 64, processing_timestamp=timestamp, ocr_settings=recogniser
     ).page(1)
 
 
@@ -107,7 +107,7 @@ def main() -> None:
     for page in PAGES:
         score(page, read(draw(page)), counts, "printed")
         read_codes_of(draw_picture(draw(page)), page, counts, "printed")
-    engine = find_ocr_engine()
+    engine = resolve_ocr_engine()
     for seed in range(options.faxes if engine else 0):
         for form in ("grey fax", "black and white fax"):
             for page in PAGES:

@@ -44,7 +44,7 @@ from evalkit.classification.training import FittedWeights, LabelledText, Probabi
 from evalkit.classification.type_scoring import ScoredPage, read_page_for_scoring
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation import metrics, plots
 from evalkit.evaluation.calibration import compute_expected_calibration_error, tabulate_reliability
@@ -405,7 +405,7 @@ def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
     of_group = training.list_source_parts_by_variant(judged_.some, lambda one: one.group)
     records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
-    found = find_ocr_engine()
+    found = resolve_ocr_engine()
     recogniser = PageOcrSettings(found, seconds_per_page=60) if found else None
     done = []
     for label in labels:

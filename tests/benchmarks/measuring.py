@@ -60,7 +60,7 @@ class NotMeasured(Exception):
 
 def bundles_of(paths: Iterable[Path], recogniser: PageOcrSettings | None = None) -> list[DocumentBundle]:
     return [
-        read_document(path, doc_id=path.stem, processing_timestamp=TIMESTAMP, recogniser=recogniser) for path in paths
+        read_document(path, doc_id=path.stem, processing_timestamp=TIMESTAMP, ocr_settings=recogniser) for path in paths
     ]
 
 

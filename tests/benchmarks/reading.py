@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle, PageStatus
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.pipeline.executor.protocol import ReaderConfig
 from evalkit.pipeline.executor.reader_pool import ReaderPool
@@ -191,7 +191,7 @@ def pool_row(paths: Sequence[Path]) -> Row:
 
 def scan_row() -> Row:
     """Wall time to recognise a page of the real scans, and what evalkit says about how well it could."""
-    found = find_ocr_engine()
+    found = resolve_ocr_engine()
     if found is None or not found.name_and_version.startswith("tesseract"):
         return "scans: tesseract", "not measured", "tesseract is not installed"
     scans = [Path(one.file_path) for one in documents()["clinical_pdf"] if one.unreadable_pages]

@@ -161,7 +161,7 @@ def looped(drawn: Drawn, loop: ReliabilityLoop) -> Case:
         drawn,
         result,
         right(drawn, result.history[0].attempt.fields),
-        right(drawn, result.best.attempt.fields if result.best else {}),
+        right(drawn, result.best_iteration.attempt.fields if result.best_iteration else {}),
     )
 
 
@@ -287,7 +287,7 @@ async def overhead(bundle: DocumentBundle, kind: str) -> float:
     began = time.process_time()
     result = await loop.execute(bundle, pages, get_field_template(kind))
     took = 1000 * (time.process_time() - began)
-    return took if result.iterations == 3 else math.nan
+    return took if result.iteration_count == 3 else math.nan
 
 
 async def overheads(each: int) -> list[float]:

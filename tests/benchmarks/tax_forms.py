@@ -36,7 +36,7 @@ from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read_document
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.extraction.extraction_schema import Extraction, FieldStatus, FieldValue
@@ -480,12 +480,12 @@ def extractions(bundle: DocumentBundle) -> list[Extraction]:
 
 
 def bundle_of(data: bytes, name: str) -> DocumentBundle:
-    found = find_ocr_engine("auto")
+    found = resolve_ocr_engine("auto")
     recogniser = PageOcrSettings(found, 60) if found else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{name}.pdf")
         path.write_bytes(data)
-        return read_document(path, doc_id=name, processing_timestamp="2026-01-01T00:00:00Z", recogniser=recogniser)
+        return read_document(path, doc_id=name, processing_timestamp="2026-01-01T00:00:00Z", ocr_settings=recogniser)
 
 
 #: The labels of ../shared/data/tax in our names; where a form's box has a name of its own, that.

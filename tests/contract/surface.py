@@ -34,7 +34,7 @@ from system.runs.live import MODEL, serve_model
 
 import evalkit
 from evalkit.cli import app
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.llm.json_schema import build_inlined_json_schema as flat_schema
 from evalkit.llm.model import Question
 from evalkit.samples import write_demo_folder
@@ -260,7 +260,7 @@ def describe_demo(documents: Path, output: Path) -> dict[str, str]:
     left = {
         path: _digest(_placeless(content, str(documents.parent))) for path, content in read_output_files(output).items()
     }
-    found = find_ocr_engine()
+    found = resolve_ocr_engine()
     return {"engine": found.name_and_version if found else "none", **drawn, **left}
 
 

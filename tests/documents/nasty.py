@@ -18,7 +18,7 @@ from pathlib import Path
 from memory import peak
 
 from evalkit.documents.ingest import list_input_pdfs, read_document
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.errors import DocumentError
 
@@ -58,7 +58,7 @@ def outcome(path: Path, recogniser: PageOcrSettings | None = None) -> str:
     """What becomes of one file. AssertionError where its bundle breaks a promise."""
     try:
         bundle = read_document(
-            path, doc_id=path.stem, processing_timestamp="2026-01-02T03:04:05Z", recogniser=recogniser
+            path, doc_id=path.stem, processing_timestamp="2026-01-02T03:04:05Z", ocr_settings=recogniser
         )
     except DocumentError as error:
         return error.code
@@ -107,7 +107,7 @@ def _written() -> str:
 
 
 def _tesseract() -> PageOcrSettings:
-    found = find_ocr_engine("tesseract")
+    found = resolve_ocr_engine("tesseract")
     assert found
     return PageOcrSettings(found, 10 * SECONDS)  # of the clock's, while much else may be going on
 

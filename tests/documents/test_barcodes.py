@@ -14,14 +14,14 @@ from PIL import Image
 from evalkit.documents.bundle import Page, PageStatus
 from evalkit.documents.identity.barcodes import add_barcode_identifiers, read_barcodes
 from evalkit.documents.identity.page_identity import find_patient_identifiers
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.scanned_pages import PageOcrSettings
 
 from .barcode_pages import BIRTH_LINE, HELEN, NAME_LINE, PAGES, SQUARE, WIDE, BarcodePage, draw, head, picture
 from .scanning import needs_tesseract
 
-ENGINE = find_ocr_engine("auto")
+ENGINE = resolve_ocr_engine("auto")
 #: `benchmarks/barcodes.py` sends all of them.
 FAXED = [
     page
@@ -47,7 +47,7 @@ def read(document: pymupdf.Document, recogniser: PageOcrSettings | None = None) 
         doc_id="cover",
         sha256="0" * 64,
         processing_timestamp="2026-01-02T03:04:05Z",
-        recogniser=recogniser,
+        ocr_settings=recogniser,
     )
     return bundle.page(1)
 

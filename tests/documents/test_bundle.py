@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from places import open_folder
 from pydantic import ValidationError
 
-from evalkit.documents.bundle import DocumentBundle, PackedWords, pack_page_words
+from evalkit.documents.bundle import DocumentBundle, PackedWords, compact_page_json_in_place
 from evalkit.errors import StoreError
 from evalkit.review.loaders import read_bundle
 from evalkit.store import OutputFolder, bundle_file_name
@@ -90,9 +90,9 @@ def test_a_damaged_word_is_refused_on_reading(tmp_path: Any, damaged: Any) -> No
 
 
 def test_only_words_are_packed() -> None:
-    assert pack_page_words({"words": [[0, 1, 2, 3, 4, 5]], "text": "a"}) == {
+    assert compact_page_json_in_place({"words": [[0, 1, 2, 3, 4, 5]], "text": "a"}) == {
         "words": ((0, 1, 2, 3, 4, 5),),
         "text": "a",
     }
-    assert pack_page_words({"text": "words"}) == {"text": "words"}
-    assert pack_page_words({"words": [[0, 1]]}) == {"words": [[0, 1]]}
+    assert compact_page_json_in_place({"text": "words"}) == {"text": "words"}
+    assert compact_page_json_in_place({"words": [[0, 1]]}) == {"words": [[0, 1]]}

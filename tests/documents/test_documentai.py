@@ -1005,7 +1005,7 @@ def test_processor_is_pinned_to_default_version_once(server: DocumentAiServer) -
     assert [call.name for call in server.calls] == [PROCESSOR, VERSION, VERSION]
     again = pickle.loads(pickle.dumps(asked))
     assert again == asked
-    assert again.processor_version_name == VERSION
+    assert again.fetch_processor_version_name == VERSION
     assert len(server.calls) == 3
 
 
@@ -1027,7 +1027,7 @@ def test_version_lookup_without_permission_asks_for_the_version(
 def test_a_processor_without_default_version_is_an_error(server: DocumentAiServer, version: str) -> None:
     server.default_version = version
     with pytest.raises(UsageError, match="default version"):
-        _ = reader(server, PROCESSOR).processor_version_name
+        _ = reader(server, PROCESSOR).fetch_processor_version_name
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from builders import page
 
 from evalkit.documents.furniture import (
-    blank_addresses,
-    find_stamp_lines,
-    is_page_furniture,
+    blank_web_and_mail_addresses,
+    find_stamp_line_indices,
+    has_page_furniture,
     is_stamp_line,
     load_furniture,
     strip_stamp_lines,
@@ -38,8 +38,8 @@ TITLE = "ULTRASOUND OF THE ABDOMEN"
 )
 def test_stamps_of_faxes_and_print_outs(line: str) -> None:
     assert is_stamp_line(line)
-    assert find_stamp_lines([line, TITLE, *BODY]) == {0}
-    assert find_stamp_lines([TITLE, *BODY, line]) == {len(BODY) + 1}
+    assert find_stamp_line_indices([line, TITLE, *BODY]) == {0}
+    assert find_stamp_line_indices([TITLE, *BODY, line]) == {len(BODY) + 1}
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_stamps_of_faxes_and_print_outs(line: str) -> None:
 )
 def test_lines_of_the_body_are_no_stamps(line: str) -> None:
     assert not is_stamp_line(line)
-    assert find_stamp_lines([TITLE, *BODY, line]) == set()
+    assert find_stamp_line_indices([TITLE, *BODY, line]) == set()
 
 
 def test_a_stamp_amid_the_body_is_left_alone() -> None:
-    assert find_stamp_lines([TITLE, *BODY, "Printed on 06/11/2023 08:04", *BODY, *BODY]) == set()
+    assert find_stamp_line_indices([TITLE, *BODY, "Printed on 06/11/2023 08:04", *BODY, *BODY]) == set()
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_a_stamp_amid_the_body_is_left_alone() -> None:
 )
 def test_a_notice_of_confidentiality_with_its_wrapped_lines(notice: list[str]) -> None:
     lines = [TITLE, *BODY, "Signed: J. Doe, MD", *notice]
-    assert find_stamp_lines(lines) == set(range(len(lines) - len(notice), len(lines)))
-    assert find_stamp_lines([*notice, TITLE, *BODY]) == set(range(len(notice)))
+    assert find_stamp_line_indices(lines) == set(range(len(lines) - len(notice), len(lines)))
+    assert find_stamp_line_indices([*notice, TITLE, *BODY]) == set(range(len(notice)))
 
 
 @pytest.mark.parametrize(
@@ -92,26 +92,26 @@ def test_a_notice_of_confidentiality_with_its_wrapped_lines(notice: list[str]) -
     ],
 )
 def test_words_of_consent_and_of_care_are_no_notice(line: str) -> None:
-    assert find_stamp_lines([TITLE, *BODY, line]) == set()
+    assert find_stamp_line_indices([TITLE, *BODY, line]) == set()
 
 
 def test_patient_strips_count_outside_of_all_else() -> None:
     strip = "DOE, JANE  DOB: 03/04/1961  MRN 70021  Room: 4"
     stamp = "Printed on 06/11/2023 08:04"
-    assert find_stamp_lines([stamp, strip, TITLE, *BODY, strip, stamp]) == {0, 1, len(BODY) + 3, len(BODY) + 4}
-    assert find_stamp_lines([TITLE, strip, *BODY, strip, "Signed: J. Doe, MD"]) == set()
+    assert find_stamp_line_indices([stamp, strip, TITLE, *BODY, strip, stamp]) == {0, 1, len(BODY) + 3, len(BODY) + 4}
+    assert find_stamp_line_indices([TITLE, strip, *BODY, strip, "Signed: J. Doe, MD"]) == set()
 
 
 def test_a_line_of_telephones_is_a_stamp_below_a_stamp_alone() -> None:
     line = "Tel (555) 019-8877 / Fax (555) 019-8878"
-    assert find_stamp_lines(["Facsimile transmission: Harbor Clinic", line, TITLE, *BODY]) == {0, 1}
-    assert find_stamp_lines(["Harbor Clinic", line, TITLE, *BODY]) == set()
+    assert find_stamp_line_indices(["Facsimile transmission: Harbor Clinic", line, TITLE, *BODY]) == {0, 1}
+    assert find_stamp_line_indices(["Harbor Clinic", line, TITLE, *BODY]) == set()
 
 
 def test_a_cover_sheet_and_an_empty_page_keep_their_stamps() -> None:
     stamp = "06/11/2023 08:04 FROM: HARBOR CLINIC TO: 555-0190 P.01/09"
-    assert find_stamp_lines([stamp, "FAX COVER SHEET", *BODY]) == set()
-    assert find_stamp_lines([stamp, TITLE, "See the next page.", "CONFIDENTIAL"]) == set()
+    assert find_stamp_line_indices([stamp, "FAX COVER SHEET", *BODY]) == set()
+    assert find_stamp_line_indices([stamp, TITLE, "See the next page.", "CONFIDENTIAL"]) == set()
 
 
 def test_text_without_stamps_keeps_a_repeated_letterhead() -> None:
@@ -134,21 +134,21 @@ def test_text_without_stamps_keeps_a_repeated_letterhead() -> None:
     ],
 )
 def test_spellings_of_what_is_no_evidence(text: str, is_furniture: bool) -> None:
-    assert is_page_furniture(text) is is_furniture
+    assert has_page_furniture(text) is is_furniture
 
 
 @pytest.mark.parametrize("address", ["https://lab.example/a?b=1", "www.lab.com/requisition", "desk@lab.org", "lab.com"])
 def test_addresses_become_spaces_of_the_same_length(address: str) -> None:
     text = f"Ask {address} today"
-    assert blank_addresses(text) == f"Ask {' ' * len(address)} today"
+    assert blank_web_and_mail_addresses(text) == f"Ask {' ' * len(address)} today"
 
 
 def test_abbreviations_are_no_addresses() -> None:
     for text in ("No. 5. Com. Net weight", "Dr. Lee, M.D. of St. Mary", "c.68_69del p.Glu23Valfs"):
-        assert blank_addresses(text) == text
+        assert blank_web_and_mail_addresses(text) == text
 
 
 def test_stamps_name_parts_that_exist() -> None:
     table = load_furniture()
     for stamp in (*table.stamp, *table.outer_stamp):
-        assert {*stamp.all, *stamp.any} <= table.parts.keys()
+        assert {*stamp.all, *stamp.any} <= table.stamp_part_patterns_by_id.keys()

@@ -60,7 +60,7 @@ def test_a_grid_has_a_cell_between_each_two_lines(columns: list[int], rows: list
     assert (found.column_edges, found.row_edges) == (xs[:-1], ys[:-1])
     assert found.box == (xs[0], ys[0], xs[-1], ys[-1])
     for cell in found.cells:
-        assert found.find_cell((cell.x0 + cell.x1) / 2, (cell.y0 + cell.y1) / 2) == cell
+        assert found.find_nearest_cell((cell.x0 + cell.x1) / 2, (cell.y0 + cell.y1) / 2) == cell
 
 
 def test_lines_in_pieces_and_slightly_off_are_one_line() -> None:
@@ -153,7 +153,7 @@ def test_masking_makes_running_numbers_equal() -> None:
 )
 def test_furniture_by_its_looks(text: str, y: float, is_furniture: bool) -> None:
     (block,) = lay_out_blocks(page(line(text, 50, y)), set(), USUAL)
-    assert block.furniture is is_furniture
+    assert block.is_furniture is is_furniture
 
 
 def test_stamps_below_the_margin_are_furniture_too() -> None:
@@ -163,6 +163,6 @@ def test_stamps_below_the_margin_are_furniture_too() -> None:
     stamp = line("Printed on 06/11/2023 08:04", 50, 100)
     blocks = lay_out_blocks(page(stamp, title, *body, notice), set(), USUAL)
     texts = [" ".join(token.text for token in block.tokens) for block in blocks]
-    assert [block.furniture for block in blocks][:2] == [True, False]
-    assert [text for text, block in zip(texts, blocks, strict=True) if block.furniture] == [stamp.text, notice.text]
+    assert [block.is_furniture for block in blocks][:2] == [True, False]
+    assert [text for text, block in zip(texts, blocks, strict=True) if block.is_furniture] == [stamp.text, notice.text]
     assert texts[1] == title.text

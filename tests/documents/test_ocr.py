@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from evalkit.core.install_hint import format_install_hint
 from evalkit.documents.deskew import denoise_image, detect_clockwise_skew_degrees, is_blank_image, straighten_image
-from evalkit.documents.ocr import OcrEngine, OcrPageResult, RapidOcr, find_ocr_engine, recognise_page_image
+from evalkit.documents.ocr import OcrEngine, OcrPageResult, RapidOcr, recognise_page_image, resolve_ocr_engine
 from evalkit.documents.quality import OcrWord
 from evalkit.errors import DocumentError, UsageError
 
@@ -129,7 +129,7 @@ def sheet() -> Sheet:
 
 @pytest.fixture(scope="module")
 def tesseract() -> OcrEngine:
-    found = find_ocr_engine("tesseract")
+    found = resolve_ocr_engine("tesseract")
     assert found
     return found
 
@@ -148,7 +148,7 @@ def fake_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
-        found = find_ocr_engine("tesseract")
+        found = resolve_ocr_engine("tesseract")
         assert found
         return found
 
@@ -167,12 +167,12 @@ def gone(pid: int) -> bool:
 
 
 def test_none_is_no_engine():
-    assert find_ocr_engine("none") is None
+    assert resolve_ocr_engine("none") is None
 
 
 def test_auto_is_tesseract_where_it_is_installed(fake_program):
     fake_program("pass")
-    found = find_ocr_engine()
+    found = resolve_ocr_engine()
     assert found
     assert found.name_and_version == "tesseract 9.9 eng"
 
@@ -180,11 +180,11 @@ def test_auto_is_tesseract_where_it_is_installed(fake_program):
 def test_without_any_engine_auto_is_none_and_a_name_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert find_ocr_engine("auto") is None
+    assert resolve_ocr_engine("auto") is None
     with pytest.raises(UsageError, match="apt-get install tesseract-ocr") as tesseract_missing:
-        find_ocr_engine("tesseract")
+        resolve_ocr_engine("tesseract")
     with pytest.raises(UsageError, match=re.escape(format_install_hint("ocr"))):
-        find_ocr_engine("rapidocr")
+        resolve_ocr_engine("rapidocr")
     assert tesseract_missing.value.code == "OCR-MISSING"
 
 
@@ -194,7 +194,7 @@ def test_a_tesseract_that_does_not_run_is_none(monkeypatch, tmp_path):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError):
-        find_ocr_engine("tesseract")
+        resolve_ocr_engine("tesseract")
 
 
 # Tilt, turn and the way back; no engine is needed
@@ -287,8 +287,8 @@ def test_oversized_image_is_downscaled_and_boxes_are_exact():
     faked = Faked([OcrWord("word", 8_000, 40, 8_400, 80, 95, 0)])
     reading = recognise_page_image(image, faked, dpi=200)
     assert reading
-    assert reading.upright.image.size == (16_000, 120)
-    assert reading.upright.map_to_source_box(*reading.words[0][1:5]) == pytest.approx((0.5, 1 / 3, 0.525, 2 / 3))
+    assert reading.deskewed_image.image.size == (16_000, 120)
+    assert reading.deskewed_image.map_to_source_box(*reading.words[0][1:5]) == pytest.approx((0.5, 1 / 3, 0.525, 2 / 3))
 
 
 def test_a_broken_picture_is_an_error_of_the_document(sheet):
@@ -311,29 +311,29 @@ def test_a_page_that_is_read_well_is_not_turned(sheet):
     faked = Faked(GOOD, turn=2)
     reading = recognise_page_image(sheet.image, faked)
     assert reading
-    assert (reading.upright.quarter_turns, len(faked.pictures)) == (0, 1)
+    assert (reading.deskewed_image.clockwise_quarter_turns, len(faked.pictures)) == (0, 1)
 
 
 @pytest.mark.parametrize("first", [POOR, LYING, []])
 def test_a_page_that_is_not_is_turned_as_the_engine_says(sheet, first):
     reading = recognise_page_image(sheet.image, Faked(first, GOOD, turn=3))
     assert reading
-    assert (reading.upright.quarter_turns, list(reading.words)) == (3, GOOD)
-    assert reading.upright.image.size == (SIZE[1], SIZE[0])
+    assert (reading.deskewed_image.clockwise_quarter_turns, list(reading.words)) == (3, GOOD)
+    assert reading.deskewed_image.image.size == (SIZE[1], SIZE[0])
 
 
 def test_where_the_engine_does_not_know_turns_are_tried(sheet):
     faked = Faked(POOR, POOR, GOOD)
     reading = recognise_page_image(sheet.image, faked)
     assert reading
-    assert reading.upright.quarter_turns == 1
+    assert reading.deskewed_image.clockwise_quarter_turns == 1
     assert len(faked.pictures) == 3
 
 
 def test_a_turn_that_reads_worse_is_not_taken(sheet):
     reading = recognise_page_image(sheet.image, Faked(POOR, [], LYING, []))
     assert reading
-    assert (reading.upright.quarter_turns, list(reading.words)) == (0, POOR)
+    assert (reading.deskewed_image.clockwise_quarter_turns, list(reading.words)) == (0, POOR)
     assert not reading.quality.is_readable
 
 
@@ -360,13 +360,16 @@ def test_a_tilted_noisy_page_is_read_and_its_words_are_placed(sheet, tesseract):
     assert reading
     assert recall(sheet.words, reading) >= 0.95
     assert reading.quality.is_readable
-    assert (reading.upright.quarter_turns, reading.upright.skew_angle) == (0, pytest.approx(degrees, abs=0.15))
+    assert (reading.deskewed_image.clockwise_quarter_turns, reading.deskewed_image.clockwise_skew_degrees) == (
+        0,
+        pytest.approx(degrees, abs=0.15),
+    )
     truth = {word: box for word, *box in sheet.boxes if sheet.words.count(word) == 1}
     overlaps = []
     for word in reading.words:
         if word.text not in truth:
             continue
-        x0, y0, x1, y1 = reading.upright.map_to_source_box(word.x0, word.y0, word.x1, word.y1)
+        x0, y0, x1, y1 = reading.deskewed_image.map_to_source_box(word.x0, word.y0, word.x1, word.y1)
         quad = corners(tuple(truth[word.text]), SIZE, image.size, degrees)
         middle = np.mean(quad, axis=0) / image.size
         assert (x0 + x1) / 2 == pytest.approx(middle[0], abs=0.01)
@@ -384,7 +387,10 @@ def test_a_turned_page_is_turned_back(sheet, tesseract):
     image = noisy(tilted(sheet.image, -3), 15).rotate(-90 * turn, expand=True)
     reading = recognise_page_image(image, tesseract)
     assert reading
-    assert (reading.upright.quarter_turns, reading.upright.skew_angle) == (turn, pytest.approx(-3, abs=0.15))
+    assert (reading.deskewed_image.clockwise_quarter_turns, reading.deskewed_image.clockwise_skew_degrees) == (
+        turn,
+        pytest.approx(-3, abs=0.15),
+    )
     assert recall(sheet.words, reading) >= 0.95
     assert [word.text for word in reading.words][:3] == TEXT[0].split()
 
@@ -394,7 +400,7 @@ def test_two_words_upside_down_are_read(tesseract):
     sheet = Sheet(["Specimen inadequate"])
     reading = recognise_page_image(sheet.image.rotate(180), tesseract)
     assert reading
-    assert reading.upright.quarter_turns == 2
+    assert reading.deskewed_image.clockwise_quarter_turns == 2
     assert [word.text for word in reading.words] == ["Specimen", "inadequate"]
 
 
@@ -473,7 +479,7 @@ def test_the_program_ends_when_the_reader_is_killed(fake_program, tmp_path):
         [
             sys.executable,
             "-c",
-            "from PIL import Image\nfrom evalkit.documents.ocr import find_ocr_engine as engine\n"
+            "from PIL import Image\nfrom evalkit.documents.ocr import resolve_ocr_engine as engine\n"
             "engine('tesseract').recognise_words(Image.new('L', (50, 50)), dpi=200, time_limit_seconds=60)",
         ],
         env=dict(os.environ),
@@ -518,7 +524,7 @@ def test_tsv_with_quotes_pictures_and_noise_gives_the_words(sheet, fake_program)
 def test_rapidocr_reads_a_tilted_page(sheet):
     pytest.importorskip("rapidocr", reason='RapidOCR is not installed (the extra "ocr")')
     pytest.importorskip("onnxruntime", reason='RapidOCR is not installed (the extra "ocr")')
-    rapid = find_ocr_engine("rapidocr")
+    rapid = resolve_ocr_engine("rapidocr")
     assert isinstance(rapid, RapidOcr)
     assert re.fullmatch(r"rapidocr 3\.\S+", rapid.name_and_version)
     reading = recognise_page_image(noisy(tilted(sheet.image, 4), 25), rapid)
@@ -526,5 +532,5 @@ def test_rapidocr_reads_a_tilted_page(sheet):
     assert recall(sheet.words, reading) >= 0.9
     upside_down = recognise_page_image(Sheet(TEXT[:3]).image.rotate(180), rapid)
     assert upside_down
-    assert upside_down.upright.quarter_turns == 2
+    assert upside_down.deskewed_image.clockwise_quarter_turns == 2
     assert rapid.recognise_words(Image.new("L", (300, 200), 255), dpi=200, time_limit_seconds=60) == []

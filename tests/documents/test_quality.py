@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from evalkit.documents.ocr import find_ocr_engine, recognise_page_image
+from evalkit.documents.ocr import recognise_page_image, resolve_ocr_engine
 from evalkit.documents.quality import (
     MIN_READABLE_SCORE,
     OcrWord,
@@ -151,7 +151,7 @@ def test_a_picture_with_a_pixel_does_no_harm():
 @pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
 @pytest.mark.parametrize(("blur", "readable"), [(1, True), (5, False)])
 def test_a_blurred_page_is_told_from_one_that_can_be_read(blur, readable):
-    tesseract = find_ocr_engine("tesseract")
+    tesseract = resolve_ocr_engine("tesseract")
     assert tesseract
     reading = recognise_page_image(page()[0].filter(ImageFilter.GaussianBlur(blur)), tesseract)
     assert reading
@@ -163,7 +163,7 @@ def test_scribble_is_not_readable():
     image = Image.new("L", (1000, 700), 255)
     points = np.array([500, 350]) + np.cumsum(np.random.default_rng(5).normal(0, 22, (400, 2)), axis=0)
     ImageDraw.Draw(image).line([tuple(point) for point in points], fill=30, width=3)
-    tesseract = find_ocr_engine("tesseract")
+    tesseract = resolve_ocr_engine("tesseract")
     assert tesseract
     reading = recognise_page_image(image, tesseract)
     assert reading

@@ -14,7 +14,7 @@ from PIL import Image
 from evalkit.classification.orchestrator import collect_reader_issues
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.ingest import read_document
-from evalkit.documents.ocr import OcrEngine, find_ocr_engine
+from evalkit.documents.ocr import OcrEngine, resolve_ocr_engine
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.quality import OcrWord
 from evalkit.documents.scanned_pages import PageOcrSettings
@@ -34,7 +34,7 @@ _Draw = Callable[[Any], object]
 
 @pytest.fixture(scope="module")
 def tesseract() -> OcrEngine:
-    found = find_ocr_engine("tesseract")
+    found = resolve_ocr_engine("tesseract")
     assert found
     return found
 
@@ -61,7 +61,7 @@ def recognised(data: bytes, engine: OcrEngine | None, seconds: float = 30) -> Do
         doc_id="scan",
         sha256="0" * 64,
         processing_timestamp="2026-01-02T03:04:05Z",
-        recogniser=PageOcrSettings(engine, seconds) if engine else None,
+        ocr_settings=PageOcrSettings(engine, seconds) if engine else None,
     )
     assert_whole(made)
     for page in made.pages:
@@ -402,7 +402,7 @@ def test_time_begins_anew_after_each_page(paper: Paper) -> None:
         doc_id="x",
         sha256="",
         processing_timestamp="",
-        recogniser=recogniser,
+        ocr_settings=recogniser,
     )
     assert done == [0, 1, 2]
 
@@ -419,7 +419,10 @@ def test_equal_bytes_give_an_equal_bundle_naming_its_engine(paper: Paper, tesser
     path.write_bytes(scan(paper.tilted(2).noisy()))
     first, second = (
         read_document(
-            path, doc_id="scan", processing_timestamp="2026-01-02T03:04:05Z", recogniser=PageOcrSettings(tesseract, 30)
+            path,
+            doc_id="scan",
+            processing_timestamp="2026-01-02T03:04:05Z",
+            ocr_settings=PageOcrSettings(tesseract, 30),
         )
         for _ in range(2)
     )

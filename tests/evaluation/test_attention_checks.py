@@ -12,7 +12,12 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_fault_detection
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome
 from evalkit.evaluation.report import build_report
-from evalkit.review.attention_checks import Fault, describe_fault, format_attention_check_feedback, is_fault_corrected
+from evalkit.review.attention_checks import (
+    PlantedFault,
+    describe_fault,
+    format_attention_check_feedback,
+    is_fault_corrected,
+)
 from evalkit.review.ground_truth import Review
 
 NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
@@ -84,9 +89,11 @@ def test_the_report_names_the_documents() -> None:
 
 # ------------------------------------------------------------------------------------------- noticed or not
 
-SWAP = Fault(kind="type", start_page=1, end_page=3, shown_type=RADIOLOGY, true_type=PATHOLOGY, true_dominant=PATHOLOGY)
-MOVED = Fault(kind="boundary", start_page=3, end_page=3, shown_start=3, true_start=4)
-JOINED = Fault(kind="joined", start_page=1, end_page=4, true_start=4)
+SWAP = PlantedFault(
+    kind="type", start_page=1, end_page=3, shown_type=RADIOLOGY, true_type=PATHOLOGY, true_dominant=PATHOLOGY
+)
+MOVED = PlantedFault(kind="boundary", start_page=3, end_page=3, shown_start=3, true_start=4)
+JOINED = PlantedFault(kind="joined", start_page=1, end_page=4, true_start=4)
 Drawn = list[tuple[int, int, DocumentType]]
 
 
@@ -143,7 +150,7 @@ TRUE: Drawn = [(1, 3, PATHOLOGY), (4, 4, NOTE)]
     ],
 )
 def test_noticed_is_what_was_planted_and_nothing_else(
-    fault: Fault, before: ClassificationOutput, dominant: DocumentType, segments: Drawn, noticed: bool
+    fault: PlantedFault, before: ClassificationOutput, dominant: DocumentType, segments: Drawn, noticed: bool
 ) -> None:
     review = said(before, answer(dominant, *segments))
     assert is_fault_corrected(fault, review) is noticed

@@ -269,8 +269,8 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
         assert [call.role for call in server.calls] == ["extractor", "evaluator", "extractor", "evaluator"]
     assert "PRIORITY: Focus extraction on these fields: grade" in server.calls[2].prompt
     assert result.met_threshold
-    assert result.best is not None
-    assert {name: result.best.attempt.fields[name].value for name in ("histology", "grade")} == {
+    assert result.best_iteration is not None
+    assert {name: result.best_iteration.attempt.fields[name].value for name in ("histology", "grade")} == {
         name: drawn.truth[name].value for name in ("histology", "grade")
     }
     assert ledger.get_usage_in_this_run(drawn.bundle.sha256).calls == 4
@@ -302,7 +302,7 @@ def test_a_server_that_hangs_is_left_at_the_deadline() -> None:
             GeminiProvider("m", base_url=server.url, api_key="k"), Ledger(), AimdLimiter(4), time_limit_seconds=1
         )
         result = looped(model, drawn.bundle, "pathology", timeout_ms=150)
-    assert (result.stopped_reason, result.iterations) == ("Timeout exceeded", 0)
+    assert (result.stopped_reason, result.iteration_count) == ("Timeout exceeded", 0)
 
 
 def test_a_judge_that_is_silent_about_values_leaves_no_score() -> None:

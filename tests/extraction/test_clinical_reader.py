@@ -16,7 +16,7 @@ from evalkit.extraction.report_structure import ClinicalReport
 def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:
     field = get_field_template(kind).get_field(name)
     assert field is not None
-    found = find_field_values(field, report, include_second_look=again)
+    found = find_field_values(field, report, include_second_pass=again)
     told = [(one.item, field.normalise(one.text) or one.text) for one in found]
     return dict(told) if field.many else [value for _, value in told]
 
@@ -214,7 +214,7 @@ def test_a_page_of_one_long_line_is_read_in_no_time() -> None:
     report = ClinicalReport(document(nasty).pages)
     for kind in ("pathology", "radiology", "genomics", "lab-report"):
         for field in get_field_template(kind).fields:
-            find_field_values(field, report, include_second_look=True)
+            find_field_values(field, report, include_second_pass=True)
             find_line_mentioning_field(field, report)
     assert time.process_time() - began < 5
 

@@ -141,7 +141,7 @@ def test_accuracy_rules(rule: str, name: str, words: str, passage: str, is_broke
     value = found_value(words, quote=passage)
     assert (row.describe_value_problem(name, value) is not None) is is_broken
     score, _ = score_accuracy(PATHOLOGY, {name: value}, ())
-    assert score == (row.broken_score if is_broken else 1.0)
+    assert score == (row.score_if_violated if is_broken else 1.0)
 
 
 def test_every_accuracy_rule_has_both_rows() -> None:

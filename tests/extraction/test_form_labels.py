@@ -22,7 +22,9 @@ def read(*lines: str, status: str = "ocr") -> dict[str, str]:
 @pytest.mark.parametrize(("status", "found"), [("ocr", True), ("text", False)])
 def test_label_with_misread_short_word_is_found_on_scans_only(status: str, found: bool) -> None:
     sheet = FormSheet.from_page(page(1, CITY.replace(" or ", " of ", 1), status=status))
-    named = {label.box.fields[0].name for label in find_labels(sheet, NEC, allow_misspellings=False) if label.box}
+    named = {
+        label.form_box.fields[0].name for label in find_labels(sheet, NEC, allow_misspellings=False) if label.form_box
+    }
     assert ("recipient_city" in named) is found
 
 

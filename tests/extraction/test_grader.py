@@ -15,8 +15,8 @@ from evalkit.extraction.grader import (
     GraderAnswer,
     GraderIssue,
     grade_form_attempt,
-    list_unfilled_required_fields,
-    lower_grade,
+    list_missing_or_invalid_required_fields,
+    lower_grade_by_model_answer,
 )
 from evalkit.issue import IssueSeverity
 
@@ -55,7 +55,7 @@ def test_complete_form_passes_with_specified_points() -> None:
     given = grade_form_attempt(attempt(confidence=0.9))
     assert given.passed
     assert given.score == pytest.approx(40 + 30 + 18 + 10)
-    assert given.scores == {"completeness": 0.4, "format": 0.3, "confidence": 0.18, "no_errors": 0.1}
+    assert given.score_part_shares == {"completeness": 0.4, "format": 0.3, "confidence": 0.18, "no_errors": 0.1}
     assert (given.document_type, given.confidence, given.feedback, given.issues) == ("W-2", 0.9, "", ())
 
 
@@ -114,7 +114,7 @@ def test_seven_of_ten_required_fields_are_valid_or_it_fails(missing: tuple[str, 
 def test_too_few_required_fields_are_told() -> None:
     given = grade_form_attempt(attempt(**dict.fromkeys(("employer_ein", "employer_name", "wages_tips"))))
     assert "Only 3/4 minimum required fields found" in given.failure_reasons
-    assert list_unfilled_required_fields(get_field_template("W-2"), given.field_problems) == (
+    assert list_missing_or_invalid_required_fields(get_field_template("W-2"), given.field_problems) == (
         "employer_ein",
         "employer_name",
         "wages_tips",
@@ -273,7 +273,7 @@ def test_a_name_that_no_one_has_was_misread(raw: str, is_odd: bool) -> None:
     given = attempt()
     given = replace(given, fields={**given.fields, "employer_name": value})
     assert grade_form_attempt(given).issues == ()  # in a file somebody wrote it so
-    assert [one.type for one in grade_form_attempt(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+    assert [one.type for one in grade_form_attempt(replace(given, has_ocr_pages=True)).issues] == ["uncertain"] * is_odd
 
 
 def test_first_feedback_names_types_second_critical_fields() -> None:
@@ -313,7 +313,7 @@ def test_ambiguous_entry_is_graver_if_required(status: str, severity: str) -> No
 
 
 def test_uncertain_or_missing_on_scan_is_an_issue() -> None:
-    given = replace(attempt(employer_ein=None), is_recognised=True)
+    given = replace(attempt(employer_ein=None), has_ocr_pages=True)
     unsure = FieldValue(status=FieldStatus.FOUND, value="1513.42", raw="1,513.42", page=1, confidence=0.6)
     told = grade_form_attempt(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
     assert {(one.type, one.field) for one in told} == {
@@ -328,7 +328,7 @@ def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float,
     wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
     given = replace(given, fields={**given.fields, "wages_tips": wages})
     assert grade_form_attempt(given).issues == ()
-    assert [one.type for one in grade_form_attempt(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+    assert [one.type for one in grade_form_attempt(replace(given, has_ocr_pages=True)).issues] == ["uncertain"] * is_odd
 
 
 # A model may only lower
@@ -340,7 +340,7 @@ def said(**given: Any) -> GraderAnswer:
 
 def test_a_model_that_agrees_changes_nothing() -> None:
     rules = grade_form_attempt(attempt())
-    assert lower_grade(rules, said(score=100.0, confidence=1.0), 0.8) == rules
+    assert lower_grade_by_model_answer(rules, said(score=100.0, confidence=1.0), 0.8) == rules
 
 
 @pytest.mark.parametrize(
@@ -353,19 +353,22 @@ def test_a_model_that_agrees_changes_nothing() -> None:
     ],
 )
 def test_a_model_may_lower(answer: GraderAnswer) -> None:
-    given = lower_grade(grade_form_attempt(attempt()), answer, 0.8)
+    given = lower_grade_by_model_answer(grade_form_attempt(attempt()), answer, 0.8)
     assert not given.passed
     assert given.confidence <= 0.5
 
 
 def test_a_model_never_raises() -> None:
     rules = replace(grade_form_attempt(attempt(confidence=0.85)), score=80.0)
-    given = lower_grade(rules, said(score=100.0, confidence=1.0), 0.8)
+    given = lower_grade_by_model_answer(rules, said(score=100.0, confidence=1.0), 0.8)
     assert (given.score, given.confidence) == (80.0, 0.85)
     failing = grade_form_attempt(attempt(confidence=0.1))
-    assert not lower_grade(failing, said(confidence=1.0), 0.8).passed
+    assert not lower_grade_by_model_answer(failing, said(confidence=1.0), 0.8).passed
 
 
 def test_model_finding_has_the_specified_format() -> None:
     answer = said(issues=(GraderIssue(severity="warning", type="Odd Name", expected="a", actual="b", text="odd"),))
-    assert str(lower_grade(grade_form_attempt(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"
+    assert (
+        str(lower_grade_by_model_answer(grade_form_attempt(attempt()), answer, 0.8).issues[0])
+        == "[WARNING:odd_name:a:b] odd"
+    )

@@ -54,7 +54,7 @@ def kept(result: ReliabilityLoopResult) -> Extraction:
 
 def test_it_iterates_until_the_threshold_is_met() -> None:
     result = run(Scripted(PARTIAL, BETTER, FULL), quality_threshold=0.9)
-    assert result.iterations == 3
+    assert result.iteration_count == 3
     assert result.final_score is not None
     assert result.final_score >= 0.9
     assert (result.met_threshold, result.stopped_reason) == (True, "Quality threshold met")
@@ -63,13 +63,13 @@ def test_it_iterates_until_the_threshold_is_met() -> None:
 
 def test_it_stops_at_max_iterations() -> None:
     result = run(Scripted(PARTIAL), max_iterations=3, min_improvement=0.0)
-    assert (result.iterations, result.stopped_reason) == (3, "Max iterations reached")
+    assert (result.iteration_count, result.stopped_reason) == (3, "Max iterations reached")
     assert result.decision == "ESCALATE_TO_SME"
 
 
 def test_it_stops_on_a_plateau() -> None:
     result = run(Scripted(PARTIAL), max_iterations=3)
-    assert (result.iterations, result.stopped_reason) == (2, "Improvement (0.0%) below minimum (5.0%)")
+    assert (result.iteration_count, result.stopped_reason) == (2, "Improvement (0.0%) below minimum (5.0%)")
 
 
 def test_retry_prompt_has_feedback_and_priority_but_no_truth() -> None:
@@ -88,9 +88,9 @@ def test_retry_prompt_has_feedback_and_priority_but_no_truth() -> None:
 def test_the_best_attempt_is_returned_and_not_the_last() -> None:
     worse = FULL | {"histology": "Invasive lobular carcinoma", "grade": None}
     result = run(Scripted(BETTER, worse), min_improvement=0.0, max_iterations=2)
-    assert result.best is not None
-    assert result.best.iteration == 1
-    assert result.best.attempt.fields["grade"].value == "2"
+    assert result.best_iteration is not None
+    assert result.best_iteration.iteration_number == 1
+    assert result.best_iteration.attempt.fields["grade"].value == "2"
     assert result.final_score == max(one.score.overall or 0 for one in result.history)
     assert result.history[1].improvement is not None
     assert result.history[1].improvement < 0
@@ -100,8 +100,8 @@ def test_value_not_on_the_page_is_never_accepted() -> None:
     result = run(Scripted(ALTERED), quality_threshold=0.5)
     assert result.met_threshold
     assert result.decision == "ESCALATE_TO_SME"
-    assert result.best is not None
-    assert not result.best.attempt.fields["grade"].is_found
+    assert result.best_iteration is not None
+    assert not result.best_iteration.attempt.fields["grade"].is_found
     issues = {issue.location: issue for issue in kept(result).issues}
     assert issues["grade"].code == "EXTRACTION-NOT-ON-PAGE"
     assert issues["grade"].difference is not None
@@ -116,9 +116,9 @@ def test_single_wrong_value_escalates_despite_a_high_score() -> None:
 def test_absent_field_is_not_present_after_one_iteration() -> None:
     biopsy = document("Diagnosis: Invasive ductal carcinoma, grade 2.")
     result = run(Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2", "margins": None}), biopsy)
-    assert result.iterations == 1
-    assert result.best is not None
-    assert result.best.attempt.fields["margins"].status is FieldStatus.NOT_PRESENT
+    assert result.iteration_count == 1
+    assert result.best_iteration is not None
+    assert result.best_iteration.attempt.fields["margins"].status is FieldStatus.NOT_PRESENT
     assert result.decision == "AUTO_ACCEPT"
 
 
@@ -158,14 +158,14 @@ def test_a_judge_that_fails_leaves_no_score_and_a_person_decides() -> None:
 
 def test_failing_judge_keeps_the_earlier_score() -> None:
     result = run(Scripted(PARTIAL, FULL, judgements=[FINE, None]))
-    assert result.best is not None
-    assert result.best.iteration == 1
+    assert result.best_iteration is not None
+    assert result.best_iteration.iteration_number == 1
     assert result.decision == "ESCALATE_TO_SME"
 
 
 def test_an_extractor_that_fails_leaves_what_was_read_before() -> None:
     result = run(Scripted(PARTIAL, None))
-    assert result.iterations == 1
+    assert result.iteration_count == 1
     assert result.stopped_reason == "The extractor gave no usable answer"
     assert "EXTRACTOR-AGENT-FAILED" in {issue.code for issue in kept(result).issues}
 
@@ -193,7 +193,7 @@ HANGS = [("extractor", 0, 0), ("evaluator", 0, 0), ("extractor", 1, 1), ("evalua
 @pytest.mark.parametrize(("role", "calls", "finished"), HANGS)
 def test_the_deadline_ends_any_call(role: str, calls: int, finished: int) -> None:
     result = run(_Hanging(role, calls), timeout_ms=400, min_improvement=0.0)
-    assert (result.iterations, result.stopped_reason) == (finished, "Timeout exceeded")
+    assert (result.iteration_count, result.stopped_reason) == (finished, "Timeout exceeded")
     assert result.decision == "ESCALATE_TO_SME"
     assert {name.partition(".")[0] for name in kept(result).fields} == {field.name for field in PATHOLOGY.fields}
     assert result.processing_seconds < 2
@@ -259,7 +259,7 @@ def test_metrics_and_their_alerts() -> None:
     assert list_alerts(good) == set()
     assert list_alerts(poor) == {"marc.final_score", "marc.improvement_per_iteration"}
     many = run(Scripted(PARTIAL), max_iterations=4, min_improvement=0.0)
-    slow = ReliabilityLoopResult(good.best, good.history, True, "", 46.0)
+    slow = ReliabilityLoopResult(good.best_iteration, good.history, True, "", 46.0)
     assert "marc.iteration_count" in list_alerts(many)
     assert list_alerts(slow) == {"marc.processing_time_ms"}
     nothing = ReliabilityLoopResult(None, (), False, "", 0.0)
@@ -303,7 +303,7 @@ def test_the_embedded_model_uses_the_feedback(kind: str) -> None:
                 one.attempt.fields.get(name) is not None and one.attempt.fields[name].value == known.value
                 for name, known in drawn.truth.items()
             )
-            for one in (result.history[0], result.best)
+            for one in (result.history[0], result.best_iteration)
             if one
         ]
         assert right[1] >= right[0]

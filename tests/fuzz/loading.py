@@ -41,11 +41,11 @@ from evalkit.pipeline.supplied_labels import (
 )
 from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
 from evalkit.review.attention_checks import read_attention_check
-from evalkit.review.ground_truth import read_review, read_silver_audit_probability, remove_unconfirmed_silver_fields
+from evalkit.review.ground_truth import read_review, read_silver_audit_probability, remove_mismatched_silver_fields
 from evalkit.review.loaders import read_bundle, read_extractions, read_result
 from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import read_packet
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.settings import Settings
 from evalkit.statements.statement_template import parse_template_toml
 from evalkit.store import OutputFolder, StoredDraft
@@ -128,7 +128,7 @@ KINDS: dict[str, Kind] = {
     "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: CaseOpinions.read(f, DOC).build_ground_truth())),
     "silver truth": Kind(
         f"output/ground_truth/gt_{OTHER}.json",
-        _f(lambda f: (read_silver_audit_probability(f, OTHER), remove_unconfirmed_silver_fields(f, OTHER), withdraw_silver_ground_truth(f, OTHER))),
+        _f(lambda f: (read_silver_audit_probability(f, OTHER), remove_mismatched_silver_fields(f, OTHER), withdraw_silver_ground_truth(f, OTHER))),
     ),
     "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_folder_ground_truth(folder / "output"), shows=" "),
     "fields": Kind(f"output/extractions/{OTHER}.json", _f(lambda f: read_extractions(f, OTHER))),
@@ -140,7 +140,7 @@ KINDS: dict[str, Kind] = {
         "decisions.json", lambda folder: verify_integrity(open_folder(folder / "output"), earlier_export_path=folder / "decisions.json"), is_own=True
     ),
     "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(open_folder(folder / "output"))),
-    "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_reviewers(), Roster(f).find_reviewer_by_code("abcd")))),
+    "roster": Kind("output/reviewers.json", _f(lambda f: (ReviewerRoster(f).list_reviewers(), ReviewerRoster(f).find_reviewer_by_code("abcd")))),
     "production": Kind("output/production.json", _f(read_stored_production_labels)),
     "draw": Kind("output/draws/0001.json", _f(read_all_draws)),
     "purge record": Kind("output/purged/0001.json", _f(read_purge_records)),
@@ -180,7 +180,7 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copytree(made, folder / "output")
     shutil.copytree(made.parent / "records", folder / "records")
     purge(open_folder(folder / "output"), ["quest_cbc"], purged_at="2026-02-02T00:00:00+00:00")
-    Roster(open_folder(folder / "output")).add_reviewer_or_replace_code("dr_lee")
+    ReviewerRoster(open_folder(folder / "output")).add_reviewer_or_replace_code("dr_lee")
     desk = ReviewSession(open_folder(folder / "output"), "dr_lee", "tab")
     case = desk.open_and_claim_case("requisition")
     (folder / "draft.json").write_text(case.draft.model_dump_json())

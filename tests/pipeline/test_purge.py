@@ -250,7 +250,7 @@ def test_an_undo_brings_no_draft_back(output: Path) -> None:
     desk.submit_review("requisition", case.draft.set_notes("unpurgeable"), undeterminable_reason="unpurgeable")
     purge(open_folder(output), ["requisition"], purged_at=NOW)
     with pytest.raises(NotFound):
-        desk.undo_and_get_last_submitted_case()
+        desk.undo_last_submission_and_get_case_id()
     desk.close()
     assert b"unpurgeable" not in (output / "evalkit.sqlite").read_bytes()
 
@@ -351,7 +351,7 @@ def test_drafts_of_withdrawn_second_opinions_are_purged(output: Path) -> None:
     second.save_draft_and_get_time(f"{OTHER}.second", case.draft.set_notes("unpurgeable words"))
     second.release_case(f"{OTHER}.second")
     second.close()
-    first.undo_and_get_last_submitted_case()
+    first.undo_last_submission_and_get_case_id()
     first.close()
     assert not (output / f"sme_packets/sme_packet_{OTHER}.second.json").exists()
     assert remembering(output, {b"unpurgeable words"})
@@ -804,8 +804,8 @@ def step():
     if next(steps, None) is None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-request, erase, vacuum = BucketOutputFolder._call_store_about_object, DocumentRowEraser.delete_document_rows, DocumentRowEraser.vacuum
-BucketOutputFolder._call_store_about_object = lambda *args, **given: (
+request, erase, vacuum = BucketOutputFolder._call_client_on_object, DocumentRowEraser.delete_document_rows, DocumentRowEraser.vacuum
+BucketOutputFolder._call_client_on_object = lambda *args, **given: (
     step() if args[2] in ("_pipe_file", "_rm_file") else None, request(*args, **given))[1]
 DocumentRowEraser.delete_document_rows = lambda *args: (step(), erase(*args))[1]
 DocumentRowEraser.vacuum = lambda *args: (step(), vacuum(*args))[1]

@@ -50,12 +50,12 @@ def test_several_processes_read_what_one_does(desk: Workspace, monkeypatch: pyte
     truth = desk.truth(CASES[0])
     desk.files.remove_file(f"ground_truth/gt_{CASES[0]}.json")
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
-    read = desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closings()
+    read = desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closed_cases()
     assert [row["case_id"] for row in read[0] if row["review_status"] == "completed"] == CASES[:1]
     assert desk.truth(CASES[0]) == truth
     monkeypatch.undo()
     assert rebuilding.reindex(open_folder(desk.root)) == (2, 5)
-    assert (desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closings()) == read
+    assert (desk.index.list_cases_worst_first(), desk.index.list_documents(), desk.index.count_closed_cases()) == read
 
 
 def test_review_heads_are_rebuilt_and_never_reverted(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,8 +42,8 @@ from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
-from evalkit.statements.review_cycles import Cycle
-from evalkit.statements.statement_template import Status, parse_template_toml
+from evalkit.statements.review_cycles import ReviewCycle
+from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
 from evalkit.statements.template_review_loop import ReviewLoopConfig
 from evalkit.store import CaseClaim, template_review_file_name
 
@@ -87,8 +87,10 @@ def test_a_template_that_both_pass_is_stable(folder: Path) -> None:
     made = review("bank.toml", "statement.pdf")
     assert (made["outcome"], made["status"], made["attempts"], made["case_id"]) == ("approved", "stable", 1, None)
     assert made["cycles"] == [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"]
-    assert stored().status is Status.STABLE
-    assert parse_template_toml(Path("bank.toml").read_text(), "bank").status is Status.DRAFT  # somebody's own file
+    assert stored().status is TemplateStatus.STABLE
+    assert (
+        parse_template_toml(Path("bank.toml").read_text(), "bank").status is TemplateStatus.DRAFT
+    )  # somebody's own file
     written = [path for path in Path("output").rglob("*") if path.is_file()]
     assert {path.relative_to("output").parts[0] for path in written} >= {
         "template_reviews", "templates", "document_bundles"
@@ -113,7 +115,7 @@ def test_what_a_person_has_to_decide_stays_a_draft(folder: Path) -> None:
     assert (made["outcome"], made["status"]) == ("escalated", "draft")
     assert made["case_id"] == f"{TEMPLATE_ID}.statement_template"
     assert made["escalation"]["escalation_reason"] == "critical_disagreement"
-    assert stored().status is Status.DRAFT
+    assert stored().status is TemplateStatus.DRAFT
     packet = SMEReviewHelper("output", reviewer="dr_lee").load_packet(made["case_id"])
     assert packet.template_case.escalation.escalation_reason == "critical_disagreement"
     assert [one.severity for one in packet.open_issues][:1] == ["BLOCKER"]
@@ -209,7 +211,7 @@ def test_a_template_may_lie_in_a_bucket(
     made = review(TEMPLATE_ID, "statement.pdf", "--output", bucket)
     assert (made["outcome"], made["cycles"]) == ("approved", [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"])
     kept = parse_template_toml(open_folder(bucket).read_bytes(f"templates/{TEMPLATE_ID}.toml").decode(), "kept")
-    assert kept.status is Status.STABLE
+    assert kept.status is TemplateStatus.STABLE
     assert isinstance(CliRunner().invoke(app, build).exception, UsageError)
     done = CliRunner().invoke(app, ["apply-template", f"{TEMPLATE_ID}.toml", "statement.pdf", "--output", bucket])
     assert done.exit_code == 0, done.output
@@ -380,7 +382,7 @@ def test_specified_settings_are_read_and_are_the_defaults(folder: Path) -> None:
     assert given.model_copy(update={"reviewers": without.reviewers}) == without
     rules = build_review_loop_config(Settings.load())
     assert rules == ReviewLoopConfig()
-    assert (rules.max_issues, rules.shown_issue_caps, rules.max_retries) == (
+    assert (rules.max_issues_by_severity, rules.shown_issue_caps, rules.max_retries_by_scenario) == (
         MAX_ISSUES_BY_SEVERITY,
         SHOWN_ISSUE_CAPS,
         MAX_RETRIES_BY_SCENARIO,
@@ -456,7 +458,7 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
     assert known.escalation_reasons == {"max_retries_exceeded": 1}
     assert (known.input_tokens, known.cost_usd) == (0, 0)
     assert [cycle.attempt for cycle in read_template_review_cycles(files)] == [1, 1, 2, 1, 2, 3]
-    assert isinstance(read_template_review_cycles(files)[0], Cycle)
+    assert isinstance(read_template_review_cycles(files)[0], ReviewCycle)
 
 
 def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from places import open_folder
 
 from evalkit.evaluation.attention_checks import plant_and_queue_attention_checks
-from evalkit.review.attention_checks import Seeded
+from evalkit.review.attention_checks import AttentionCheck
 from evalkit.store import result_file_name
 
 NOW = "2025-02-02T00:00:00.000Z"
@@ -50,7 +50,7 @@ def decide_document(desk: Any, build: Any, doc_id: str = "doc2_6", reviewer: str
     desk.helper(reviewer).save_review(doc_id, **(said or {"agrees": True}))
 
 
-def draw_seeded_case(desk: Any, seed: str = "one") -> Seeded:
+def draw_seeded_case(desk: Any, seed: str = "one") -> AttentionCheck:
     """A seeded case of the decided document."""
     (seeded,) = plant_and_queue_attention_checks(open_folder(desk.root), 1, seed=seed, drawn_at=NOW).cases
     return seeded

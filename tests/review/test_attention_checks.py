@@ -32,10 +32,10 @@ from evalkit.review.attention_checks import (
     iterate_check_case_and_doc_ids,
 )
 from evalkit.review.ground_truth import project_ground_truth
-from evalkit.review.opinions import CaseOpinions, rebuild_case_files
+from evalkit.review.opinions import CaseOpinions, rebuild_case_files_and_list_index_rows
 from evalkit.review.page_view import view
 from evalkit.review.queue import QueueQuery
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.submission import ReviewSubmitter
 from evalkit.store import ground_truth_file_name, packet_file_name
 
@@ -161,15 +161,15 @@ def test_later_reviewer_of_the_document_does_not_get_the_case(
 
 def test_where_everybody_knows_the_documents_it_is_said(workspace: Workspace, build: type[Build]) -> None:
     decide_document(workspace, build)
-    Roster(workspace.files).add_reviewer_or_replace_code("dr_first")
+    ReviewerRoster(workspace.files).add_reviewer_or_replace_code("dr_first")
     with pytest.raises(UsageError) as refused:
         draw_seeded_case(workspace)
     assert refused.value.code == "SAMPLE-NOBODY"
     assert "evalkit reviewers add" in refused.value.remedy
-    Roster(workspace.files).add_reviewer_or_replace_code("dr_second")
+    ReviewerRoster(workspace.files).add_reviewer_or_replace_code("dr_second")
     case_id = draw_seeded_case(workspace).packet.case_id
     (workspace.root / "reviewers.json").unlink()
-    Roster(workspace.files).add_reviewer_or_replace_code("dr_first")  # dr_second has left
+    ReviewerRoster(workspace.files).add_reviewer_or_replace_code("dr_first")  # dr_second has left
     assert [one.status for one in read_study(workspace.root).attention_checks] == ["nobody"]
     decide_document(workspace, build, "another", reviewer="dr_third")
     made = plant_and_queue_attention_checks(
@@ -187,9 +187,9 @@ def test_the_expert_is_told_at_once_and_the_answer_stands(workspace: Workspace, 
     case = mine.open_and_claim_case(case_id)
     seen = case.draft
     for page in range(1, 5):
-        seen = seen.mark_page_seen(page)
+        seen = seen.show_page_and_mark_seen(page)
     for issue in case.packet.open_issues:
-        seen = seen.mark_issue_seen(issue.issue_id)
+        seen = seen.show_issue_and_mark_seen(issue.issue_id)
     done = mine.submit_review(case_id, seen, validate=True)
     assert describe_fault(seeded.fault) in done.feedback
     assert "uncorrected" in done.feedback
@@ -291,7 +291,7 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
         assert other_files(desk.root, case_id) == files
         assert not desk.files.has_file(f"ground_truth/gt_{case_id}.json")
         assert _known(desk.root) == before
-        (review,) = CaseOpinions.read(desk.files, case_id).reviews_by_case[case_id]
+        (review,) = CaseOpinions.read(desk.files, case_id).numbered_reviews_by_case_id[case_id]
         assert review[1].seeded
         desk.index.close()
 
@@ -300,10 +300,10 @@ def test_no_loss_of_files_makes_a_planted_answer_true(workspace: Workspace, seed
     case_id = seeded.packet.case_id
     workspace.helper("dr_second").save_review(case_id, agrees=True)
     (workspace.root / get_attention_check_file_name(case_id)).unlink()
-    rebuild_case_files(workspace.files, case_id)
+    rebuild_case_files_and_list_index_rows(workspace.files, case_id)
     assert workspace.truth(case_id) is None
     # Packet and review each forbid it alone.
-    ((number, review),) = CaseOpinions.read(workspace.files, case_id).reviews_by_case[case_id]
+    ((number, review),) = CaseOpinions.read(workspace.files, case_id).numbered_reviews_by_case_id[case_id]
     unmarked = review.model_copy(update={"seeded": False})
     ordinary = seeded.packet.model_copy(update={"document_bundle_path": f"document_bundles/{case_id}.json"})
     assert project_ground_truth(ordinary, [(number, unmarked)]) is not None

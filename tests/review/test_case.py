@@ -132,7 +132,7 @@ def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, workspac
     )
     workspace.publish(answer, bundle=build.bundle([["a"]] * 4))
     lee = open_tab("dr_lee")
-    draft = lee.open_and_claim_case("doc2_6").draft.mark_page_seen(1).mark_page_seen(3)
+    draft = lee.open_and_claim_case("doc2_6").draft.show_page_and_mark_seen(1).show_page_and_mark_seen(3)
     draft = (
         draft.toggle_segment_flag(1, "other_patient")
         .toggle_segment_flag(1, "duplicate")

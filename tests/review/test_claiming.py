@@ -27,7 +27,7 @@ from evalkit.review import (
     ReviewCase,
     ReviewSession,
     compute_packet_digest,
-    derive_closing_rows,
+    derive_closed_case_rows,
     publish_packet_unless_frozen,
     withdraw_packet_unless_frozen,
 )
@@ -356,13 +356,13 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, workspace: An
     for doc_id in ("a", "b"):
         lee.submit_review(doc_id, lee.open_and_claim_case(doc_id).draft, undeterminable_reason="illegible")
     workspace.helper().reopen("b", "it can be read after all")
-    assert workspace.index.count_closings() == 1
-    closings = list(derive_closing_rows(workspace.files))
+    assert workspace.index.count_closed_cases() == 1
+    closings = list(derive_closed_case_rows(workspace.files))
     assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE, "seconds_active": 0.0}]
     workspace.index.rebuild(
         [], [], [*closings, {"case_id": "z", "reviewer": "dr_kim", "closed_at": SINCE, "seconds_active": None}]
     )
-    assert (workspace.index.count_closings(), workspace.index.count_closings(reviewer="dr_lee")) == (2, 1)
+    assert (workspace.index.count_closed_cases(), workspace.index.count_closed_cases(reviewer="dr_lee")) == (2, 1)
 
 
 # --- Python beside the screen --------------------------------------------------------------------------------------

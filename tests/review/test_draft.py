@@ -138,7 +138,7 @@ def test_splitting_twice_is_nothing(total: int, page: int) -> None:
 def test_a_page_that_is_not_there_is_refused(page: int) -> None:
     for move in (
         THREE.toggle_boundary,
-        THREE.mark_page_seen,
+        THREE.show_page_and_mark_seen,
         lambda p: THREE.move_segment_start(1, p),
         lambda p: THREE.move_segment_end(1, p),
     ):
@@ -345,13 +345,13 @@ def test_what_the_expert_chose_stays_until_it_is_taken_back() -> None:
 
 def test_what_was_seen_is_kept_once() -> None:
     draft = (
-        THREE.mark_page_seen(6)
-        .mark_page_seen(1)
-        .mark_page_seen(6)
-        .mark_issue_seen("V4-0001")
-        .mark_issue_seen("V3-0001")
+        THREE.show_page_and_mark_seen(6)
+        .show_page_and_mark_seen(1)
+        .show_page_and_mark_seen(6)
+        .show_issue_and_mark_seen("V4-0001")
+        .show_issue_and_mark_seen("V3-0001")
     )
-    draft = draft.mark_issue_seen("V4-0001").mark_mixture_seen()
+    draft = draft.show_issue_and_mark_seen("V4-0001").mark_mixture_seen()
     assert (draft.pages_seen, draft.page) == ((1, 6), 6)
     assert (draft.evidence_seen, draft.issue_id) == (("V4-0001", "V3-0001"), "V4-0001")
     assert draft.mixture_seen
@@ -386,8 +386,8 @@ def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
     bundle = build.bundle([["a"]] * 8)
     packet = build.packet(build.result(build.single("Pathology Report", 8)), bundle)
     seen = (
-        THREE.mark_page_seen(4)
-        .mark_issue_seen("V3-0001")
+        THREE.show_page_and_mark_seen(4)
+        .show_issue_and_mark_seen("V3-0001")
         .set_issue_verdict("V3-0001", "confirmed", "")
         .set_notes("CBC")
     )

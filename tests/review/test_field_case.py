@@ -26,7 +26,7 @@ from evalkit.review.field_answers import (
     check_field_text,
     find_changed_fields,
     index_fields_by_key,
-    list_agent_forms,
+    list_agent_extracted_fields,
     parse_field_answer,
 )
 from evalkit.review.field_case import HighlightedPlace
@@ -661,7 +661,7 @@ def test_what_is_corrected_is_what_differs_and_nothing_else(
     build_once: Any, given_values: dict[str, str | None]
 ) -> None:
     packet, bundle = build_once
-    told = list_agent_forms(packet)
+    told = list_agent_extracted_fields(packet)
     said = {key: parse_field_answer(FORM.get_field(key[2:]), value) for key, value in given_values.items()}
     after = apply_and_locate_field_answers(told, said, bundle)
     assert find_changed_fields(told, after) == {

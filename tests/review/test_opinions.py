@@ -29,7 +29,7 @@ from evalkit.review import (
     compute_packet_digest,
     list_pending_cases_worst_first,
     publish_packet_unless_frozen,
-    rebuild_case_files,
+    rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
@@ -58,9 +58,9 @@ def answered(case: ReviewCase, kind: DocumentType | None) -> Draft:
     """Everything seen; all pages of that type, if one is named."""
     draft = case.draft
     for page in range(1, case.packet.total_pages + 1):
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_issue_seen(issue_id)
+        draft = draft.show_issue_and_mark_seen(issue_id)
     for position in range(len(draft.segments) if kind else 0):
         draft = draft.set_segment_type(position, kind)
     return draft
@@ -292,7 +292,7 @@ def test_what_counts_as_another_answer(
 def test_whoever_has_answered_once_is_no_second_expert(base: Any, workspace: Any, open_tab: Any) -> None:
     kim = open_tab("dr_kim")
     answer(kim, BASE, GENOMIC)
-    kim.undo_and_get_last_submitted_case()
+    kim.undo_last_submission_and_get_case_id()
     ask(open_tab("dr_lee"))
     with pytest.raises(ReviewRefused, match="needs another expert"):
         kim.open_and_claim_case(SECOND)
@@ -556,8 +556,8 @@ class Place:
 
     def facts(self) -> Any:
         """Everything that must be the same, whether or not the power was cut."""
-        rows = sorted(rebuild_case_files(self.desk.files, BASE), key=lambda row: row["case_id"])
-        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.count_closings()
+        rows = sorted(rebuild_case_files_and_list_index_rows(self.desk.files, BASE), key=lambda row: row["case_id"])
+        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.count_closed_cases()
 
 
 def reopened(place: Place, who: str, case_id: str) -> None:
@@ -634,7 +634,7 @@ def test_a_crash_at_any_write_heals(
         with monkeypatch.context() as patched, pytest.raises(Cut):
             run_until(partial(STORY[step], place), patched, last)
         if last:  # the review was written, so all of it happened
-            rebuild_case_files(place.desk.files, BASE)
+            rebuild_case_files_and_list_index_rows(place.desk.files, BASE)
             assert tree(place.desk.root) == after[0], made[last]
         reindex(open_folder(place.desk.root))
         if last:

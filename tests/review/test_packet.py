@@ -14,7 +14,7 @@ from evalkit.review import (
     compute_packet_digest,
     issue_text,
     publish_packet_unless_frozen,
-    rebuild_case_files,
+    rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
 )
 from evalkit.review.packet import build_case_index_row, is_packet_frozen, read_packet
@@ -191,7 +191,7 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, workspace: An
     rebuilt = [
         {name: row[name] for name in CASE_COLUMNS}
         for one in ("doc2_6", "doc2_7")
-        for row in rebuild_case_files(workspace.files, one)
+        for row in rebuild_case_files_and_list_index_rows(workspace.files, one)
     ]
     assert rebuilt == sorted(rows, key=lambda row: row["case_id"])
 

@@ -14,23 +14,23 @@ from evalkit.review.case import ReviewCase
 from evalkit.review.ground_truth import find_newest_revision, read_review
 from evalkit.review.permissions import READ_ONLY_SENTENCE
 from evalkit.review.queue import QueueQuery
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.store import ROSTER_FILE, review_file_name
 
 __all__ = ["base"]
 
 
 @pytest.fixture
-def roster(workspace: Any) -> Roster:
+def roster(workspace: Any) -> ReviewerRoster:
     """Of everybody here an expert."""
-    made = Roster(workspace.files)
+    made = ReviewerRoster(workspace.files)
     for name in ("dr_lee", "dr_kim", "dr_ito", "dr_roe"):
         made.add_reviewer_or_replace_code(name)
     return made
 
 
 @pytest.fixture
-def differ(base: Any, roster: Roster, open_tab: Any) -> Roster:
+def differ(base: Any, roster: ReviewerRoster, open_tab: Any) -> ReviewerRoster:
     """dr_lee and dr_kim gave different answers."""
     ask(open_tab("dr_lee"))
     answer(open_tab("dr_kim"), SECOND, PATHOLOGY)
@@ -43,13 +43,13 @@ def offered(desk: Any) -> tuple[str | None, bool, bool]:
     return desk.choose_next_case_id(), row.needs_adjudicator, row.is_barred
 
 
-def test_while_nobody_is_named_any_third_expert_decides(differ: Roster, workspace: Any, open_tab: Any) -> None:
+def test_while_nobody_is_named_any_third_expert_decides(differ: ReviewerRoster, workspace: Any, open_tab: Any) -> None:
     assert offered(open_tab("dr_ito")) == (ADJUDICATION, False, False)
     assert answer(open_tab("dr_ito"), ADJUDICATION, RADIOLOGY).review.role == "expert"
     assert "role" not in json.loads(workspace.files.read_bytes(review_file_name(ADJUDICATION, 1)))
 
 
-def test_an_adjudicator_alone_decides_once_there_is_one(differ: Roster, workspace: Any, open_tab: Any) -> None:
+def test_an_adjudicator_alone_decides_once_there_is_one(differ: ReviewerRoster, workspace: Any, open_tab: Any) -> None:
     ito, roe = open_tab("dr_ito"), open_tab("dr_roe")
     draft = answered(ito.open_and_claim_case(ADJUDICATION), RADIOLOGY)
     differ.set_role("dr_roe", "adjudicator")
@@ -76,7 +76,7 @@ def test_an_adjudicator_alone_decides_once_there_is_one(differ: Roster, workspac
         helper.reopen(ADJUDICATION, "I would have said otherwise")
 
 
-def test_adjudicator_with_own_answer_does_not_block_others(differ: Roster, open_tab: Any) -> None:
+def test_adjudicator_with_own_answer_does_not_block_others(differ: ReviewerRoster, open_tab: Any) -> None:
     differ.set_role("dr_lee", "adjudicator")
     assert offered(open_tab("dr_lee")) == (None, False, True)
     assert offered(open_tab("dr_ito")) == (ADJUDICATION, False, False)
@@ -86,7 +86,7 @@ def test_adjudicator_with_own_answer_does_not_block_others(differ: Roster, open_
     answer(open_tab("dr_ito"), ADJUDICATION, GENOMIC)
 
 
-def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: Roster, open_tab: Any) -> None:
+def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: ReviewerRoster, open_tab: Any) -> None:
     roster.set_role("dr_lee", "adjudicator")
     roster.set_role("dr_kim", "adjudicator")
     assert open_tab("dr_lee").choose_next_case_id() == BASE
@@ -94,7 +94,9 @@ def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: Roster, 
     assert answer(open_tab("dr_kim"), SECOND, GENOMIC).review.outcome == "corrected"
 
 
-def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, workspace: Any, open_tab: Any) -> None:
+def test_an_analyst_sees_cases_and_decides_nothing(
+    base: Any, roster: ReviewerRoster, workspace: Any, open_tab: Any
+) -> None:
     open_tab("dr_lee").open_and_claim_case(BASE)
     roster.set_role("dr_roe", "analyst")
     roe = open_tab("dr_roe")
@@ -130,7 +132,9 @@ def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, wo
         helper.reopen(BASE, "no")
 
 
-def test_demoted_analyst_is_refused_and_blocks_no_one(base: Any, roster: Roster, open_tab: Any, clock: Any) -> None:
+def test_demoted_analyst_is_refused_and_blocks_no_one(
+    base: Any, roster: ReviewerRoster, open_tab: Any, clock: Any
+) -> None:
     lee = open_tab("dr_lee")
     draft = answered(lee.open_and_claim_case(BASE), GENOMIC)
     roster.set_role("dr_lee", "analyst")
@@ -145,7 +149,7 @@ def test_demoted_analyst_is_refused_and_blocks_no_one(base: Any, roster: Roster,
     open_tab("dr_kim").open_and_claim_case(BASE)
 
 
-def test_roles_are_kept_beside_the_codes(roster: Roster, workspace: Any) -> None:
+def test_roles_are_kept_beside_the_codes(roster: ReviewerRoster, workspace: Any) -> None:
     assert (
         json.loads(workspace.files.read_bytes(ROSTER_FILE))["schema_version"] == 1
     )  # an older evalkit may go on with it
@@ -169,7 +173,7 @@ def test_roles_are_kept_beside_the_codes(roster: Roster, workspace: Any) -> None
 
 
 @pytest.mark.parametrize("roles", ["[]", '{"dr_lee": "king"}', '{"dr_lee": 1}', "null"])
-def test_a_roster_with_roles_that_are_none_lets_nobody_in(roster: Roster, workspace: Any, roles: str) -> None:
+def test_a_roster_with_roles_that_are_none_lets_nobody_in(roster: ReviewerRoster, workspace: Any, roles: str) -> None:
     (workspace.root / ROSTER_FILE).write_text(f'{{"schema_version": 2, "reviewers": {{}}, "roles": {roles}}}')
     with pytest.raises(StoreError):
         roster.get_permissions("dr_lee")

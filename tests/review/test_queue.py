@@ -21,10 +21,10 @@ from evalkit.review import (
     QueueQuery,
     SMEPacket,
     publish_packet_unless_frozen,
-    rebuild_case_files,
+    rebuild_case_files_and_list_index_rows,
     withdraw_packet_unless_frozen,
 )
-from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_page_with_counts
+from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_rows_matching_facets_and_page
 from evalkit.store import CaseAgeCutoffs, CaseClaim, OutputIndex, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -256,7 +256,7 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, workspace: A
         "classification",
         "2025-02-01T10:00:00+00:00",
     )
-    assert [row["source"] for one in rows for row in rebuild_case_files(workspace.files, one)] == [
+    assert [row["source"] for one in rows for row in rebuild_case_files_and_list_index_rows(workspace.files, one)] == [
         row.source for row in rows.values()
     ]
 
@@ -398,7 +398,7 @@ def test_whatever_a_page_sends_is_a_view(index: OutputIndex, said: Any) -> None:
     view = QueueQuery.from_message(said)
     assert view.rows == 50
     assert view.page >= 0
-    assert select_queue_page_with_counts(index, view, datetime.now(UTC), "dr_lee")[1] == 0
+    assert select_rows_matching_facets_and_page(index, view, datetime.now(UTC), "dr_lee")[1] == 0
 
 
 @given(

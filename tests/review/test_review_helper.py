@@ -22,7 +22,7 @@ from evalkit.review import (
     SMEReviewHelper,
     compute_packet_digest,
     publish_packet_unless_frozen,
-    rebuild_case_files,
+    rebuild_case_files_and_list_index_rows,
     withdraw_silver_ground_truth,
     write_silver_ground_truth,
 )
@@ -30,7 +30,7 @@ from evalkit.review.ground_truth import (
     find_newest_revision,
     read_review,
     read_silver_audit_probability,
-    remove_unconfirmed_silver_fields,
+    remove_mismatched_silver_fields,
 )
 from evalkit.review.packet import read_packet
 from evalkit.store import CASE_COLUMNS, LocalOutputFolder, OutputFolder, ground_truth_file_name
@@ -250,7 +250,7 @@ def test_a_silver_record_of_another_shape_is_none(build: Any, workspace: Any, to
     workspace.files.write_json(ground_truth_file_name("a"), {"schema_version": 1, "inclusion_probability": "x", **torn})
     assert read_silver_audit_probability(workspace.files, "a") is None
     workspace.files.write_json(ground_truth_file_name("a.extraction"), {"schema_version": 1, **torn})
-    remove_unconfirmed_silver_fields(workspace.files, "a")
+    remove_mismatched_silver_fields(workspace.files, "a")
     assert withdraw_silver_ground_truth(workspace.files, "a") is (torn.get("ground_truth_source") == "AUTO_ACCEPTED")
 
 
@@ -296,19 +296,23 @@ def test_a_crash_after_the_review_is_healed(genomic: Any, workspace: Any, monkey
             helper.save_review("doc2_6", corrected_dominant_type="Other")
     assert find_newest_revision(workspace.files, "doc2_6") == 1
     assert workspace.truth() is None
-    assert [row["review_status"] for row in rebuild_case_files(workspace.files, "doc2_6")] == ["completed"]
+    assert [row["review_status"] for row in rebuild_case_files_and_list_index_rows(workspace.files, "doc2_6")] == [
+        "completed"
+    ]
     truth = workspace.truth()
     assert truth["revision"] == 1
     assert read_packet(workspace.files, "doc2_6").review_status == "completed"
     (workspace.root / "ground_truth/gt_doc2_6.json").unlink()
-    rebuild_case_files(workspace.files, "doc2_6")
+    rebuild_case_files_and_list_index_rows(workspace.files, "doc2_6")
     assert workspace.truth() == truth
 
 
 def test_reprojecting_without_reviews_leaves_silver(build: Any, workspace: Any) -> None:
     write_silver_ground_truth(workspace.files, build.result(build.single("Other")), accepted_at="2025")
     workspace.publish(build.single("Other"))
-    assert [row["review_status"] for row in rebuild_case_files(workspace.files, "doc2_6")] == ["pending"]
+    assert [row["review_status"] for row in rebuild_case_files_and_list_index_rows(workspace.files, "doc2_6")] == [
+        "pending"
+    ]
     assert workspace.truth()["ground_truth_source"] == "AUTO_ACCEPTED"
 
 

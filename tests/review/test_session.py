@@ -43,9 +43,9 @@ def plain(build: Any, workspace: Any) -> Any:
 def seen_all(case: ReviewCase) -> Draft:
     draft = case.draft
     for page in case.viewing_requirements.page_numbers:
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_issue_seen(issue_id)
+        draft = draft.show_issue_and_mark_seen(issue_id)
     return draft
 
 
@@ -149,9 +149,9 @@ def test_a_reload_finds_page_and_draft(two: Any, open_tab: Any, clock: Any) -> N
         case.draft.toggle_boundary(3)
         .set_segment_type(1, OTHER)
         .set_notes("looks like a CBC")
-        .mark_issue_seen("V4-0001")
+        .show_issue_and_mark_seen("V4-0001")
     )
-    draft = draft.mark_page_seen(6)
+    draft = draft.show_page_and_mark_seen(6)
     clock.wait(seconds=7)
     assert before.save_draft_and_get_time("doc2_6", draft) == "2025-02-01T10:40:07+00:00"
     before.close()
@@ -203,7 +203,10 @@ def test_after_submitting_the_drafts_that_went_into_it_are_gone(two: Any, open_t
 def test_draft_keeps_decisions_after_a_new_run(build: Any, two: Any, workspace: Any, open_tab: Any) -> None:
     lee = open_tab("dr_lee")
     draft = (
-        lee.open_and_claim_case("doc2_6").draft.set_segment_type(0, OTHER).mark_issue_seen("V3-0001").set_notes("a CBC")
+        lee.open_and_claim_case("doc2_6")
+        .draft.set_segment_type(0, OTHER)
+        .show_issue_and_mark_seen("V3-0001")
+        .set_notes("a CBC")
     )
     lee.save_draft_and_get_time("doc2_6", draft.set_issue_verdict("V3-0001", "confirmed", ""))
     lee.release_case("doc2_6")
@@ -302,11 +305,16 @@ def test_what_is_missing_is_said_in_words(two: Any, open_tab: Any) -> None:
     assert case.viewing_requirements == ViewingRequirements(page_numbers=(1, 6), issue_ids=("V3-0001", "V4-0001"))
     draft = case.draft
     assert case.explain_validation_block(draft) == "2 blocking issues and pages 1 and 6 not yet seen"
-    draft = draft.mark_page_seen(1).mark_issue_seen("V3-0001").mark_page_seen(5).mark_issue_seen("V1-0001")
+    draft = (
+        draft.show_page_and_mark_seen(1)
+        .show_issue_and_mark_seen("V3-0001")
+        .show_page_and_mark_seen(5)
+        .show_issue_and_mark_seen("V1-0001")
+    )
     assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(6,), issue_ids=("V4-0001",))
     assert case.explain_validation_block(draft) == "1 blocking issue and page 6 not yet seen"
-    assert case.explain_validation_block(draft.mark_page_seen(6)) == "1 blocking issue not yet seen"
-    assert case.explain_validation_block(draft.mark_issue_seen("V4-0001")) == "page 6 not yet seen"
+    assert case.explain_validation_block(draft.show_page_and_mark_seen(6)) == "1 blocking issue not yet seen"
+    assert case.explain_validation_block(draft.show_issue_and_mark_seen("V4-0001")) == "page 6 not yet seen"
     assert case.explain_validation_block(seen_all(case)) is None
     assert "correction" in str(case.explain_validation_block(seen_all(case).set_segment_type(0, OTHER)))
 

@@ -43,7 +43,7 @@ def second(build: Any, desk: Any, answer: Any) -> None:
 def drawn(draft: Draft, *, at: int = 6, kinds: tuple[DocumentType, DocumentType] = (GENOMIC, NOTE)) -> Draft:
     """Two documents, both begun to be read."""
     draft = draft.toggle_boundary(at).set_segment_type(0, kinds[0]).set_segment_type(1, kinds[1])
-    return draft.mark_page_seen(1).mark_page_seen(at)
+    return draft.show_page_and_mark_seen(1).show_page_and_mark_seen(at)
 
 
 @pytest.mark.parametrize(
@@ -123,15 +123,15 @@ def test_answer_needs_a_type_and_a_seen_page_per_segment(audit: Any, open_tab: A
     assert case.explain_submission_block(draft) == "pages 1–3 and 8 have no type yet"
     draft = draft.set_segment_type(0, NOTE)
     assert case.explain_submission_block(draft) == "page 8 has no type yet"
-    draft = draft.set_segment_type(2, OTHER).mark_page_seen(5)
+    draft = draft.set_segment_type(2, OTHER).show_page_and_mark_seen(5)
     assert (case.has_expert_changes(draft), case.explain_submission_block(draft)) == (
         True,
         "pages 1, 4 and 8 not yet seen",
     )
     assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(1, 4, 8), issue_ids=())
-    draft = draft.mark_page_seen(1).mark_page_seen(8)
+    draft = draft.show_page_and_mark_seen(1).show_page_and_mark_seen(8)
     assert case.explain_submission_block(draft) == "page 4 not yet seen"
-    assert case.explain_submission_block(draft.mark_page_seen(4)) is None
+    assert case.explain_submission_block(draft.show_page_and_mark_seen(4)) is None
 
 
 def test_what_is_no_answer_yet_is_refused(audit: Any, workspace: Any, open_tab: Any) -> None:
@@ -165,10 +165,10 @@ def test_saying_the_same_validates(audit: Any, workspace: Any, open_tab: Any) ->
     [
         lambda d: drawn(d, at=5),
         lambda d: drawn(d, kinds=(GENOMIC, OTHER)),
-        lambda d: drawn(d).toggle_boundary(3).mark_page_seen(3),
-        lambda d: d.set_segment_type(0, GENOMIC).mark_page_seen(1),
+        lambda d: drawn(d).toggle_boundary(3).show_page_and_mark_seen(3),
+        lambda d: d.set_segment_type(0, GENOMIC).show_page_and_mark_seen(1),
         lambda d: d.toggle_boundary(3).toggle_boundary(5).set_segment_type(0, NOTE).set_segment_type(1, NOTE).set_segment_type(2, GENOMIC).set_dominant_type(NOTE)
-        .mark_page_seen(1).mark_page_seen(3).mark_page_seen(5),
+        .show_page_and_mark_seen(1).show_page_and_mark_seen(3).show_page_and_mark_seen(5),
     ],
 )  # fmt: skip
 def test_saying_something_else_corrects(audit: Any, workspace: Any, open_tab: Any, answer: Any) -> None:
@@ -279,7 +279,9 @@ def test_open_case_reports_production_but_not_agreement(build: Any, workspace: A
     workspace.publish(build.single("Other"), doc_id="unknown")
     lee = open_tab("dr_lee")
     for doc_id, production in (("known", "Clinical Note"), ("unknown", None)):
-        done = lee.submit_review(doc_id, lee.open_and_claim_case(doc_id).draft.mark_page_seen(1), validate=True)
+        done = lee.submit_review(
+            doc_id, lee.open_and_claim_case(doc_id).draft.show_page_and_mark_seen(1), validate=True
+        )
         assert (done.production_type, done.agent_type, done.is_same_as_agent) == (production, None, None)
 
 
@@ -300,7 +302,7 @@ def test_the_last_submission_is_undone_with_its_draft(audit: Any, workspace: Any
     lee = open_tab("dr_lee")
     draft = submitted(lee)
     clock.wait(seconds=3)
-    assert lee.undo_and_get_last_submitted_case() == "doc2_6"
+    assert lee.undo_last_submission_and_get_case_id() == "doc2_6"
     assert workspace.truth() is None
     assert lee.choose_next_case_id() == "doc2_6"
     case = lee.open_and_claim_case("doc2_6")
@@ -321,14 +323,14 @@ def test_undo_reverts_only_the_last_submission_of_the_tab(
     lee = open_tab("dr_lee")
     for one in (lee, open_tab("dr_lee", "second tab")):
         with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-            one.undo_and_get_last_submitted_case()
+            one.undo_last_submission_and_get_case_id()
     submitted(lee)
     with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-        open_tab("dr_lee", "second tab").undo_and_get_last_submitted_case()
+        open_tab("dr_lee", "second tab").undo_last_submission_and_get_case_id()
     lee.submit_review("plain", lee.open_and_claim_case("plain").draft, undeterminable_reason="illegible")
-    assert lee.undo_and_get_last_submitted_case() == "plain"
+    assert lee.undo_last_submission_and_get_case_id() == "plain"
     with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-        lee.undo_and_get_last_submitted_case()
+        lee.undo_last_submission_and_get_case_id()
     assert workspace.truth() is not None
 
 
@@ -340,7 +342,7 @@ def test_refused_submission_keeps_the_previous_one_undoable(
     submitted(lee)
     with pytest.raises(ReviewRefused):
         lee.submit_review("plain", lee.open_and_claim_case("plain").draft)
-    assert lee.undo_and_get_last_submitted_case() == "doc2_6"
+    assert lee.undo_last_submission_and_get_case_id() == "doc2_6"
 
 
 def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, workspace: Any, open_tab: Any) -> None:
@@ -348,6 +350,6 @@ def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, workspa
     submitted(lee)
     workspace.helper("dr_kim").save_review("doc2_6", corrected_dominant_type="Other")
     with pytest.raises(ReviewConflict):
-        lee.undo_and_get_last_submitted_case()
+        lee.undo_last_submission_and_get_case_id()
     assert workspace.truth()["reviewer"] == "dr_kim"
     assert workspace.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee") is None

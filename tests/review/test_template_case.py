@@ -38,17 +38,22 @@ from evalkit.review.template_editing import (
     apply_choice,
     describe_template_changes,
     extract_template_if_edited,
-    get_edge_position,
+    get_edge_page_fraction,
     list_column_edge_names_and_labels,
     move_template_edge,
     rename_column_with_dependents,
 )
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.review_cycles import TemplateCase, ToldIssue
+from evalkit.statements.review_cycles import ReportedIssue, TemplateCase
 from evalkit.statements.reviewer_report import TemplateIssue
 from evalkit.statements.statement_parser import parse_statement
-from evalkit.statements.statement_template import StatementTemplate, Status, parse_template_toml, render_template_toml
+from evalkit.statements.statement_template import (
+    StatementTemplate,
+    TemplateStatus,
+    parse_template_toml,
+    render_template_toml,
+)
 from evalkit.store import LocalOutputFolder, OutputFolder, packet_file_name
 
 AT = "2026-11-20T10:00:00+00:00"
@@ -106,7 +111,7 @@ def opened(tab: Tab, case_id: str) -> tuple[TemplateReviewCase, Draft]:
     assert isinstance(case, TemplateReviewCase)
     draft = case.draft
     for page in case.list_pages_with_region(draft):
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
     for one in case.issues_within_caps:
         name = one.issue.issue_id
         draft = case.mark_target_and_page_seen(draft, name, case.locate_target(name, draft).page)
@@ -142,7 +147,7 @@ def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None
     issue = TemplateIssue(issue_id="a_001", severity=told, category="sign_logic", message="m", page=1)
     dismissed = Resolution(issue_id="a_001", winning_reviewer="neither", final_severity="dismissed")
     case = drawn.case.model_copy(
-        update={"issues": (ToldIssue(issue=issue, reported_by=("arbitrator",), resolution=dismissed),)}
+        update={"issues": (ReportedIssue(issue=issue, reported_by=("arbitrator",), resolution=dismissed),)}
     )
     packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
     (made,) = packet.open_issues
@@ -198,7 +203,7 @@ def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, open_tab: A
 
 def test_a_shared_edge_moves_both_columns_and_stays_shared(drawn: Spoilt) -> None:
     template = drawn.sound
-    assert get_edge_position(template, "column.0.right") == get_edge_position(template, "column.1.left")
+    assert get_edge_page_fraction(template, "column.0.right") == get_edge_page_fraction(template, "column.1.left")
     named = dict(list_column_edge_names_and_labels(template, template))
     assert "edge between date and description" in named.values()
     after = move_template_edge(template, "column.1.left", 0.3, opened_template=template)
@@ -227,7 +232,7 @@ def test_whatever_is_moved_the_template_is_one_and_reads_back(drawn: Spoilt, mov
     template = drawn.sound
     for name, to in moves:
         template = move_template_edge(template, name, to, opened_template=drawn.sound)
-        assert get_edge_position(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(
+        assert get_edge_page_fraction(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(
             template, name
         )
     assert parse_template_toml(render_template_toml(template), "") == template
@@ -280,7 +285,7 @@ def test_a_page_without_a_box_gets_one(long: Spoilt, kept: str, page: int, kind:
     template = long.sound.model_copy(update={"regions": (region,)})
     after = add_region_for_page_kind(template, page, 3)
     assert [one.pages for one in after.regions] == [kept, kind]
-    assert after.find_region_positions(page, 3) == (1,)
+    assert after.find_region_indices(page, 3) == (1,)
     (told,) = describe_template_changes(template, after)
     assert told.startswith("A box is added: transactions on ")
     moved_too = list(
@@ -346,7 +351,7 @@ def test_what_is_read_has_its_place_and_what_is_not_is_not_found(bank: Bank, ope
 
 def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None:
     many = tuple(
-        ToldIssue(
+        ReportedIssue(
             issue=TemplateIssue(
                 issue_id=f"r_{at:03}", severity="high", category="reconciliation_strategy", message=f"row {at}"
             ),
@@ -381,7 +386,7 @@ def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, open_t
     done = lee.submit_review(bank.case_id, mended(case, draft, bank.one))
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("template",))
     stored = bank.stored()
-    assert (stored.status, stored.version) == (Status.STABLE, 2)
+    assert (stored.status, stored.version) == (TemplateStatus.STABLE, 2)
     assert extract_template_if_edited(case.packet, stored) == bank.mended
     rows = rows_of(bank.one.drawn, parse_statement(stored, bank.one.bundle))
     assert rows.there == rows.right == rows.read
@@ -400,7 +405,7 @@ def test_unchanged_template_keeps_version_and_needs_a_reason(bank: Bank, open_ta
     _, draft = opened(lee, bank.case_id)
     done = lee.submit_review(bank.case_id, draft.set_unmet_sums_reason("a stamp hides the row"), validate=True)
     assert (done.review.outcome, done.review.unmet_sums) == ("validated", "a stamp hides the row")
-    assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 1)
+    assert (bank.stored().status, bank.stored().version) == (TemplateStatus.STABLE, 1)
     assert (bank.truth() or {})["unmet_sums"] == "a stamp hides the row"
 
 
@@ -419,7 +424,7 @@ def test_a_reopened_review_gives_the_draft_back(bank: Bank, open_tab: Any) -> No
     case, draft = opened(lee, bank.case_id)
     said = mended(case, draft, bank.one)
     lee.submit_review(bank.case_id, said)
-    assert lee.undo_and_get_last_submitted_case() == bank.case_id
+    assert lee.undo_last_submission_and_get_case_id() == bank.case_id
     assert bank.stored() == bank.draft
     assert bank.truth() is None
     case = lee.open_and_claim_case(bank.case_id)
@@ -444,7 +449,7 @@ def test_from_python_the_same_rules_hold(bank: Bank) -> None:
         helper.save_review(bank.case_id, corrected_template=bank.mended, unmet_sums="why not")
     assert bank.stored() == bank.draft, "nothing was written"
     helper.save_review(bank.case_id, corrected_template=render_template_toml(bank.mended), correction_notes="by hand")
-    assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
+    assert (bank.stored().status, bank.stored().version) == (TemplateStatus.STABLE, 2)
 
 
 def test_another_case_takes_no_template(build: Any, workspace: Any, drawn: Spoilt) -> None:
@@ -503,7 +508,7 @@ def test_template_stays_draft_until_a_third_expert_decides(bank: Bank, open_tab:
     assert {one.draft.template == bank.mended for one in third.opinions} == {True, False}
     taken = next(one.draft for one in third.opinions if one.draft.template)
     judge.submit_review(f"{bank.case_id}.adjudication", draft.set_template(taken.template))
-    assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
+    assert (bank.stored().status, bank.stored().version) == (TemplateStatus.STABLE, 2)
     assert (bank.truth() or {})["reviewer"] == "dr_judge"
 
 
@@ -513,7 +518,7 @@ def test_two_experts_who_agree_make_it_stable(bank: Bank, open_tab: Any) -> None
     lee.submit_and_request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
     kim.submit_review(f"{bank.case_id}.second", mended(case, draft, bank.one))
-    assert bank.stored().status is Status.STABLE
+    assert bank.stored().status is TemplateStatus.STABLE
 
 
 @pytest.mark.parametrize(("by", "agree"), [(0.003, True), (0.008, False)])
@@ -523,11 +528,11 @@ def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, open_tab: Any, by: 
     lee.submit_and_request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
     theirs = mended(case, draft, bank.one)
-    bottom = get_edge_position(case.get_template(theirs), "region.0.bottom")
+    bottom = get_edge_page_fraction(case.get_template(theirs), "region.0.bottom")
     theirs = case.move_edge(theirs, "region.0.bottom", bottom + by)
     assert case.describe_unmet_sums(theirs) == ""
     kim.submit_review(f"{bank.case_id}.second", theirs)
-    assert (bank.stored() == bank.mended.model_copy(update={"status": Status.STABLE, "version": 2})) is agree
+    assert (bank.stored() == bank.mended.model_copy(update={"status": TemplateStatus.STABLE, "version": 2})) is agree
     assert bank.files.has_file(packet_file_name(f"{bank.case_id}.adjudication")) is not agree
 
 
@@ -622,7 +627,7 @@ def test_reindex_heals_a_crash_at_any_write(
 def test_reindex_leaves_what_was_made_since_alone(bank: Bank) -> None:
     helper = bank.desk.helper()
     helper.save_review(bank.case_id, corrected_template=bank.mended)
-    newer = bank.stored().model_copy(update={"version": 3, "status": Status.DRAFT})
+    newer = bank.stored().model_copy(update={"version": 3, "status": TemplateStatus.DRAFT})
     name = f"templates/{bank.one.case.template_id}.toml"
     bank.files.write_text(name, render_template_toml(newer))
     reindex(open_folder(bank.desk.root))

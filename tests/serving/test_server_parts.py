@@ -18,7 +18,7 @@ from tornado.web import HTTPError
 from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.serving import kernel_manager
 from evalkit.serving.handlers import is_well_formed_message
 from evalkit.serving.identity import ReviewerIdentityProvider
@@ -89,7 +89,7 @@ def test_attempts_are_counted_in_a_sliding_window() -> None:
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
-    roster, clock = Roster(open_folder(tmp_path)), Clock()
+    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock)
     code = roster.add_reviewer_or_replace_code("dr_lee")
     assert sessions.log_in_by_code("nonsense") is None
@@ -114,20 +114,20 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("meanwhile", ["remove_reviewer", "add_reviewer_or_replace_code"])
 def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, meanwhile: str) -> None:
-    class Slow(Roster):
+    class Slow(ReviewerRoster):
         def find_reviewer_by_code(self, code: str) -> str | None:
             found = super().find_reviewer_by_code(code)
             getattr(super(), meanwhile)("dr_lee")
             return found
 
     sessions = LoginSessions(Slow(open_folder(tmp_path)))
-    session = sessions.log_in_by_code(Roster(open_folder(tmp_path)).add_reviewer_or_replace_code("dr_lee"))
+    session = sessions.log_in_by_code(ReviewerRoster(open_folder(tmp_path)).add_reviewer_or_replace_code("dr_lee"))
     assert session is not None
     assert sessions.find_valid_session(session.session_id) is None
 
 
 def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
-    roster, clock = Roster(open_folder(tmp_path)), Clock()
+    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     first = sessions.log_in_by_code(roster.add_reviewer_or_replace_code("dr_lee"))
     assert sessions.find_valid_session(first.session_id) == first
@@ -139,16 +139,16 @@ def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) ->
 
 
 def test_newly_added_reviewer_can_log_in_at_once(tmp_path: Path) -> None:
-    roster, clock = Roster(open_folder(tmp_path)), Clock()
+    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
-    assert sessions.get_or_renew_for_proxy("dr_lee") is None
+    assert sessions.log_in_or_renew_by_proxy("dr_lee") is None
     roster.add_reviewer_or_replace_code("dr_lee")
     clock.now += 0.5
-    assert sessions.get_or_renew_for_proxy("dr_lee") is not None
+    assert sessions.log_in_or_renew_by_proxy("dr_lee") is not None
 
 
 def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
-    class Counted(Roster):
+    class Counted(ReviewerRoster):
         looks = 0
 
         def get_code_digest(self, name: str) -> str | None:
@@ -160,33 +160,33 @@ def test_proxy_requests_do_not_each_read_the_roster(tmp_path: Path) -> None:
     sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     for _ in range(9):
         clock.now += 0.1
-        assert sessions.get_or_renew_for_proxy("dr_lee") is not None
+        assert sessions.log_in_or_renew_by_proxy("dr_lee") is not None
     assert roster.looks == 1
 
 
 def test_proxy_login_is_shared_and_ends_with_the_roster(tmp_path: Path) -> None:
-    roster, clock = Roster(open_folder(tmp_path)), Clock()
+    roster, clock = ReviewerRoster(open_folder(tmp_path)), Clock()
     sessions = LoginSessions(roster, clock)
-    assert sessions.get_or_renew_for_proxy("dr_lee") is None
+    assert sessions.log_in_or_renew_by_proxy("dr_lee") is None
     code = roster.add_reviewer_or_replace_code("dr_lee")
-    first = sessions.get_or_renew_for_proxy("dr_lee")
+    first = sessions.log_in_or_renew_by_proxy("dr_lee")
     clock.now += LOGIN_HOURS * 3600 - 1
-    again = sessions.get_or_renew_for_proxy("dr_lee")
+    again = sessions.log_in_or_renew_by_proxy("dr_lee")
     assert again.session_id == first.session_id
     clock.now += LOGIN_HOURS * 3600 - 1
     assert sessions.find_valid_session(first.session_id) == again
     assert sessions.log_in_by_code(code).session_id != first.session_id
     clock.now += 1
-    assert sessions.get_or_renew_for_proxy("dr_lee").session_id != first.session_id
+    assert sessions.log_in_or_renew_by_proxy("dr_lee").session_id != first.session_id
     roster.add_reviewer_or_replace_code("dr_lee")
     assert sessions.find_valid_session(first.session_id) is None
     for wrong in ("", "dr_le", "DR_LEE", "dr_lee,dr_lee", "dr_lee "):
-        assert sessions.get_or_renew_for_proxy(wrong) is None
+        assert sessions.log_in_or_renew_by_proxy(wrong) is None
 
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, review_settings = LoginSessions(Roster(open_folder(tmp_path))), ReviewServerSettings()
+        sessions, review_settings = LoginSessions(ReviewerRoster(open_folder(tmp_path))), ReviewServerSettings()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})

@@ -13,7 +13,7 @@ from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import bundle_of
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.scanned_pages import PageOcrSettings
 from evalkit.statements.template_builder import TemplateBuildResult, build_draft_template
 
@@ -34,7 +34,7 @@ def build_statement(tmp_path_factory: pytest.TempPathFactory) -> BuildStatement:
     """Builds the statement of a shape and a seed."""
 
     def build(shape: str, seed: int, folder: Path) -> BuiltStatement:
-        engine = find_ocr_engine() if SHAPES[shape].is_scanned else None
+        engine = resolve_ocr_engine() if SHAPES[shape].is_scanned else None
         drawn = draw(shape, seed)
         bundle = bundle_of(drawn, folder, PageOcrSettings(engine, 60) if engine else None)
         return BuiltStatement(drawn, bundle, build_draft_template(bundle))

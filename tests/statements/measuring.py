@@ -32,7 +32,7 @@ class Rows(NamedTuple):
 def bundle_of(drawn: Drawn, folder: Path, recogniser: PageOcrSettings | None = None) -> DocumentBundle:
     path = folder / "statement.pdf"
     path.write_bytes(drawn.pdf)
-    return read_document(path, doc_id="statement", processing_timestamp="", recogniser=recogniser)
+    return read_document(path, doc_id="statement", processing_timestamp="", ocr_settings=recogniser)
 
 
 def rows_of(drawn: Drawn, statement: ParsedStatement, *, is_scanned: bool = False) -> Rows:

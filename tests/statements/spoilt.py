@@ -15,7 +15,7 @@ from evalkit.documents.ingest import read_document
 from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.convergence import EscalationReason
-from evalkit.statements.review_cycles import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
+from evalkit.statements.review_cycles import ConvergencePoint, Escalation, PersistentIssue, ReportedIssue, TemplateCase
 from evalkit.statements.rule_based_review import review_by_rules
 from evalkit.statements.statement_template import StatementTemplate, render_template_toml
 from evalkit.statements.template_builder import build_draft_template
@@ -45,7 +45,7 @@ def without_last_row(template: StatementTemplate, reading: AppliedTemplate) -> S
     pages = len(reading.lines_by_page)
     bottom = (before.boxes[-1][3] + last.boxes[0][1]) / 2
     plain = template.model_dump(mode="json")
-    for at in template.find_region_positions(last.page, pages):
+    for at in template.find_region_indices(last.page, pages):
         plain["region"][at]["box"][3] = round(bottom, 4)
     return StatementTemplate.model_validate(plain)
 
@@ -79,7 +79,7 @@ def spoil_template(
         for role in ("layout_geometry", "semantic_financial")
     )
     issues = tuple(
-        ToldIssue(issue=issue, reported_by=(report.reviewer_role,)) for report in reports for issue in report.issues
+        ReportedIssue(issue=issue, reported_by=(report.reviewer_role,)) for report in reports for issue in report.issues
     )
     escalation = Escalation(
         escalation_reason=reason,

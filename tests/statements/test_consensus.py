@@ -22,8 +22,8 @@ from evalkit.statements.arbitration import (
 )
 from evalkit.statements.consensus import (
     SHOWN_ISSUE_CAPS,
-    are_duplicate_issues,
     find_consensus_rule,
+    is_duplicate_issue,
     is_template_passing,
     keep_worst_issues_per_category,
 )
@@ -109,7 +109,7 @@ ONE = issue(message="table box cuts off the last row", page=2, evidence=IssueEvi
     ],
 )
 def test_duplicates(other: dict[str, Any], same: bool) -> None:
-    assert are_duplicate_issues(ONE, ONE.model_copy(update=other)) is same
+    assert is_duplicate_issue(ONE, ONE.model_copy(update=other)) is same
 
 
 def test_merged_issues_take_the_higher_severity_and_both_fixes() -> None:
@@ -196,8 +196,8 @@ def test_retries_count_after_the_first_attempt(
     ("more", "reason"),
     [
         ({"status": "diverging"}, "diverging"),
-        ({"uncertain_share": 0.51}, "arbitration_uncertain"),
-        ({"uncertain_share": 0.5}, None),
+        ({"unresolved_share": 0.51}, "arbitration_uncertain"),
+        ({"unresolved_share": 0.5}, None),
         ({"has_failed_reviewer": True}, "reviewer_failed"),
         ({"has_critical_disagreement": True}, "critical_disagreement"),
         ({"is_review_enabled": False}, "review_disabled"),
@@ -232,7 +232,7 @@ def test_field_expert_decides_and_measurements_stand(category: TemplateIssueCate
     assert one.winning_reviewer == expert
     assert one.final_severity == ("dismissed" if is_dismissed else "high")
     assert arbitrated(*sides).final_decision == ("approve" if is_dismissed else "reject")
-    measured = arbitrated(*sides, measured_ids=frozenset((found.issue_id,)))
+    measured = arbitrated(*sides, measured_issue_ids=frozenset((found.issue_id,)))
     assert (measured.final_decision, measured.resolutions[0].winning_reviewer) == ("reject", by)
 
 
@@ -266,7 +266,7 @@ def test_a_guess_dismisses_nothing() -> None:
         )  # fmt: skip
         made = arbitrated(*sides, model_answer=said)
         assert made.final_decision == decision
-        assert made.uncertain_share == (0.0 if decision == "approve" else 0.5)
+        assert made.unresolved_share == (0.0 if decision == "approve" else 0.5)
         assert (
             arbitrated(*sides, model_answer=said.model_copy(update={"final_decision": "reject"})).final_decision
             == "reject"
@@ -278,7 +278,7 @@ def test_certain_opinion_outside_its_field_stays_unresolved() -> None:
     certain = issue("high", "sign_logic", issue_id="certain", confidence=1.0)
     likely = issue("high", "date_format", issue_id="likely", confidence=0.9)
     made = arbitrated(report("layout_geometry", certain, likely), report("semantic_financial"))
-    assert (made.unresolved_issues, made.uncertain_share, made.final_decision) == (("certain",), 0.5, "reject")
+    assert (made.unresolved_issues, made.unresolved_share, made.final_decision) == (("certain",), 0.5, "reject")
     assert {one.issue_id: one.final_severity for one in made.resolutions} == {"certain": "high", "likely": "dismissed"}
 
 
@@ -286,7 +286,7 @@ def test_uncertainty_is_the_share_that_was_not_settled() -> None:
     unsure = issue("high", "bbox_accuracy", issue_id="unsure", confidence=0.4)
     sure = issue("high", "multiline_handling", "a line is lost", issue_id="sure")
     made = arbitrated(report("layout_geometry", unsure, sure), report("semantic_financial"))
-    assert (made.unresolved_issues, made.uncertain_share, made.final_decision) == (("unsure",), 0.5, "reject")
+    assert (made.unresolved_issues, made.unresolved_share, made.final_decision) == (("unsure",), 0.5, "reject")
 
 
 def test_a_disagreement_on_a_critical_issue_is_known() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalkit.statements.reconciliation import SumCheck, find_rows_repeated_across_pages, reconcile_statement
 from evalkit.statements.statement_parser import ParsedStatement, PrintedSum, Transaction
-from evalkit.statements.statement_template import Rows, StatementTemplate
+from evalkit.statements.statement_template import RowRules, StatementTemplate
 
 from .test_statement_parser import BASE
 
@@ -68,7 +68,7 @@ def test_running_balances() -> None:
 
 
 def test_running_balances_of_the_newest_first() -> None:
-    template = TEMPLATE.model_copy(update={"rows": Rows(order="newest_first")})
+    template = TEMPLATE.model_copy(update={"rows": RowRules(order="newest_first")})
     rows = [row("5.00", "11.00"), row("-1.00", "6.00"), row("-3.00", "7.00")]
     assert outcome(checks(rows, [printed("opening", "10.00")], template)) == [("running_balance", True, Decimal(0))]
     assert not all(one.is_met for one in checks(rows, [printed("opening", "10.00")]))

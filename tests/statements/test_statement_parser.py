@@ -267,6 +267,6 @@ def test_no_word_is_lost(lines: list[str]) -> None:
     boxes = [box for one in made.transactions for box in one.boxes] + [one.box for one in (*made.sums, *made.left_over)]
     for line in group_words_into_lines(bundle.page(1)):
         for word in line.words:
-            assert any(box[0] <= word.middle_x <= box[2] and box[1] <= word.level_y <= box[3] for box in boxes), (
-                word.text
-            )
+            assert any(
+                box[0] <= word.center_x <= box[2] and box[1] <= word.deskewed_center_y <= box[3] for box in boxes
+            ), word.text

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from evalkit.errors import UsageError
 from evalkit.statements.statement_template import (
-    Identity,
+    StatementIdentity,
     StatementTemplate,
-    Status,
+    TemplateStatus,
     parse_template_toml,
     render_template_toml,
 )
@@ -101,14 +101,14 @@ def test_columns_make_a_row(right: str, wrong: str, says: str) -> None:
 
 def test_a_template_is_written_and_read_again() -> None:
     read = parse_template_toml(TEXT, "bank.toml")
-    assert read.status is Status.DRAFT
+    assert read.status is TemplateStatus.DRAFT
     assert parse_template_toml(render_template_toml(read), "again.toml") == read
 
 
 @given(st.text(min_size=1), st.text())
 def test_any_name_survives_the_file(bank: str, sign: str) -> None:
     read = parse_template_toml(TEXT, "bank.toml")
-    named = read.model_copy(update={"identity": Identity(bank=bank, statement=sign, signs=(sign, bank))})
+    named = read.model_copy(update={"identity": StatementIdentity(bank=bank, statement=sign, signs=(sign, bank))})
     assert parse_template_toml(render_template_toml(named), "again.toml") == named
 
 

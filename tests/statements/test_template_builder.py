@@ -10,12 +10,12 @@ from statements.conftest import BuildStatement
 from statements.drawn import SHAPES, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.errors import DocumentError
 from evalkit.statements.reconciliation import reconcile_statement
 from evalkit.statements.reviewer_report import TemplateIssueCategory
 from evalkit.statements.statement_parser import parse_statement
-from evalkit.statements.statement_template import Status, parse_template_toml, render_template_toml
+from evalkit.statements.statement_template import TemplateStatus, parse_template_toml, render_template_toml
 from evalkit.statements.template_builder import (
     BuilderRetryInput,
     ConsolidatedIssue,
@@ -29,14 +29,16 @@ SEEDS = (1, 2, 3)
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows_are_read_and_sums_are_met(name: str, build_statement: BuildStatement) -> None:
     is_scanned = SHAPES[name].is_scanned
-    if is_scanned and not find_ocr_engine():
+    if is_scanned and not resolve_ocr_engine():
         pytest.skip("no OCR engine is installed")
     there = right = 0
     for seed in SEEDS[:1] if is_scanned else SEEDS:
         drawn, _, made = build_statement(name, seed)
         rows = rows_of(drawn, made.statement, is_scanned=is_scanned)
         there, right = there + max(rows.there, rows.read), right + rows.right
-        assert made.reconciliation.is_met, [one.message for one in made.reconciliation.checks if not one.is_met]
+        assert made.reconciliation.has_only_met_checks, [
+            one.message for one in made.reconciliation.checks if not one.is_met
+        ]
         assert len(made.reconciliation.checks) >= drawn.sums
         assert made.statement.outside == ()
     assert right >= ENOUGH * there
@@ -54,14 +56,14 @@ def test_the_template_reads_the_next_months_statement(
         rows = rows_of(drawn, statement)
         there, right = there + max(rows.there, rows.read), right + rows.right
         report = reconcile_statement(template, statement)
-        assert report.is_met, [one.message for one in report.checks if not one.is_met]
+        assert report.has_only_met_checks, [one.message for one in report.checks if not one.is_met]
     assert right >= ENOUGH * there
 
 
 def test_the_template_reads_alone_what_it_was_built_from(build_statement: BuildStatement) -> None:
     _, bundle, made = build_statement("over several pages", 1)
     again = parse_template_toml(render_template_toml(made.template), "bank.toml")
-    assert again.status is Status.DRAFT
+    assert again.status is TemplateStatus.DRAFT
     assert parse_statement(again, bundle) == made.statement
     assert reconcile_statement(again, made.statement) == made.reconciliation
 
@@ -75,7 +77,7 @@ def test_a_blank_back_page_changes_nothing(build_statement: BuildStatement) -> N
         }
     )
     made = build_draft_template(backed)
-    assert made.reconciliation.is_met
+    assert made.reconciliation.has_only_met_checks
     assert made.statement.transactions == plain.statement.transactions
 
 
@@ -95,7 +97,10 @@ def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) ->
     assert rows.right >= ENOUGH * max(rows.there, rows.read)
     checks = {one.name: one for one in made.reconciliation.checks}
     assert not checks["closing_balance"].is_met
-    assert checks["closing_balance"].expected == (5_657.47).__class__("5657.47") or not made.reconciliation.is_met
+    assert (
+        checks["closing_balance"].expected == (5_657.47).__class__("5657.47")
+        or not made.reconciliation.has_only_met_checks
+    )
     assert not checks["repeated_rows"].is_met
     assert "52 rows on pages 4, 5" in checks["repeated_rows"].message
     assert len(made.statement.transactions) == rows.there  # they are told, not dropped
@@ -135,7 +140,7 @@ def test_a_rejected_template_is_mended(
     made = build_draft_template(bundle, retry=retry(wrong, category))
     assert made.template.version == 2
     assert rows_of(drawn, made.statement).right == len(drawn.rows)
-    assert made.reconciliation.is_met
+    assert made.reconciliation.has_only_met_checks
 
 
 def test_a_complaint_does_not_outweigh_sums_that_are_met(build_statement: BuildStatement) -> None:
@@ -144,7 +149,7 @@ def test_a_complaint_does_not_outweigh_sums_that_are_met(build_statement: BuildS
     made = build_draft_template(
         bundle, retry=retry(render_template_toml(prior.template), "sign_logic", "column_mapping")
     )
-    assert made.reconciliation.is_met
+    assert made.reconciliation.has_only_met_checks
     assert rows_of(drawn, made.statement).right == len(drawn.rows)
 
 

@@ -51,8 +51,8 @@ from evalkit.statements.applied_template import AppliedTemplate, TemplateFinding
 from evalkit.statements.arbitration import ArbitratorAnswer
 from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.layout_survey import build_pattern_with_any_numbers
-from evalkit.statements.review_cycles import Cycle
-from evalkit.statements.statement_template import Status, parse_template_toml
+from evalkit.statements.review_cycles import ReviewCycle
+from evalkit.statements.statement_template import TemplateStatus, parse_template_toml
 from evalkit.statements.template_builder import BuilderRetryInput, build_draft_template
 from evalkit.statements.template_questions import BuilderAnswer, ReviewerAnswer
 from evalkit.statements.template_review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
@@ -69,7 +69,7 @@ def checked(done: TemplateReviewResult) -> TemplateReviewResult:
     schemas = [json.loads((SCHEMAS / f"{name}_report.json").read_text()) for name in ("reviewer", "arbitration")]
     for number, cycle in enumerate(done.cycles, 1):
         plain = json.loads(json.dumps(cycle.model_dump(mode="json")))
-        assert Cycle.model_validate(plain) == cycle
+        assert ReviewCycle.model_validate(plain) == cycle
         for report in plain["reports"]:
             jsonschema.validate(report, schemas[0])
         if plain["arbitration"]:
@@ -80,12 +80,14 @@ def checked(done: TemplateReviewResult) -> TemplateReviewResult:
         assert (cycle.outcome == "retry") is (cycle is not done.cycles[-1])
     last = done.cycles[-1]
     assert len(done.cycles) <= 1 + max(MAX_RETRIES_BY_SCENARIO.values())
-    assert (done.case is None) is (done.template.status is Status.STABLE) is (last.outcome == "approved")
-    if done.case:
-        assert done.case.escalation.escalation_reason == last.escalation_reason
-        assert done.case.escalation.attempt_count == len(done.cycles)
-        assert done.case.escalation.recommendation
-        assert done.case.template == last.template
+    assert (
+        (done.template_case is None) is (done.template.status is TemplateStatus.STABLE) is (last.outcome == "approved")
+    )
+    if done.template_case:
+        assert done.template_case.escalation.escalation_reason == last.escalation_reason
+        assert done.template_case.escalation.attempt_count == len(done.cycles)
+        assert done.template_case.escalation.recommendation
+        assert done.template_case.template == last.template
     return done
 
 
@@ -98,7 +100,7 @@ def reasons(done: TemplateReviewResult) -> tuple[str | None, int]:
 
 def test_a_sound_template_is_stable_after_one_attempt() -> None:
     done = checked(review_without_model(SOUND, BUNDLE))
-    assert done.case is None
+    assert done.template_case is None
     assert done.cost.model_dump(include={"attempts", "total_tokens", "estimated_cost_usd", "final_outcome"}) == {
         "attempts": 1, "total_tokens": {"input": 0, "output": 0}, "estimated_cost_usd": Decimal(0),
         "final_outcome": "approved",
@@ -109,7 +111,7 @@ def test_a_sound_template_is_stable_after_one_attempt() -> None:
 @pytest.mark.parametrize(("plant", "consensus"), [(excluded, "rejected"), (wrong_dates, "arbitration")])
 def test_a_fault_is_mended_by_the_builder(plant: Any, consensus: str) -> None:
     done = checked(review_without_model(break_template(BUNDLE, plant), BUNDLE))
-    assert done.case is None
+    assert done.template_case is None
     assert [cycle.consensus for cycle in done.cycles] == [consensus, "approved"]
     assert done.template.version == 2
     assert done.cycles[1].convergence["status"] == "converging"
@@ -118,22 +120,22 @@ def test_a_fault_is_mended_by_the_builder(plant: Any, consensus: str) -> None:
 def test_critical_issue_of_one_reviewer_escalates_at_once() -> None:
     done = checked(review_without_model(break_template(BUNDLE, inverted), BUNDLE))
     assert reasons(done) == ("critical_disagreement", 1)
-    assert done.case is not None
-    assert parse_template_toml(done.case.template, "t").status is Status.DRAFT
+    assert done.template_case is not None
+    assert parse_template_toml(done.template_case.template, "t").status is TemplateStatus.DRAFT
     assert done.cycles[0].arbitration is None
 
 
 def test_unreadable_statement_escalates_with_all_reports() -> None:
     done = checked(review_without_model(build_sound_template(UNSOUND), UNSOUND))
     assert reasons(done) == ("max_retries_exceeded", 3)
-    assert done.case is not None
-    told = done.case.escalation
+    assert done.template_case is not None
+    told = done.template_case.escalation
     assert len(told.all_reviewer_reports) == 2 * len(done.cycles)
     assert len(told.arbitration_reports) == len(done.cycles)
     assert [point.attempt for point in told.convergence_history] == [1, 2, 3]
     (persistent,) = told.persistent_issues
     assert persistent.reported_in_attempts == (1, 2, 3)
-    assert persistent.issue_id == done.case.issues[0].issue.issue_id
+    assert persistent.issue_id == done.template_case.issues[0].issue.issue_id
     assert "printed sums" in told.recommendation
 
 
@@ -170,7 +172,7 @@ def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
     template = break_template(bundle, met_only)
     assert AppliedTemplate.create(template, bundle).has_all_sums_met
     done = checked(review_without_model(template, bundle))
-    assert done.case is not None
+    assert done.template_case is not None
     assert "the transactions do not make a printed sum that is not used: closing balance" in [
         told.issue.message for told in done.cycles[0].issues
     ]
@@ -185,7 +187,9 @@ def test_switched_off_there_is_one_reviewer_and_a_person() -> None:
 
 @pytest.mark.parametrize(("retries", "attempts"), [(0, 1), (1, 2), (2, 3)])
 def test_as_many_attempts_as_are_set(retries: int, attempts: int) -> None:
-    rules = ReviewLoopConfig(max_retries={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()})
+    rules = ReviewLoopConfig(
+        max_retries_by_scenario={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()}
+    )
     assert reasons(checked(review_without_model(build_sound_template(UNSOUND), UNSOUND, rules))) == (
         "max_retries_exceeded",
         attempts,
@@ -194,9 +198,11 @@ def test_as_many_attempts_as_are_set(retries: int, attempts: int) -> None:
 
 def test_pass_criteria_are_set() -> None:
     most = {"critical": 0, "high": 1, "medium": 3, "low": 10}
-    assert review_without_model(build_sound_template(UNSOUND), UNSOUND).case is not None
+    assert review_without_model(build_sound_template(UNSOUND), UNSOUND).template_case is not None
     assert (
-        checked(review_without_model(build_sound_template(UNSOUND), UNSOUND, ReviewLoopConfig(max_issues=most))).case
+        checked(
+            review_without_model(build_sound_template(UNSOUND), UNSOUND, ReviewLoopConfig(max_issues_by_severity=most))
+        ).template_case
         is None
     )
 
@@ -257,7 +263,7 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
         {role: (*rows[role], *checks) for role, checks in rule_based_review.CHECKS_BY_REVIEWER.items()},
     )
     done = checked(review_without_model(SOUND, BUNDLE))
-    assert done.case is None
+    assert done.template_case is None
     layout, semantic = (done.cycles[0].times[role] for role in ("layout_geometry", "semantic_financial"))
     assert max(layout["began_at"], semantic["began_at"]) < min(layout["ended_at"], semantic["ended_at"])
 
@@ -352,7 +358,7 @@ def test_reviewers_get_equal_inputs_and_not_each_others_answer() -> None:
         return NOTHING
 
     with serve_answers({"layout_geometry": met, "semantic_financial": met}) as server:
-        assert checked(review_with_model(server, SOUND, BUNDLE)).case is None
+        assert checked(review_with_model(server, SOUND, BUNDLE)).template_case is None
         calls = {call.role: call for call in server.calls}
     assert set(calls) == {"layout_geometry", "semantic_financial"}
     layout, semantic = calls["layout_geometry"], calls["semantic_financial"]
@@ -385,9 +391,9 @@ def test_lying_models_approve_nothing_measured_as_broken(bundle: Any, plant: Any
 
     template = break_template(bundle, plant)
     alone = review_without_model(
-        template, bundle, ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0))
+        template, bundle, ReviewLoopConfig(max_retries_by_scenario=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0))
     )
-    assert alone.case is not None
+    assert alone.template_case is not None
     harmless = reviewer_answer(
         *(("low", one.issue.category, one.issue.message) for one in alone.cycles[0].issues), page=None
     )
@@ -396,10 +402,13 @@ def test_lying_models_approve_nothing_measured_as_broken(bundle: Any, plant: Any
         with serve_answers(answers) as server:
             done = checked(
                 review_with_model(
-                    server, template, bundle, ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0))
+                    server,
+                    template,
+                    bundle,
+                    ReviewLoopConfig(max_retries_by_scenario=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)),
                 )
             )
-        assert done.case is not None
+        assert done.template_case is not None
         measured = {one.issue.message for one in alone.cycles[0].issues}
         assert measured <= {one.issue.message for one in done.cycles[0].issues}
 
@@ -416,7 +425,7 @@ def test_prompt_injection_stays_inside_the_fence(order: str) -> None:
     with serve_answers({}) as server:
         done = checked(review_with_model(server, build_sound_template(bundle), bundle))
         prompts = [call.prompt for call in server.calls if call.role in (LAYOUT, SEMANTIC)]
-    assert done.case is not None
+    assert done.template_case is not None
     for prompt in prompts:
         mark = prompt.split("\n", 1)[0].strip("<>")
         inputs, instructions = prompt.split(f"\n</{mark}>\n", 1)
@@ -522,18 +531,18 @@ def test_flood_of_remarks_does_not_soften_the_outcome() -> None:
                 server,
                 break_template(BUNDLE, excluded),
                 BUNDLE,
-                ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)),
+                ReviewLoopConfig(max_retries_by_scenario=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)),
             )
         )
     assert any(one.issue.severity == "critical" for one in done.cycles[0].issues)
-    assert done.case is not None
+    assert done.template_case is not None
 
 
 def test_equal_questions_are_paid_once() -> None:
     journal = MemoryJournal()
     with serve_answers({}) as server:
         for _ in range(2):
-            assert review_with_model(server, SOUND, BUNDLE, journal=journal).case is None
+            assert review_with_model(server, SOUND, BUNDLE, journal=journal).template_case is None
         assert len(server.calls) == 2
 
 
@@ -549,7 +558,7 @@ def test_the_retry_input_is_the_specifications() -> None:
     with serve_answers({}) as server:
         done = checked(review_with_model(server, break_template(BUNDLE, wrong_dates), BUNDLE))
         (retry,) = retry_of(server)
-    assert done.case is None
+    assert done.template_case is None
     assert set(retry) == {
         "retry_attempt", "prior_template", "reviewer_feedback", "consolidated_issues", "convergence_status",
         "max_attempts_remaining",
@@ -598,7 +607,7 @@ def test_a_models_template_is_taken_where_it_reads_as_well() -> None:
     )
     with serve_answers({"builder": proposed(better)}) as server:
         done = rebuilt(server)
-    assert done.case is None
+    assert done.template_case is None
     assert done.template.identity.statement == "Current account"
     assert (done.template.version, done.template.template_id) == (2, SOUND.template_id)
 
@@ -619,7 +628,7 @@ def test_a_models_template_that_reads_less_changes_nothing(worse: Any) -> None:
     text = review_without_model(SOUND, BUNDLE).cycles[0].template
     with serve_answers({"builder": proposed(worse(text) if callable(worse) else worse)}) as server:
         done = rebuilt(server)
-    assert done.case is None
+    assert done.template_case is None
     assert len(AppliedTemplate.create(done.template, BUNDLE).statement.transactions) == 12
     assert done.template == review_without_model(break_template(BUNDLE, wrong_dates), BUNDLE).template
 
@@ -660,7 +669,7 @@ def test_a_builder_that_fails_leaves_the_measured_one(fault: Any) -> None:
                 server, break_template(BUNDLE, wrong_dates), BUNDLE, ReviewLoopConfig(reviewer_seconds=seconds)
             )
         )
-    assert done.case is None
+    assert done.template_case is None
     assert done.template.version == 2
 
 
@@ -762,14 +771,14 @@ def test_every_review_ends_and_approves_nothing_that_stands(
     template, bundle = given_
     rules = ReviewLoopConfig(
         is_dual_review_enabled=is_enabled,
-        max_retries={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()},
+        max_retries_by_scenario={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()},
     )
     done = checked(
         asyncio.run(TemplateReviewLoop(lambda role: Drawn(data), rules, clock=now).review_template(template, bundle))
     )
     assert len(done.cycles) <= 1 + retries
     assert all(one.attempt + 1 == other.attempt for one, other in pairwise(done.cycles))
-    if done.case is not None:
+    if done.template_case is not None:
         return
     assert is_enabled
     last = done.cycles[-1]
@@ -806,5 +815,5 @@ def test_an_embedded_model_is_not_asked_for_an_opinion() -> None:
             break_template(BUNDLE, wrong_dates), BUNDLE
         )
     )
-    assert done.case is None
+    assert done.template_case is None
     assert Counting.asked == [LAYOUT, SEMANTIC, "arbitrator", LAYOUT, SEMANTIC]

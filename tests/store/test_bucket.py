@@ -34,7 +34,7 @@ from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.pipeline.reindex import move_database, reindex
 from evalkit.review import SMEReviewHelper
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.review.write_lock import hold_case_write_lock
 from evalkit.serving.launch import build_server_environment
 from evalkit.settings import Settings
@@ -161,7 +161,7 @@ def test_bucket_without_postgresql_is_refused_before_writing(
         lambda: evalkit.run([tmp_path], output=bucket),
         lambda: reindex(open_folder(bucket)),
         lambda: open_index(bucket),
-        lambda: Roster(open_folder(bucket)).add_reviewer_or_replace_code("dr_lee"),
+        lambda: ReviewerRoster(open_folder(bucket)).add_reviewer_or_replace_code("dr_lee"),
     ):
         with pytest.raises(UsageError, match="PostgreSQL") as refused:
             use()
@@ -346,7 +346,7 @@ def test_lost_lock_logs_how_to_repair_the_index(
 def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
     """Its store refuses to give a part of it."""
     files = open_folder(bucket)
-    files._call_store_about_file("results/a.json", "_pipe_file", b"")
+    files._call_client_on_file("results/a.json", "_pipe_file", b"")
     assert files.read_bytes("results/a.json", 100) == b""
 
 

@@ -34,7 +34,7 @@ from evalkit.store import (
     encode_canonical_json,
     ground_truth_file_name,
     hash_canonical_json,
-    list_numbered_files_without_gaps,
+    list_numbered_files_or_raise_on_gap,
     packet_file_name,
     parse_stored_record,
     require_evalkit_output_folder,
@@ -130,10 +130,10 @@ def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: OutputFo
     for name in names:
         files.local_path(name).parent.mkdir(parents=True, exist_ok=True)
         files.local_path(name).touch()
-    assert list_numbered_files_without_gaps(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
+    assert list_numbered_files_or_raise_on_gap(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
     files.remove_file(sample_draw_file_name(1001))
     with pytest.raises(StoreError, match=r"1001\.json is not there"):
-        list_numbered_files_without_gaps(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
+        list_numbered_files_or_raise_on_gap(files, SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
 
 
 def test_removing_a_folder_leaves_its_neighbours(anywhere: OutputFolder) -> None:

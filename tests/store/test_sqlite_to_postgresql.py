@@ -46,7 +46,7 @@ def everything(index: OutputIndex) -> Any:
     return (
         index.list_documents(),
         index.list_cases_worst_first(),
-        index.count_closings(reviewer="dr_lee"),
+        index.count_closed_cases(reviewer="dr_lee"),
         index.claims.map_live_claims_by_case_id(NOW),
         index.drafts.find_newest_draft("a", "dr_lee", "tab"),
         index.deferrals.list_deferrals(),

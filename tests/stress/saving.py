@@ -92,9 +92,9 @@ def looked_at(case: ReviewCase) -> Draft:
     """The case's draft after all that must be seen was seen."""
     draft = case.draft
     for page in case.viewing_requirements.page_numbers:
-        draft = draft.mark_page_seen(page)
+        draft = draft.show_page_and_mark_seen(page)
     for issue_id in case.viewing_requirements.issue_ids:
-        draft = draft.mark_issue_seen(issue_id)
+        draft = draft.show_issue_and_mark_seen(issue_id)
     return draft
 
 

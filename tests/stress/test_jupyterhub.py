@@ -15,7 +15,7 @@ from system.browser.screen import Screen
 from system.browser.small_cases import run_small
 from system.serving.hub import PASSWORD, PROXY, Hub, hub
 
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 
 pytestmark = [
     pytest.mark.stress,
@@ -42,7 +42,7 @@ def at_work(chromium: Browser, running: Hub, name: str) -> Screen:
 def test_a_review_is_written_under_the_name_that_the_hub_knows(chromium: Browser, tmp_path: Path) -> None:
     output = run_small(tmp_path)
     for name in ("dr_lee", "dr_kim"):
-        Roster(open_folder(output)).add_reviewer_or_replace_code(name)
+        ReviewerRoster(open_folder(output)).add_reviewer_or_replace_code(name)
     with hub(tmp_path / "hub", output) as running:
         lee, kim = at_work(chromium, running, "dr_lee"), at_work(chromium, running, "dr_kim")
         lee.open("one_document")

@@ -28,7 +28,7 @@ from stress import saving
 from tables import trying
 
 from evalkit.pipeline.reindex import reindex
-from evalkit.review import ReviewSession, derive_closing_rows
+from evalkit.review import ReviewSession, derive_closed_case_rows
 from evalkit.review.ground_truth import list_revisions, project_ground_truth, read_review
 from evalkit.review.packet import read_packet
 from evalkit.store import OutputFolder, ground_truth_file_name, hash_canonical_json, review_file_name
@@ -90,11 +90,11 @@ def check(output: Path, acknowledged: Acknowledged) -> None:
         if case_id != acknowledged.in_flight:
             assert _truth(files, case_id) == _projected(files, case_id)
     before = _rows(output)
-    assert abs(_closed(output) - len(list(derive_closing_rows(files)))) <= (acknowledged.in_flight is not None)
+    assert abs(_closed(output) - len(list(derive_closed_case_rows(files)))) <= (acknowledged.in_flight is not None)
     reindex(open_folder(output))
     after = _rows(output)
     assert {case_id for case_id in CASES if before[case_id] != after[case_id]} <= {acknowledged.in_flight}
-    assert _closed(output) == len(list(derive_closing_rows(files)))
+    assert _closed(output) == len(list(derive_closed_case_rows(files)))
     assert all(_truth(files, case_id) == _projected(files, case_id) for case_id in CASES)
     reindex(open_folder(output))
     assert _rows(output) == after
@@ -157,7 +157,7 @@ def _rows(output: Path) -> dict[str, dict[str, Any]]:
 
 def _closed(output: Path) -> int:
     index = open_index(output)
-    closed = index.count_closings()
+    closed = index.count_closed_cases()
     index.close()
     return closed
 

@@ -43,8 +43,8 @@ def test_three_attempts_with_a_model_that_takes_two_seconds() -> None:
         result = asyncio.run(loop.execute(bundle, range(1, 6), get_field_template("pathology")))
         seconds = time.monotonic() - began
     spent = ledger.get_usage_in_this_run(bundle.sha256)
-    print(f"\n{result.iterations} attempts, {spent.calls} calls, {seconds:.1f} s, {spent.cost_usd} dollars")
-    assert (result.iterations, spent.calls) == (3, 6)
+    print(f"\n{result.iteration_count} attempts, {spent.calls} calls, {seconds:.1f} s, {spent.cost_usd} dollars")
+    assert (result.iteration_count, spent.calls) == (3, 6)
     assert seconds < 30
     assert spent.cost_usd is not None
     assert Decimal(spent.cost_usd) < Decimal("0.10")

@@ -17,7 +17,7 @@ from evalkit.review import SMEReviewHelper
 from evalkit.review.template_case import TemplateReviewCase
 from evalkit.statements.applied_template import AppliedTemplate
 from evalkit.statements.arbitration import Resolution
-from evalkit.statements.review_cycles import ToldIssue
+from evalkit.statements.review_cycles import ReportedIssue
 from evalkit.statements.statement_template import StatementTemplate, parse_template_toml
 from widgets.template_panel import TemplatePanel
 from widgets.workbench import Workbench
@@ -215,7 +215,7 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
         issue_id=told.issue.issue_id, winning_reviewer="layout_geometry", final_severity="high", confidence=0.85,
         reasoning="the row is there",
     )  # fmt: skip
-    both = ToldIssue(issue=told.issue, reported_by=("layout_geometry", "semantic_financial"), resolution=settled)
+    both = ReportedIssue(issue=told.issue, reported_by=("layout_geometry", "semantic_financial"), resolution=settled)
     files, index = open_folder(tmp_path / "output"), open_index(tmp_path / "output")
     publish_template_case(
         files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)}))

@@ -18,7 +18,7 @@ from evalkit.pipeline import RunSummary
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.attention_checks import describe_fault
 from evalkit.review.permissions import READ_ONLY_SENTENCE
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from widgets.workbench import Workbench, show
 
 
@@ -338,7 +338,7 @@ def test_what_was_planted_is_told_before_the_next_case(demo_run: RunSummary, tmp
 
 
 def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
-    roster = Roster(open_folder(tmp_path / "output"))
+    roster = ReviewerRoster(open_folder(tmp_path / "output"))
     roster.add_reviewer_or_replace_code("ms_wu", role="analyst")
     analyst = Workbench(open_folder(tmp_path / "output"), "ms_wu")
     analyst.dispatch_message({"action": "hello", "tab": "tab-2", "case": None})

@@ -138,19 +138,20 @@ def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
         for identifier in page.identifiers
         if identity.setdefault(identifier.kind, identifier) is not identifier
     ]
-    statements = [facts for barcode in barcodes if (facts := _read_statement(barcode, page, identity))]
+    statements = [facts for barcode in barcodes if (facts := _read_barcode_identifiers(barcode, page, identity))]
     confirming = [facts for facts in statements if any(fact.kind in identity for fact in facts)]
     for facts in confirming:
-        if not _are_contradictory(identity.values(), facts, is_recognised=is_recognised):
+        if not _are_contradictory(identity.values(), facts, is_ocr_text=is_recognised):
             identity |= {
-                fact.kind: _confirm(identity.get(fact.kind), fact, is_recognised=is_recognised) for fact in facts
+                fact.kind: _merge_printed_and_coded(identity.get(fact.kind), fact, is_ocr_text=is_recognised)
+                for fact in facts
             }
     additional = [
         facts
         for facts in statements
-        if facts not in confirming and not _are_contradictory(identity.values(), facts, is_recognised=is_recognised)
+        if facts not in confirming and not _are_contradictory(identity.values(), facts, is_ocr_text=is_recognised)
     ]
-    if not any(_are_contradictory(*pair, is_recognised=False) for pair in combinations(additional, 2)):
+    if not any(_are_contradictory(*pair, is_ocr_text=False) for pair in combinations(additional, 2)):
         identity |= {fact.kind: fact for facts in additional for fact in facts}
     if not statements:
         return page
@@ -165,41 +166,41 @@ def add_barcode_identifiers(page: Page, barcodes: Sequence[Barcode]) -> Page:
     return page.model_copy(update={"identifiers": tuple(by_place)})
 
 
-def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], *, is_recognised: bool) -> bool:
+def _are_contradictory(left: Iterable[Identifier], right: Iterable[Identifier], *, is_ocr_text: bool) -> bool:
     """Whether any fact differs, or the names are not surely one person's: a newborn has its mother's, but for the given.
 
     On one page, numbers of one kind are of one institution.
     """
     pairs = [pair for pair in product(left, right) if pair[0].kind == pair[1].kind]
-    comparison = compare_persons(left, right, is_ocr_text=is_recognised)
+    comparison = compare_persons(left, right, is_ocr_text=is_ocr_text)
     has_agreeing_name = any(agreeing.fact == "name" for agreeing in comparison.agreeing)
     is_name_doubtful = not has_agreeing_name and comparison.relation is not SamePersonVerdict.SAME
     return bool(comparison.differing) or any(
         (fact.kind == "patient" and is_name_doubtful)
-        or (fact.kind in NUMBER_KINDS and not are_numbers_equal(fact, other, is_ocr_text=is_recognised))
+        or (fact.kind in NUMBER_KINDS and not are_numbers_equal(fact, other, is_ocr_text=is_ocr_text))
         for fact, other in pairs
     )
 
 
-def _confirm(printed: Identifier | None, coded: Identifier, *, is_recognised: bool) -> Identifier:
+def _merge_printed_and_coded(printed: Identifier | None, coded: Identifier, *, is_ocr_text: bool) -> Identifier:
     """The printed fact, as the code has it; another form of it, such as an abbreviated name, stays as it is printed."""
     if printed is None:
         return coded
     if printed.normal == coded.normal:
         return printed.model_copy(update={"source": "barcode", "confidence": 1.0})
-    if is_recognised and len(printed.normal) == len(coded.normal):
+    if is_ocr_text and len(printed.normal) == len(coded.normal):
         return coded.model_copy(update={"box": printed.box})
     return printed
 
 
-def _read_statement(
+def _read_barcode_identifiers(
     barcode: Barcode, page: Page, identity: Mapping[IdentifierKind, Identifier]
 ) -> tuple[Identifier, ...]:
     """What a code says of the patient."""
     text, box = barcode
     if _ROUTING_PATTERN.search(text):
         return ()
-    lines = "\n".join(_write_label_lines(text))
+    lines = "\n".join(_format_label_lines(text))
     facts = [
         fact.model_copy(update={"box": box, "source": "barcode"})
         for fact in find_patient_identifiers(lines, ())
@@ -212,7 +213,7 @@ def _read_statement(
     return tuple(facts)
 
 
-def _write_label_lines(text: str) -> Iterator[str]:
+def _format_label_lines(text: str) -> Iterator[str]:
     """The fields of a code, one a line, as a page would print them: "MRN: 123456"."""
     fields = _FIELD_END.split(text, _MAX_FIELDS)
     if pid := _PID_PATTERN.search(text):

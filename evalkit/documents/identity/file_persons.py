@@ -27,7 +27,7 @@ class PagePatientIdentity:
 
     page_num: int
     identifiers: tuple[Identifier, ...]
-    is_recognised: bool
+    is_ocr_text: bool
 
     @property
     def is_strong(self) -> bool:
@@ -96,7 +96,7 @@ def find_page_range_owner(persons: Iterable[FilePerson], start_page: int, end_pa
 
 def compare_page_patients(left: PagePatientIdentity, right: PagePatientIdentity) -> PersonComparison:
     """Whether two pages are about the same person."""
-    return compare_persons(left.identifiers, right.identifiers, is_ocr_text=left.is_recognised or right.is_recognised)
+    return compare_persons(left.identifiers, right.identifiers, is_ocr_text=left.is_ocr_text or right.is_ocr_text)
 
 
 def group_pages_by_person(pages: Iterable[Page]) -> list[FilePerson]:
@@ -113,7 +113,7 @@ def _group_identities(page_identities: Iterable[PagePatientIdentity | None]) -> 
     strong_pages = [identity for identity in identities if identity.is_strong]
     persons: list[FilePerson] = []
     for identity in strong_pages or identities:
-        person = _find_matching_person(persons, identity)
+        person = _find_same_or_likeliest_person(persons, identity)
         if person is None:
             persons.append(person := FilePerson())
         person.pages.append(identity)
@@ -162,7 +162,7 @@ def has_patient_identifier(text: str, page: Page) -> bool:
     )
 
 
-def count_pages_of_minor_persons(persons: Sequence[FilePerson]) -> int:
+def count_pages_of_other_persons(persons: Sequence[FilePerson]) -> int:
     """Count the pages that are about another person than the one with the most pages."""
     page_counts = [len(person.pages) for person in persons]
     return sum(page_counts) - max(page_counts, default=0)
@@ -178,7 +178,7 @@ def group_stored_pages_by_person(stored_bundle: Mapping[str, Any]) -> list[FileP
     )
 
 
-def _find_matching_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
+def _find_same_or_likeliest_person(persons: Sequence[FilePerson], identity: PagePatientIdentity) -> FilePerson | None:
     """The person whose page it is; the latest one where that cannot be told; None for a person not seen before."""
     comparisons = [(person, person.compare(identity)) for person in reversed(persons)]
     for person, comparison in comparisons:

@@ -48,10 +48,10 @@ def lowercase_keeping_length(text: str) -> str:
     )
 
 
-def is_person_name(text: str) -> bool:
+def can_be_person_name(text: str) -> bool:
     """Whether a printed value can be somebody's name.
 
-    >>> is_person_name("Marsh, Helen A."), is_person_name("Brookfield, WI"), is_person_name("Evergreen Mutual Insurance")
+    >>> can_be_person_name("Marsh, Helen A."), can_be_person_name("Brookfield, WI"), can_be_person_name("Evergreen Mutual Insurance")
     (True, False, False)
     """
     _, _, behind_comma = text.upper().partition(",")
@@ -76,8 +76,8 @@ def is_person_name(text: str) -> bool:
     name = parse_person_name(text)
     return (
         name is not None
-        and any(len(word) > 1 for word in (*name.family, *name.given_names))
-        and len("".join((*name.family, *name.given_names))) > 2
+        and any(len(word) > 1 for word in (*name.family_names, *name.given_names))
+        and len("".join((*name.family_names, *name.given_names))) > 2
     )
 
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from evalkit.documents.bundle import IdentifierKind, IdentifierSource, WordPosition
 from evalkit.documents.identity.identifier_values import (
     MISREAD_LETTER_PATTERN,
-    is_person_name,
+    can_be_person_name,
     load_given_names,
     lowercase_keeping_length,
     normalise_identifier,
@@ -123,15 +123,15 @@ class _LabelKind:
     """One kind of label, as ``words.toml`` has it."""
 
     kind: str
-    is_patients: bool
+    is_about_patient: bool
     is_weak: bool
-    is_line_start: bool
+    is_only_at_line_start: bool
     issuer: str | None = None
     """Who gives the numbers that it names, if the label says so: "NHS number"."""
 
 
 #: "Name Doe" at the end of a line, with "Forename Jane" below.
-_BARE_NAME_LABEL = _LabelKind("family_name", is_patients=False, is_weak=True, is_line_start=False)
+_BARE_NAME_LABEL = _LabelKind("family_name", is_about_patient=False, is_weak=True, is_only_at_line_start=False)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class _LabelHit:
     start: int
     end: int
     """Behind the label and its separator."""
-    is_marked: bool
+    has_separator: bool
     """A colon or the like stands behind it."""
     is_tentative: bool
     """It is a label only if it is joined to the next one: "Name/DOB:"."""
@@ -153,7 +153,7 @@ class _LabelHit:
 class _Section:
     """Lines below a heading that are about one person."""
 
-    is_patients: bool
+    is_about_patient: bool
     start: int
     end: int
     left: int
@@ -182,9 +182,9 @@ class _LabelPatterns:
 
     prefixes: frozenset[str]
     """What a label may begin with, at most three letters each."""
-    by_letter: dict[str, re.Pattern[str]]
+    patterns_by_first_letter: dict[str, re.Pattern[str]]
     """The labels that may begin with a letter, in the table's order."""
-    by_group: dict[str, _LabelKind]
+    label_kind_by_group: dict[str, _LabelKind]
     """What each group of these patterns means."""
 
 
@@ -201,7 +201,7 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
                 row.get("issuer"),
             )
             alternatives += [(pattern, label) for pattern in row.get(strength, ())]
-    by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
+    label_kind_by_group = {f"label{index}": label for index, (_, label) in enumerate(alternatives)}
     prefixes: set[str] = set()
     grouped_by_letter: dict[str, list[str]] = {}
     for index, (pattern, _) in enumerate(alternatives):
@@ -218,7 +218,7 @@ def _compile_label_patterns(*, is_ocr_text: bool) -> _LabelPatterns:
             letter: re.compile(rf"(?:{'|'.join(groups)})(?:(?<=#)|(?![A-Za-z]))")
             for letter, groups in grouped_by_letter.items()
         },
-        by_group,
+        label_kind_by_group,
     )
 
 
@@ -317,27 +317,27 @@ class LabelSearch:
                 )
             ):
                 continue
-            by_letter = patterns.by_letter.get(prefix[0])
-            match = by_letter.match(small_text, start) if by_letter else None
+            patterns_by_letter = patterns.patterns_by_first_letter.get(prefix[0])
+            match = patterns_by_letter.match(small_text, start) if patterns_by_letter else None
             gap = self._find_wide_gap(start, match.end()) if match else None
-            if by_letter and gap is not None:  # "Patient" and "Date of birth" head two columns
-                match = by_letter.match(small_text, start, gap)
+            if patterns_by_letter and gap is not None:  # "Patient" and "Date of birth" head two columns
+                match = patterns_by_letter.match(small_text, start, gap)
             if match is None:
                 continue
-            label = patterns.by_group[match.lastgroup or ""]
+            label = patterns.label_kind_by_group[match.lastgroup or ""]
             separator = _SEPARATOR.match(text, match.end())
             end = separator.end() if separator else match.end()
             between = text[match.end() : end]
-            is_marked = any(sign in between for sign in (*":#=", "..", "__")) or match.group().endswith("#")
+            has_separator = any(sign in between for sign in (*":#=", "..", "__")) or match.group().endswith("#")
             is_at_start = self._is_at_cell_start(start)
             behind = text[match.end() : match.end() + 1]
             is_alone = behind in ("", "\n", "\t")
-            if label.is_line_start and not (is_marked and self._is_at_line_start(start)):
+            if label.is_only_at_line_start and not (has_separator and self._is_at_line_start(start)):
                 continue
             is_in_own_cell = is_at_start and (is_alone or "\t" in between or self._is_wide_gap(match.end()))
             is_before_name = is_at_start and label.kind == "patient" and self._is_before_bare_name(end)
             is_tentative = False
-            if label.is_weak and not (is_marked or is_in_own_cell or is_before_name or is_joined):
+            if label.is_weak and not (has_separator or is_in_own_cell or is_before_name or is_joined):
                 is_tentative = _JOINT_AHEAD.match(text, end) is not None
                 is_bare_name = text[start:end] == "Name " and _LAST_WORD_OF_LINE.match(text, end) is not None
                 if not (is_tentative or is_bare_name):
@@ -345,9 +345,9 @@ class LabelSearch:
                 label = label if is_tentative else _BARE_NAME_LABEL
             if match.group().strip(" .") == "b" and not _SEX_OR_AGE_LABEL.search(text, end, self._find_line_end(end)):
                 continue
-            if label.kind == "other" and not (is_marked or (is_at_start and behind != ",")):  # "Page, Helen"
+            if label.kind == "other" and not (has_separator or (is_at_start and behind != ",")):  # "Page, Helen"
                 continue
-            hits.append(_LabelHit(label, start, end, is_marked, is_tentative, is_at_start))
+            hits.append(_LabelHit(label, start, end, has_separator, is_tentative, is_at_start))
             position = match.end()
         return [
             hit
@@ -417,7 +417,7 @@ class LabelSearch:
                 or self._is_owned_by_role(index)
                 or self._is_about_relative(index)
             )
-            if is_anothers and not (hit.label.is_patients or self._names_patient(hit)):
+            if is_anothers and not (hit.label.is_about_patient or self._names_patient(hit)):
                 continue
             chain_end = index + 1
             while chain_end < len(self._hits) and self._are_joined(self._hits[chain_end - 1], self._hits[chain_end]):
@@ -434,7 +434,7 @@ class LabelSearch:
         hit = self._hits[index]
         start = self._find_cell_start(hit.start)
         earlier_hits = self._hits[bisect_left(self._hit_starts, start) : index]
-        if any(earlier_hit.label.is_patients for earlier_hit in earlier_hits):
+        if any(earlier_hit.label.is_about_patient for earlier_hit in earlier_hits):
             return False
         line_end = min(self._find_line_end(hit.end), hit.end + MAX_BLOCK_LINE)
         return bool(
@@ -447,7 +447,7 @@ class LabelSearch:
         position = hits[-1].end
         value_end = min(next_start, self._find_line_end(position))
         if not self._text[position:value_end].strip(SEPARATING_CHARACTERS):
-            below = self._find_words_below(hits[0].start, hits[0].end)
+            below = self._find_words_below_or_above(hits[0].start, hits[0].end)
             if below is None:
                 return
             position, value_end = below
@@ -467,7 +467,7 @@ class LabelSearch:
         for index, hit in enumerate(self._hits):
             is_beside = (
                 hit.label.kind == "relative"
-                and hit.is_marked
+                and hit.has_separator
                 and not self._is_at_line_start(hit.start)
                 and self._is_wide_gap(hit.start - 1)
             )
@@ -489,23 +489,23 @@ class LabelSearch:
             end = line_end
             for _ in range(_MAX_SECTION_LINES):
                 end = self._find_line_end(end) + 1
-            is_patients = hit.label.kind not in ROLE_KINDS
-            sections.append(_Section(is_patients, hit.start, min(end, self._foot_start), left, right))
+            is_about_patient = hit.label.kind not in ROLE_KINDS
+            sections.append(_Section(is_about_patient, hit.start, min(end, self._foot_start), left, right))
         return sections
 
     def _is_in_anothers_section(self, position: int) -> bool:
         """Whether the last section around this place is not the patient's: a heading of the patient's ends another's."""
-        left = self._get_left(position)
+        left = self._get_word_left_edge(position)
         return not next(
             (
-                section.is_patients
+                section.is_about_patient
                 for section in reversed(self._sections)
                 if section.start <= position < section.end and section.left <= left < section.right
             ),
             True,
         )
 
-    def _get_left(self, position: int) -> int:
+    def _get_word_left_edge(self, position: int) -> int:
         """Where the word at this place of the text begins, in ten-thousandths of the page's width; 0 if unknown."""
         first, _ = self._get_word_index_range(position, position + 1)
         return self._words[first][2] if first < len(self._words) else 0
@@ -536,7 +536,7 @@ class LabelSearch:
         return (
             hit.label.kind == "patient"
             and hit.label.is_weak
-            and not hit.is_marked
+            and not hit.has_separator
             and self._hits[first_on_line].label.kind in ROLE_KINDS
             and not self._text[line_start : self._hit_starts[first_on_line]].strip()
             and not self._text[hit.end : self._find_line_end(hit.start)].strip()
@@ -567,7 +567,7 @@ class LabelSearch:
         between = self._text[previous.end - 1 : hit.start]
         return (
             previous.label.kind in ROLE_KINDS
-            and not (previous.is_marked or hit.is_at_cell_start)
+            and not (previous.has_separator or hit.is_at_cell_start)
             and len(between) <= 2
             and "\n" not in between
         )
@@ -581,14 +581,14 @@ class LabelSearch:
         if self._text[hit.end : value_end].strip(" _.:-"):
             # A narrow column of labels with values beneath, and the page's text to the right of it.
             is_far = (
-                not hit.is_marked and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
+                not hit.has_separator and "\t" not in self._text[hit.start : hit.end] and self._is_wide_gap(hit.end - 1)
             )
-            if is_far and (below := self._find_words_below(hit.start, hit.end)):
+            if is_far and (below := self._find_words_below_or_above(hit.start, hit.end)):
                 reader(self, hit, *below)
             if self._count_read_values() == count_before:
                 reader(self, hit, hit.end, value_end)
             return
-        if below := self._find_words_below(hit.start, hit.end):
+        if below := self._find_words_below_or_above(hit.start, hit.end):
             reader(self, hit, *below)
         if self._count_read_values() > count_before:
             return
@@ -599,8 +599,8 @@ class LabelSearch:
             reader(self, hit, line_end + 1, min(next_start, self._find_line_end(line_end + 1)))
         if (
             self._count_read_values() == count_before
-            and not hit.is_marked
-            and (above := self._find_words_below(hit.start, hit.end, look_above=True))
+            and not hit.has_separator
+            and (above := self._find_words_below_or_above(hit.start, hit.end, look_above=True))
             and (hit.label.kind in _SAFE_ABOVE_KINDS or self._is_whole_name(*above))
         ):
             reader(self, hit, *above)  # a form's caption
@@ -613,7 +613,7 @@ class LabelSearch:
         index = bisect_right(self._hit_starts, position) - 1
         return index >= 0 and position < self._hits[index].end
 
-    def _find_next_label(self, start: int, end: int) -> int:
+    def _find_next_label_start(self, start: int, end: int) -> int:
         """Where the first label of this part of the text begins; its end if there is none."""
         index = bisect_left(self._hit_starts, start)
         return min(self._hit_starts[index], end) if index < len(self._hit_starts) else end
@@ -625,7 +625,7 @@ class LabelSearch:
     def _count_read_values(self) -> int:
         return len(self._candidates) + len(self._name_parts)
 
-    def _find_words_below(self, start: int, end: int, *, look_above: bool = False) -> tuple[int, int] | None:
+    def _find_words_below_or_above(self, start: int, end: int, *, look_above: bool = False) -> tuple[int, int] | None:
         """The words that stand right below a label, or above it, in its column."""
         words = self._words
         label_words = words[bisect_right(words, start, key=itemgetter(1)) : bisect_left(words, end, key=itemgetter(0))]
@@ -666,21 +666,21 @@ class LabelSearch:
         """Add the name behind the label, or a family name alone ("Name Doe", "Forename Jane")."""
         if place := self._match_name_at_start(start, end):
             value_start, value_end = place
-            if not hit.label.is_patients and not {" ", ","}.intersection(
+            if not hit.label.is_about_patient and not {" ", ","}.intersection(
                 self._text[value_start:value_end]
             ):  # "Name Doe", "Forename Jane"
                 self._add_name_when_complete("family_name", place)
                 return
             # "RE:" has subjects, and "Name:" bearers, of every kind.
             if not (
-                hit.label.is_patients
+                hit.label.is_about_patient
                 or self._has_other_fact_near(hit.start)
                 or (hit.start < _HEAD_LENGTH and self._has_known_given_name(*place))
             ):
                 return
             is_proven = self._has_known_given_name(*place) or (
                 hit.is_at_cell_start
-                and ("," in self._text[slice(*place)] or hit.is_marked)
+                and ("," in self._text[slice(*place)] or hit.has_separator)
                 and self._has_other_fact_near(hit.start)
             )
             # A bare "Patient:" or "Name:" far down is a question of a form or a sentence more often than "Patient name".
@@ -689,7 +689,7 @@ class LabelSearch:
                 hit.start,
                 value_start,
                 value_end,
-                rank=0 if hit.label.is_patients else 1 if is_proven else LAST_RANK,
+                rank=0 if hit.label.is_about_patient else 1 if is_proven else LAST_RANK,
             )
 
     def _has_known_given_name(self, start: int, end: int) -> bool:
@@ -714,7 +714,7 @@ class LabelSearch:
             return None
         value_end = self._find_name_end(match.start(), match.end())
         behind = fold_to_plain_capitals(self._text[value_end : min(end, value_end + 25)]).split()[:2]
-        if not is_person_name(self._text[start:value_end]) or not get_word_list_for_names("corporate").isdisjoint(
+        if not can_be_person_name(self._text[start:value_end]) or not get_word_list_for_names("corporate").isdisjoint(
             behind
         ):
             return None
@@ -763,7 +763,7 @@ class LabelSearch:
         family_place, given_place = self._name_parts.get("family_name"), self._name_parts.get("given_name")
         if family_place and given_place:
             value = f"{self._text[slice(*family_place)]}, {self._text[slice(*given_place)]}"
-            if (name := parse_person_name(value)) and name.family:
+            if (name := parse_person_name(value)) and name.family_names:
                 start = min(family_place[0], given_place[0])
                 self._candidates.append(
                     IdentifierCandidate(

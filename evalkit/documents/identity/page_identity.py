@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from operator import itemgetter
 
 from evalkit.documents.bundle import Box, Identifier, IdentifierKind, WordPosition
-from evalkit.documents.identity.identifier_values import is_person_name
+from evalkit.documents.identity.identifier_values import can_be_person_name
 from evalkit.documents.identity.label_search import (
     AGE_SEX_BEHIND_DATE,
     DATE_VALUE,
@@ -298,7 +298,7 @@ class _IdentifierSearch(LabelSearch):
             for fact in facts[:_MAX_FACTS]:
                 for start, end, needs_proof in list_zones(fact):
                     # What comes behind a label is that label's.
-                    next_label = self._find_next_label(start, end)
+                    next_label = self._find_next_label_start(start, end)
                     if (
                         next_label > start
                         and not self._is_in_organisation(next_label, end)
@@ -321,7 +321,7 @@ class _IdentifierSearch(LabelSearch):
         """Parts of the text before a fact that may hold a name, and whether it must prove to be one."""
         line_start = self._text.rfind("\n", 0, fact.start) + 1
         previous_start = self._text.rfind("\n", 0, max(line_start - 1, 0)) + 1
-        if above := self._find_words_below(fact.start, fact.end, look_above=True):
+        if above := self._find_words_below_or_above(fact.start, fact.end, look_above=True):
             yield (
                 *above,
                 not (len(words := self._text[slice(*above)].split()) > 1 and words[-1].isupper() and len(words[-1]) > 2)
@@ -561,12 +561,12 @@ class _IdentifierSearch(LabelSearch):
     def _match_number_of_label(self, label: re.Match[str]) -> tuple[int, int] | None:
         """The number behind a label, or below one that ends its cell."""
         line_end = self._find_line_end(label.end())
-        if span := self._match_number(label.end(), self._find_next_label(label.end(), line_end)):
+        if span := self._match_number(label.end(), self._find_next_label_start(label.end(), line_end)):
             return span
         is_last_of_cell = self._text[label.end() : label.end() + 1] in ("", "\n", "\t") or self._is_wide_gap(
             label.end()
         )
-        below = self._find_words_below(*label.span("end")) if is_last_of_cell else None
+        below = self._find_words_below_or_above(*label.span("end")) if is_last_of_cell else None
         return self._match_number(*below) if below else None
 
     def _is_anothers_number(self, label_start: int, end_of_label: int, number_start: int) -> bool:
@@ -727,7 +727,7 @@ class _IdentifierSearch(LabelSearch):
         return self._has_rows_of_persons()
 
     def _has_rows_of_persons(self) -> bool:
-        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if is_person_name(match[1])}
+        rows = {match[1] for match in _ROW_OF_PERSON.finditer(self._text) if can_be_person_name(match[1])}
         return len(rows) > _MAX_LISTED_PERSONS
 
     def _build_identifier(self, candidate: IdentifierCandidate) -> Identifier:

@@ -53,9 +53,9 @@ class PersonName:
 
     given_names: tuple[str, ...]
     """First and middle names or initials, in their order."""
-    family: tuple[str, ...]
+    family_names: tuple[str, ...]
     """The family name's words, hyphens divided, particles in; empty where only one word is known."""
-    former: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()
     """What stands in brackets or behind "née"."""
     suffix: str = ""
     """JR, SR, II …"""
@@ -65,7 +65,7 @@ class PersonName:
     @property
     def normal(self) -> str:
         """``MARSH HELEN``: family name and first given name."""
-        return " ".join((*self.family, *self.given_names[:1]))
+        return " ".join((*self.family_names, *self.given_names[:1]))
 
 
 @cache
@@ -108,8 +108,8 @@ def parse_person_name(text: str) -> PersonName | None:
 
     >>> parse_person_name("MARSH, HELEN A.").normal, parse_person_name("Ms. Helen A. Marsh").normal
     ('MARSH HELEN', 'MARSH HELEN')
-    >>> parse_person_name("Dr. van der Berg, Jan Jr."), parse_person_name("Ann O'Hara (née Bell)").former
-    (PersonName(given_names=('JAN',), family=('VAN', 'DER', 'BERG'), former=(), suffix='JR', is_order_known=True), ('BELL',))
+    >>> parse_person_name("Dr. van der Berg, Jan Jr."), parse_person_name("Ann O'Hara (née Bell)").former_names
+    (PersonName(given_names=('JAN',), family_names=('VAN', 'DER', 'BERG'), former_names=(), suffix='JR', is_order_known=True), ('BELL',))
     """
     former: list[str] = []
     nicknames: list[str] = []
@@ -172,12 +172,12 @@ def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = Fa
 
     ``is_ocr_text``: one of them was recognised on a scan, so that letters may be misread.
     """
-    if not left.family or not right.family:
+    if not left.family_names or not right.family_names:
         return _compare_names_one_of_single_word(left, right, is_ocr_text)
     relations = {
-        _compare_readings(left_reading, right_reading, is_ocr_text)
-        for left_reading in _list_name_orders(left)
-        for right_reading in _list_name_orders(right)
+        _compare_name_triples(left_reading, right_reading, is_ocr_text)
+        for left_reading in _list_family_given_former_triples(left)
+        for right_reading in _list_family_given_former_triples(right)
     }
     relation = next(relation for relation in NameAgreement if relation in relations)
     if relation is NameAgreement.DIFFER and not _join_in_every_order(left).isdisjoint(_join_in_every_order(right)):
@@ -192,10 +192,10 @@ def compare_names(left: PersonName, right: PersonName, *, is_ocr_text: bool = Fa
     return relation
 
 
-def are_family_names_shared(left: PersonName, right: PersonName) -> bool:
+def have_same_family_other_given_name(left: PersonName, right: PersonName) -> bool:
     """Whether two different persons have one family name: relatives, by the look of it."""
     return _compare_family_names(
-        left.family, right.family, is_ocr_text=False
+        left.family_names, right.family_names, is_ocr_text=False
     ) is not NameAgreement.DIFFER and _compare_given_names(left.given_names, right.given_names, is_ocr_text=False) in (
         NameAgreement.DIFFER,
         NameAgreement.UNCLEAR,
@@ -203,23 +203,25 @@ def are_family_names_shared(left: PersonName, right: PersonName) -> bool:
 
 
 def _join_in_every_order(name: PersonName) -> set[str]:
-    words = (*name.given_names, *name.family)[:_MAX_JOINED_WORDS]
-    orders = [(*name.family, *name.given_names)] if name.is_order_known else permutations(words)
+    words = (*name.given_names, *name.family_names)[:_MAX_JOINED_WORDS]
+    orders = [(*name.family_names, *name.given_names)] if name.is_order_known else permutations(words)
     return {"".join(order) for order in orders} if len(words) > 1 else set(words)
 
 
-def _list_name_orders(name: PersonName) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
+def _list_family_given_former_triples(
+    name: PersonName,
+) -> list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
     """Family, given and former words, in each order in which the name may be meant."""
-    readings = [(name.family, name.given_names, name.former)]
-    words = (*name.given_names, *name.family)
+    readings = [(name.family_names, name.given_names, name.former_names)]
+    words = (*name.given_names, *name.family_names)
     if not name.is_order_known:
         # "Marsh Helen", "Garcia Lopez Maria", "Maria Garcia Lopez", "Nguyen Thi Mai".
-        readings += [(words[:count], words[count:], name.former) for count in (1, 2) if count < len(words)]
-        readings += [(words[-2:], words[:-2], name.former)] if len(words) > 2 else []
+        readings += [(words[:count], words[count:], name.former_names) for count in (1, 2) if count < len(words)]
+        readings += [(words[-2:], words[:-2], name.former_names)] if len(words) > 2 else []
     return readings
 
 
-def _compare_readings(
+def _compare_name_triples(
     left: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     right: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
     is_ocr_text: bool,
@@ -302,7 +304,7 @@ def _compare_given_names(left: tuple[str, ...], right: tuple[str, ...], is_ocr_t
 
 
 def _compare_names_one_of_single_word(left: PersonName, right: PersonName, is_ocr_text: bool) -> NameAgreement:
-    left_words, right_words = (*left.given_names, *left.family), (*right.given_names, *right.family)
+    left_words, right_words = (*left.given_names, *left.family_names), (*right.given_names, *right.family_names)
     if any(_are_name_words_alike(word, other, is_ocr_text) for word in left_words for other in right_words):
         return NameAgreement.AGREE if len(left_words) == len(right_words) else NameAgreement.COMPATIBLE
     joined = {"".join(order) for words in (left_words, right_words) for order in permutations(words[:3])}
@@ -326,7 +328,7 @@ def _are_given_names_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
     if left == right:
         return True
-    if transliterate_umlauts(left) == transliterate_umlauts(right):
+    if drop_umlaut_e(left) == drop_umlaut_e(right):
         return True
     if not is_ocr_text:
         return False
@@ -339,7 +341,7 @@ def _are_name_words_alike(left: str, right: str, is_ocr_text: bool) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def transliterate_umlauts(word: str) -> str:
+def drop_umlaut_e(word: str) -> str:
     """Write umlauts as letters without their dots: MUELLER is MULLER."""
     return re.sub(r"(?<=[AOU])E(?=[^AEIOU])", "", word) if len(word) > 4 else word
 

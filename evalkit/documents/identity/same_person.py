@@ -139,7 +139,9 @@ def _decide_same_person(
         return SamePersonVerdict.SAME
     if is_relation(name, "agree") and is_relation(birth, "close"):
         return (
-            SamePersonVerdict.SAME if is_number_shared or _may_be_misreading(birth) else SamePersonVerdict.CANNOT_TELL
+            SamePersonVerdict.SAME
+            if is_number_shared or _has_unsure_birth_date(birth)
+            else SamePersonVerdict.CANNOT_TELL
         )
     if is_relation(birth, "agree") and is_number_shared:  # a married or changed name
         return (
@@ -159,7 +161,7 @@ def _decide_same_person(
     return SamePersonVerdict.CANNOT_TELL
 
 
-def _may_be_misreading(birth_date: _FactOutcome | None) -> bool:
+def _has_unsure_birth_date(birth_date: _FactOutcome | None) -> bool:
     return birth_date is not None and min(birth_date.left.confidence, birth_date.right.confidence) < 1
 
 
@@ -196,7 +198,9 @@ def _compare_birth_dates(
     if left_date is None or right_date is None:
         return None
     relation = compare_birth_dates(left_date, right_date)
-    is_exchanged = right_date.iso == left_date.exchanged_iso or left_date.iso == right_date.exchanged_iso
+    is_exchanged = (
+        right_date.iso == left_date.day_month_swapped_iso or left_date.iso == right_date.day_month_swapped_iso
+    )
     if relation is DateRelation.CLOSE and not (is_ocr_text or is_exchanged):
         return _FactOutcome("differ", left_birth, right_birth)
     return _FactOutcome(relation.value, left_birth, right_birth)
@@ -232,7 +236,9 @@ def _compare_record_numbers(
         if are_numbers_equal(left_number, right_number, is_ocr_text=is_ocr_text):
             if are_issuers_equal or not all(issuers):
                 return _FactOutcome("agree", left_number, right_number)
-        elif are_issuers_equal and not (is_ocr_text and _may_be_misread(left_number.normal, right_number.normal)):
+        elif are_issuers_equal and not (
+            is_ocr_text and _differ_by_one_misread_character(left_number.normal, right_number.normal)
+        ):
             outcome = _FactOutcome("differ", left_number, right_number)
     return outcome
 
@@ -278,7 +284,7 @@ def _have_same_unusual_shape(left: Identifier, right: Identifier) -> bool:
     return shape == get_kind_and_number_shape(right) and re.search(r"[A-Z -]", shape[1]) is not None
 
 
-def _may_be_misread(left_number: str, right_number: str) -> bool:
+def _differ_by_one_misread_character(left_number: str, right_number: str) -> bool:
     """Whether one character's misreading makes one number of the other."""
     return OSA.distance(left_number, right_number, score_cutoff=1) <= 1
 

@@ -41,7 +41,7 @@ class WrittenDate:
     """A date as it is written, month first where both readings are possible."""
 
     iso: str
-    exchanged_iso: str | None = None
+    day_month_swapped_iso: str | None = None
     """With day and month the other way round, where the form leaves that open."""
     has_short_year: bool = False
 
@@ -52,7 +52,7 @@ def parse_written_date(text: str) -> WrittenDate | None:
 
     >>> parse_written_date("03/22/1971").iso, parse_written_date("22.3.71").iso, parse_written_date("22nd of March 1971").iso
     ('1971-03-22', '1971-03-22', '1971-03-22')
-    >>> parse_written_date("04/03/1971").exchanged_iso, parse_written_date("04.03.1971").iso, parse_written_date("02/30/2020")
+    >>> parse_written_date("04/03/1971").day_month_swapped_iso, parse_written_date("04.03.1971").iso, parse_written_date("02/30/2020")
     ('1971-03-04', '1971-03-04', None)
     """
     text = re.sub(r"(?<=[/.-]) +(?=\d)", "", text)
@@ -80,17 +80,17 @@ def parse_written_date(text: str) -> WrittenDate | None:
             exchanged = year, day, month
     else:
         return None
-    iso = _format_date(year, month, day)
+    iso = _build_iso_date(year, month, day)
     if iso is None:
         return None
-    return WrittenDate(iso, _format_date(*exchanged) if exchanged else None, has_short_year=year < 100)
+    return WrittenDate(iso, _build_iso_date(*exchanged) if exchanged else None, has_short_year=year < 100)
 
 
 def _is_day_first(text: str, numbers: list[int]) -> bool:
     return "." in text and numbers[1] <= 12
 
 
-def _format_date(year: int, month: int, day: int) -> str | None:
+def _build_iso_date(year: int, month: int, day: int) -> str | None:
     if year < 100:  # nobody's birthday or report lies far ahead
         year += 1900 if year > 30 else 2000
     try:
@@ -122,7 +122,7 @@ def compare_birth_dates(left: WrittenDate, right: WrittenDate) -> DateRelation:
     """Compare two dates of birth, whatever order and length of year they are written with."""
     if _is_same_day(left, right):
         return DateRelation.AGREE
-    if left.exchanged_iso == right.iso or right.exchanged_iso == left.iso:
+    if left.day_month_swapped_iso == right.iso or right.day_month_swapped_iso == left.iso:
         return DateRelation.CLOSE
     left_digits, right_digits = left.iso.replace("-", ""), right.iso.replace("-", "")
     if left.has_short_year or right.has_short_year:

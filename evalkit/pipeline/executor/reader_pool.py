@@ -210,7 +210,7 @@ def read_with_limits(
                 path,
                 doc_id=doc_id,
                 processing_timestamp=processing_timestamp,
-                recogniser=recogniser,
+                ocr_settings=recogniser,
                 documentai=documentai,
                 pdf_bytes=file_bytes,
             )
@@ -233,9 +233,9 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
     """Made in the process that reads."""
     if reader_config.ocr_engine == "none":
         return None
-    from evalkit.documents.ocr import find_ocr_engine
+    from evalkit.documents.ocr import resolve_ocr_engine
 
-    ocr_engine = find_ocr_engine(reader_config.ocr_engine)
+    ocr_engine = resolve_ocr_engine(reader_config.ocr_engine)
     return _TimedOcrEngine(ocr_engine) if ocr_engine else None
 
 

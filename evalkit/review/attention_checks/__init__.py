@@ -5,9 +5,9 @@ and ``evaluation.attention_outcomes`` says what became of each: both also know o
 """
 
 from evalkit.review.attention_checks.records import (
-    Fault,
+    AttentionCheck,
     FaultKind,
-    Seeded,
+    PlantedFault,
     describe_fault,
     find_attention_check_damage,
     format_attention_check_feedback,
@@ -23,9 +23,9 @@ from evalkit.review.attention_checks.records import (
 )
 
 __all__ = [
-    "Fault",
+    "AttentionCheck",
     "FaultKind",
-    "Seeded",
+    "PlantedFault",
     "describe_fault",
     "find_attention_check_damage",
     "format_attention_check_feedback",

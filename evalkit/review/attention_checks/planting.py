@@ -37,7 +37,12 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.identity.file_persons import group_pages_by_person
 from evalkit.errors import EvalkitError
 from evalkit.issue import ISSUE_GROUP_BY_AGENT, Issue, number_issues
-from evalkit.review.attention_checks.records import Fault, FaultKind, Seeded, get_attention_check_file_name
+from evalkit.review.attention_checks.records import (
+    AttentionCheck,
+    FaultKind,
+    PlantedFault,
+    get_attention_check_file_name,
+)
 from evalkit.review.corrections import (
     CLASSIFICATION_PARTS,
     choose_dominant_type,
@@ -64,12 +69,12 @@ _FAILURE_CODES = frozenset(f"{agent}-AGENT-FAILED" for agent in ("V2", "V3", "V4
 _TEXT_CODES = frozenset(TEXT_FINDING_CODES.values())
 
 _SegmentTuple = tuple[Segment, ...]
-_FaultyVariant = tuple[_SegmentTuple, Fault]
+_FaultyVariant = tuple[_SegmentTuple, PlantedFault]
 
 
 def plant_and_save_attention_check(
     output_folder: OutputFolder, doc_id: str, *, seed: str, drawn_at: str
-) -> Seeded | None:
+) -> AttentionCheck | None:
     """Plant a fault into what is known of a document, and write it down; None where none can be, or a file is damaged.
 
     The caller holds the write lock.
@@ -115,7 +120,7 @@ def plant_and_save_attention_check(
         production_row=packet.production_classification,
         created_at=packet.created_at,  # a case that is younger than the last run would be told by its age
     )
-    attention_check = Seeded(
+    attention_check = AttentionCheck(
         doc_id=doc_id,
         fault=fault,
         truth_sha256=hash_canonical_json(stored_truth),
@@ -130,7 +135,7 @@ def plant_and_save_attention_check(
 
 def plant_answer_fault(
     true_answer: ClassificationOutput, packet: SMEPacket, bundle: DocumentBundle, random_source: random.Random
-) -> tuple[ClassificationOutput, Fault, tuple[Issue, ...]] | None:
+) -> tuple[ClassificationOutput, PlantedFault, tuple[Issue, ...]] | None:
     """The known answer with one fault in it, the fault, and the issues that stand beside it; None where none fits.
 
     No computed check of V1 to V4 raises anything about the planted answer that it does not raise about the known one,
@@ -209,7 +214,7 @@ def _add_agent_evidence(segment: Segment, agent_segments: Sequence[Segment], bun
         agent_segments, key=lambda agent_segment: _count_common_pages(segment, agent_segment), default=None
     )
     reasoning = (
-        _exchange_type_names(nearest_segment.reasoning, nearest_segment.dominant_type, segment.dominant_type)
+        _swap_type_names(nearest_segment.reasoning, nearest_segment.dominant_type, segment.dominant_type)
         if nearest_segment
         else ""
     )
@@ -246,10 +251,10 @@ def _select_quotes(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, 
     return tuple(quote for quote, _ in zip(quotes, range(_MAX_QUOTES), strict=False))
 
 
-def _exchange_type_names(text: str, first_type: DocumentType | None, second_type: DocumentType | None) -> str:
+def _swap_type_names(text: str, first_type: DocumentType | None, second_type: DocumentType | None) -> str:
     """The text with the names of two types in each other's place.
 
-    >>> _exchange_type_names("A Genomic Report, no Clinical Note.", DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE)
+    >>> _swap_type_names("A Genomic Report, no Clinical Note.", DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE)
     'A Clinical Note, no Genomic Report.'
     """
     if first_type is None or second_type is None or first_type == second_type:
@@ -305,7 +310,7 @@ def _iterate_type_faults(
     for index, segment in enumerate(segments):
         for shown_type in DocumentType:
             if segment.dominant_type is not None and shown_type != segment.dominant_type:
-                fault = Fault(
+                fault = PlantedFault(
                     kind="type",
                     start_page=segment.start_page,
                     end_page=segment.end_page,
@@ -322,7 +327,7 @@ def _swap_segment_type(segment: Segment, shown_type: DocumentType) -> Segment:
     return segment.model_copy(
         update={
             "dominant_type": shown_type,
-            "reasoning": _exchange_type_names(segment.reasoning, segment.dominant_type, shown_type),
+            "reasoning": _swap_type_names(segment.reasoning, segment.dominant_type, shown_type),
             "segment_composition": tuple(
                 presence.model_copy(
                     update={"document_type": replacement_types.get(presence.document_type, presence.document_type)}
@@ -339,7 +344,7 @@ def _iterate_boundary_faults(
     for index, (left, right) in enumerate(pairwise(segments), 1):
         for shown_start in range(left.start_page + 1, right.end_page + 1):
             if shown_start != right.start_page:
-                fault = Fault(
+                fault = PlantedFault(
                     kind="boundary",
                     start_page=min(shown_start, right.start_page),
                     end_page=max(shown_start, right.start_page) - 1,
@@ -379,7 +384,9 @@ def _iterate_merged_segment_faults(
     for index, (left, right) in enumerate(pairwise(segments), 1):
         larger = right if right.segment_page_count > left.segment_page_count else left
         joined_segment = larger.model_copy(update={"start_page": left.start_page, "end_page": right.end_page})
-        fault = Fault(kind="joined", start_page=left.start_page, end_page=right.end_page, true_start=right.start_page)
+        fault = PlantedFault(
+            kind="joined", start_page=left.start_page, end_page=right.end_page, true_start=right.start_page
+        )
         yield (*segments[: index - 1], joined_segment, *segments[index + 1 :]), fault
 
 
@@ -414,7 +421,7 @@ def _count_codes(issues: Sequence[Issue]) -> Counter[str]:
 
 
 def _iterate_issues_unrelated_to_fault(
-    packet: SMEPacket, answer: ClassificationOutput, fault: Fault
+    packet: SMEPacket, answer: ClassificationOutput, fault: PlantedFault
 ) -> Iterator[Issue]:
     """What was seen in the text or said of it, as far as it is not about the fault: it is not looked for again."""
     agent_segments = packet.classification.segments if packet.classification else ()

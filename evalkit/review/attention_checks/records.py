@@ -37,7 +37,7 @@ FaultKind = Literal["type", "boundary", "joined"]
 _RECORD_PATTERN = re.compile(rf"{ATTENTION_CHECKS_FOLDER}/((.+)-[0-9a-f]{{8}})\.json")
 
 
-class Fault(StrictRecord):
+class PlantedFault(StrictRecord):
     """What is wrong on purpose in a shown answer."""
 
     kind: FaultKind
@@ -58,13 +58,13 @@ class Fault(StrictRecord):
     """Of ``boundary`` and ``joined``: the page on which it begins."""
 
 
-class Seeded(StrictRecord):
+class AttentionCheck(StrictRecord):
     """One seeded case: ``seeded/{case_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     """The document whose pages are shown; the case has another name."""
-    fault: Fault
+    fault: PlantedFault
     """What was planted."""
     truth_sha256: str
     """Of the ground truth (canonical JSON) that it was planted in; where that is another by now, what the fault hides must
@@ -86,11 +86,11 @@ def get_attention_check_file_name(case_id: str) -> str:
     return f"{ATTENTION_CHECKS_FOLDER}/{case_id}.json"
 
 
-def read_attention_check(output_folder: OutputFolder, case_id: str) -> Seeded:
+def read_attention_check(output_folder: OutputFolder, case_id: str) -> AttentionCheck:
     """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
     name, remedy = get_attention_check_file_name(case_id), "Restore it from a backup."
     attention_check = parse_stored_record(
-        Seeded, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
+        AttentionCheck, output_folder.read_json(name, max_schema_version=SCHEMA_VERSION), name, remedy
     )
     if attention_check.packet.case_id != case_id or case_id.rpartition("-")[0] != attention_check.doc_id:
         raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
@@ -142,7 +142,7 @@ def is_attention_check_unanswered(output_folder: OutputFolder, case_id: str) -> 
     return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
 
 
-def is_hidden_truth_current(output_folder: OutputFolder, attention_check: Seeded) -> bool:
+def is_hidden_truth_current(output_folder: OutputFolder, attention_check: AttentionCheck) -> bool:
     """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
     record = read_json_unless_missing_or_torn(output_folder, ground_truth_file_name(attention_check.doc_id))
     if record is None or hash_canonical_json(record) == attention_check.truth_sha256:
@@ -156,7 +156,7 @@ def is_hidden_truth_current(output_folder: OutputFolder, attention_check: Seeded
     )
 
 
-def _is_hidden_answer_true(fault: Fault, truth: ClassificationOutput) -> bool:
+def _is_hidden_answer_true(fault: PlantedFault, truth: ClassificationOutput) -> bool:
     if fault.kind == "type":
         return (_collect_types_on_fault_pages(truth, fault), truth.dominant_type_overall) == (
             {fault.true_type},
@@ -166,7 +166,7 @@ def _is_hidden_answer_true(fault: Fault, truth: ClassificationOutput) -> bool:
     return fault.true_start in first_pages and fault.shown_start not in first_pages
 
 
-def is_fault_corrected(fault: Fault, review: Review) -> bool:
+def is_fault_corrected(fault: PlantedFault, review: Review) -> bool:
     """Whether the answer corrects what was planted; whatever else it says does not matter.
 
     A type counts as corrected where none of its pages has the planted one any more, or where the file's type alone was
@@ -187,7 +187,9 @@ def is_fault_corrected(fault: Fault, review: Review) -> bool:
     return fault.shown_type not in _collect_types_on_fault_pages(after, fault)
 
 
-def _collect_types_on_fault_pages(classification: ClassificationOutput, fault: Fault) -> set[DocumentType | None]:
+def _collect_types_on_fault_pages(
+    classification: ClassificationOutput, fault: PlantedFault
+) -> set[DocumentType | None]:
     """The types of the segments that have a page of the fault's."""
     return {
         segment.dominant_type
@@ -196,7 +198,7 @@ def _collect_types_on_fault_pages(classification: ClassificationOutput, fault: F
     }
 
 
-def describe_fault(fault: Fault) -> str:
+def describe_fault(fault: PlantedFault) -> str:
     """What was planted, in a sentence.
 
     >>> describe_fault(Fault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
@@ -212,7 +214,7 @@ def describe_fault(fault: Fault) -> str:
     return f"{pages} were shown as one document; another begins on page {fault.true_start}."
 
 
-def format_attention_check_feedback(fault: Fault, review: Review) -> str:
+def format_attention_check_feedback(fault: PlantedFault, review: Review) -> str:
     """What its expert is told of an attention check once it is answered."""
     result_sentence = (
         "You saw it. Thank you."

@@ -18,7 +18,7 @@ from benchmarks.measuring import ROOT, TIMESTAMP
 
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.ocr import resolve_ocr_engine
 from evalkit.documents.pdf import read_pdf
 from evalkit.documents.scanned_pages import PageOcrSettings
 
@@ -56,7 +56,7 @@ def read_paper(name: str, pages: Sequence[str], *, as_fax: bool = False) -> Docu
     if cached.exists():
         return DocumentBundle.model_validate_json(cached.read_text("utf-8"))
     document = draw_pages(pages)
-    engine = find_ocr_engine()
+    engine = resolve_ocr_engine()
     if as_fax:
         document = fax.send(document, "FROM: 555 0100   PAGE {page} OF {pages}", random.Random(key), gray=False)
     bundle = read_pdf(
@@ -65,7 +65,7 @@ def read_paper(name: str, pages: Sequence[str], *, as_fax: bool = False) -> Docu
         doc_id=name,
         sha256=hashlib.sha256(key.encode()).hexdigest(),
         processing_timestamp=TIMESTAMP,
-        recogniser=PageOcrSettings(engine, seconds_per_page=60) if engine else None,
+        ocr_settings=PageOcrSettings(engine, seconds_per_page=60) if engine else None,
     )
     CACHE.mkdir(parents=True, exist_ok=True)
     cached.write_text(bundle.model_dump_json(), "utf-8")

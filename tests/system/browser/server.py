@@ -16,7 +16,7 @@ from pathlib import Path
 from patience import SECONDS, eventually
 from places import open_folder
 
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Served:
 
 def add_reviewers(output: Path, names: Sequence[str]) -> dict[str, str]:
     """Their codes, by name."""
-    roster = Roster(open_folder(output))
+    roster = ReviewerRoster(open_folder(output))
     return {name: roster.add_reviewer_or_replace_code(name) for name in names}
 
 

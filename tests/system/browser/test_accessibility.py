@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from system.browser.screen import Screen
 from system.browser.server import Served
 
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 
 Login = Callable[..., Screen]
 
@@ -76,7 +76,7 @@ def test_a_case(review_server: Served, login: Login) -> None:
 
 
 def test_an_analyst_looks_and_decides_nothing(review_server: Served, login: Login, shots: Path | None) -> None:
-    review_server.codes["dr_ana"] = Roster(open_folder(review_server.output)).add_reviewer_or_replace_code(
+    review_server.codes["dr_ana"] = ReviewerRoster(open_folder(review_server.output)).add_reviewer_or_replace_code(
         "dr_ana", role="analyst"
     )
     screen = login("dr_ana", width=1280, height=720)

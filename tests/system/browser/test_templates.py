@@ -23,7 +23,12 @@ from evalkit.cli import app
 from evalkit.pipeline.statement_templates import review_and_publish_template
 from evalkit.settings import Settings, TemplateReviewRetrySettings, TemplateReviewSettings
 from evalkit.statements.statement_parser import parse_statement
-from evalkit.statements.statement_template import Identity, StatementTemplate, Status, parse_template_toml
+from evalkit.statements.statement_template import (
+    StatementIdentity,
+    StatementTemplate,
+    TemplateStatus,
+    parse_template_toml,
+)
 
 Login = Callable[..., Screen]
 
@@ -40,7 +45,7 @@ def made(folder: Path) -> dict[str, Spoilt]:
         "c_pages": spoil_template(folder, "c_pages", "over several pages", 3),
         "d_signs": spoil_template(folder, "d_signs", "signed amounts", 8, with_signs_inverted, "critical_disagreement"),
         "e_unmet": spoil_template(folder, "e_unmet", "parentheses", 4),
-        "f_access": spoil_template(folder, "f_access", "check numbers", 4, identity=Identity(bank=HOSTILE)),
+        "f_access": spoil_template(folder, "f_access", "check numbers", 4, identity=StatementIdentity(bank=HOSTILE)),
         "g_reject": spoil_template(folder, "g_reject", "signed amounts", 6),
         "i_small": spoil_template(folder, "i_small", "two accounts", 4),
         "h_turned": spoil_template(folder, "h_turned", "signed amounts", 9),
@@ -165,7 +170,7 @@ def test_dragging_an_edge_meets_sums_and_reads_the_statement(
     one.page.keyboard.press("Control+Enter")
     one.decided("corrected")
     template = one.written(review_server.output)
-    assert (template.status, template.version) == (Status.STABLE, 2)
+    assert (template.status, template.version) == (TemplateStatus.STABLE, 2)
     assert_reads_all(one.one, template)
     truth = json.loads((review_server.output / "ground_truth" / f"gt_{one.one.case_id}.json").read_text())
     assert (truth["ground_truth_source"], truth["reviewer"], truth["unmet_sums"]) == ("SME_CORRECTED", "dr_lee", "")
@@ -235,7 +240,7 @@ def test_rows_are_lit_one_by_one_and_every_page_must_be_seen(
     one.page.wait_for_selector(".ek-mark-near")
     one.screen.shot(shots, "template-left-1440")
     one.look()
-    at = one.one.sound.find_region_positions(3, 3)[0]
+    at = one.one.sound.find_region_indices(3, 3)[0]
     one.screen.turn_to(3)
     one.page.wait_for_selector(f'[data-edge="region.{at}.bottom"]')
     one.drag(f"region.{at}.bottom", one.one.sound.regions[at].box[3])
@@ -281,7 +286,7 @@ def test_sums_that_are_not_met_need_a_reason_in_words(
     one.page.keyboard.press("v")
     one.decided("validated")
     template = one.written(review_server.output)
-    assert (template.status, template.version) == (Status.STABLE, 1)
+    assert (template.status, template.version) == (TemplateStatus.STABLE, 1)
     review = json.loads((review_server.output / "reviews" / one.one.case_id / "0001.json").read_text())
     assert review["unmet_sums"] == "the last row is stamped over"
 
@@ -351,7 +356,7 @@ def test_a_rejected_template_stays_a_draft(review_server: Served, sheet: Callabl
     one.page.keyboard.type("vqt")  # keys are words here
     one.page.keyboard.press("Enter")
     one.decided("undeterminable")
-    assert one.written(review_server.output).status is Status.DRAFT
+    assert one.written(review_server.output).status is TemplateStatus.DRAFT
     assert not (review_server.output / "ground_truth" / f"gt_{one.one.case_id}.json").exists()
 
 

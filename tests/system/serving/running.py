@@ -18,7 +18,7 @@ from patience import SECONDS, eventually
 from places import open_folder
 from requests.adapters import HTTPAdapter
 
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.serving.kernel import WARM_START_OPTION
 
 SECRETS = {
@@ -104,7 +104,7 @@ class Server:
     def __init__(self, folder: Path, *words: str, **environ: str) -> None:
         self.output = folder / "output"
         self.codes = {
-            name: Roster(open_folder(self.output)).add_reviewer_or_replace_code(name)
+            name: ReviewerRoster(open_folder(self.output)).add_reviewer_or_replace_code(name)
             for name in ("dr_lee", "dr_kim", "dr_ray")
         }
         stub = folder / "stub" / "widgets"

@@ -22,7 +22,7 @@ from system.serving.running import Client, Server
 from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, ReviewerIdentityProvider
 from evalkit.serving.jupyterhub_login import HubIdentityProvider
 from evalkit.serving.kernel_manager import ReviewKernelManager
@@ -126,8 +126,8 @@ def test_hub_user_without_review_access_is_refused(service: Server, hub: HubApi)
 
 
 def test_open_page_ends_with_its_hub_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Roster(open_folder(tmp_path)).add_reviewer_or_replace_code("dr_lee")
-    sessions, ended = LoginSessions(Roster(open_folder(tmp_path))), []
+    ReviewerRoster(open_folder(tmp_path)).add_reviewer_or_replace_code("dr_lee")
+    sessions, ended = LoginSessions(ReviewerRoster(open_folder(tmp_path))), []
 
     class Kernels(ReviewKernelManager):
         def __init__(self, parent: LoggingConfigurable, session_id: str) -> None:

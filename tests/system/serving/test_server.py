@@ -32,7 +32,7 @@ from system.serving.running import PATIENT, SECRETS, Client, Server
 from zmq.utils.monitor import recv_monitor_message
 
 from evalkit.cli import main
-from evalkit.review.roster import Roster
+from evalkit.review.roster import ReviewerRoster
 from evalkit.serving.launch import find_review_notebook
 
 KERNEL = str(uuid.UUID(int=7))
@@ -530,7 +530,7 @@ def test_unknown_proxy_user_is_refused_in_plain_words(behind_proxy: Server, name
 
 
 def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path, command: Callable[..., Said]) -> None:
-    Roster(open_folder(tmp_path / "output")).add_reviewer_or_replace_code("dr_lee")
+    ReviewerRoster(open_folder(tmp_path / "output")).add_reviewer_or_replace_code("dr_lee")
     for text in (
         'user_header = "X-Forwarded-User"',
         'proxies = ["127.0.0.1"]',
@@ -573,7 +573,7 @@ def test_a_new_code_ends_the_logins_with_the_old_one(server: Server) -> None:
     assert client.get("/nothing").status_code == 404
     old, server.codes["dr_ray"] = (
         server.codes["dr_ray"],
-        Roster(open_folder(server.output)).add_reviewer_or_replace_code("dr_ray"),
+        ReviewerRoster(open_folder(server.output)).add_reviewer_or_replace_code("dr_ray"),
     )
     assert client.get("/nothing").status_code == 302
     assert server.client(address="127.0.0.3").log_in(old).status_code == 401
@@ -951,7 +951,7 @@ def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable
     added = command("reviewers", "add", "dr_lee")
     assert added.returncode == 0
     code = re.search(r"dr_lee's code: ((?:\w{4}-){3}\w{4})$", added.stdout, re.MULTILINE).group(1)
-    assert Roster(open_folder(tmp_path / "output")).find_reviewer_by_code(code) == "dr_lee"
+    assert ReviewerRoster(open_folder(tmp_path / "output")).find_reviewer_by_code(code) == "dr_lee"
     assert command("reviewers", "add", "dr lee").returncode == 2
     assert command("reviewers", "remove", "dr_kim").returncode == 2
     with socket.socket() as taken:
