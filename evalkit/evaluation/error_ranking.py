@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from evalkit.evaluation.metrics import find_boundaries, list_page_types
 from evalkit.evaluation.study import Study
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 PAGE_SHARES = (0.05, 0.10, 0.20)
 """So many of all pages are looked at, the riskiest first."""
@@ -59,7 +59,9 @@ class ErrorRanking(NamedTuple):
     """One for each of ``PAGE_SHARES``; empty where no page is wrong."""
 
 
-def find_page_errors(true_spans: Sequence[PageSpan], spans: Sequence[PageSpan], page_count: int) -> list[bool]:
+def find_page_errors(
+    true_spans: Sequence[TypedPageRange], spans: Sequence[TypedPageRange], page_count: int
+) -> list[bool]:
     """Whether each page has another type than is true or none, or a seam before it that the truth has not, or lacks one.
 
     >>> find_page_errors([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note"), (4, 4, "Other")], 4)

@@ -18,7 +18,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError
-from evalkit.pipeline.sample_draws import read_eligible_draw_probabilities
+from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import (
     SCHEMA_VERSION,
@@ -201,7 +201,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
 def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:
     """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
     try:
-        return read_eligible_draw_probabilities(output_folder)
+        return read_probability_by_eligible_doc_id(output_folder)
     except StoreError as error:
         collected_problems.append(error.message)
         return None

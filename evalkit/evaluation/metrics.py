@@ -28,7 +28,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
 from evalkit.classification.schema import DocumentType, PresenceLevel
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: The confusion's column for documents without an answer.
 CANNOT_TELL = "cannot tell"
@@ -178,7 +178,7 @@ class SegmentMatchTotals(NamedTuple):
         return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
 
 
-def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
+def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
     """The spans in order of pages, neighbours of the same type as one: the second reading of ruling 12.
 
     Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
@@ -186,7 +186,7 @@ def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
     >>> merge_same_type_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
     """
-    merged_spans: list[PageSpan] = []
+    merged_spans: list[TypedPageRange] = []
     for start_page, end_page, segment_type in _sort_segments(spans):
         previous = merged_spans[-1] if merged_spans else None
         if previous and segment_type is not None and previous[2] == segment_type and start_page <= previous[1] + 1:
@@ -196,7 +196,7 @@ def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
     return merged_spans
 
 
-def list_page_types(spans: Sequence[PageSpan], total_pages: int) -> list[str | None]:
+def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
     """The type of each page, one entry a page; None where it has none or nobody can tell.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
@@ -209,7 +209,9 @@ def list_page_types(spans: Sequence[PageSpan], total_pages: int) -> list[str | N
     ]
 
 
-def compute_page_accuracy(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], total_pages: int) -> float:
+def compute_page_accuracy(
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
+) -> float:
     """Share of a document's pages with the right type, 0 to 1. Pages without a type are wrong on either side.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
@@ -225,7 +227,7 @@ def compute_page_accuracy(truth: Sequence[PageSpan], predicted: Sequence[PageSpa
     )
 
 
-def find_boundaries(spans: Sequence[PageSpan]) -> set[int]:
+def find_boundaries(spans: Sequence[TypedPageRange]) -> set[int]:
     """The pages after the first on which a segment begins.
 
     >>> find_boundaries([(1, 2, "Note"), (3, 3, "Note"), (4, 9, "Other")])
@@ -234,7 +236,7 @@ def find_boundaries(spans: Sequence[PageSpan]) -> set[int]:
     return {start_page for start_page, _, _ in _sort_segments(spans) if start_page > 1}
 
 
-def score_boundaries(truth: Sequence[PageSpan], predicted: Sequence[PageSpan]) -> DetectionScores:
+def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange]) -> DetectionScores:
     """Of the pages said to begin a segment, how many do (precision); of those that do, how many were said (recall).
 
     The first page is not counted, as everybody gets it right. A document of one segment that was called one has
@@ -266,7 +268,7 @@ def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
 
 
 def count_segment_matches(
-    truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool = False
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool = False
 ) -> SegmentMatchTotals:
     """How well the predicted segments are the true ones, in one number for finding and fitting them.
 
@@ -302,7 +304,9 @@ def count_segment_matches(
     )
 
 
-def is_exact_segmentation(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool) -> bool:
+def is_exact_segmentation(
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool
+) -> bool:
     """Whether the segments are exactly the true ones, in any order; where ``compare_types``, with their types, all known.
 
     >>> is_exact_segmentation([(1, 2, "A"), (3, 3, "B")], [(3, 3, "A"), (1, 2, "A")], compare_types=False)
@@ -316,7 +320,9 @@ def is_exact_segmentation(truth: Sequence[PageSpan], predicted: Sequence[PageSpa
     )
 
 
-def compute_drag_and_drop_distance(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], total_pages: int) -> int:
+def compute_drag_and_drop_distance(
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
+) -> int:
     """The fewest pages that a person must move until the predicted grouping is the true one.
 
     Pages stay where a predicted segment becomes a true one, each at most once; they stay most where the matching of
@@ -334,12 +340,12 @@ def compute_drag_and_drop_distance(truth: Sequence[PageSpan], predicted: Sequenc
     return total_pages - int(shared_pages[linear_sum_assignment(shared_pages, maximize=True)].sum())
 
 
-def _sort_segments(spans: Iterable[PageSpan]) -> list[PageSpan]:
+def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
     """Those that have pages, by first page; the order of those that begin together is kept."""
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
 
 
-def _assign_pages(segments: Sequence[PageSpan], total_pages: int) -> npt.NDArray[np.intp]:
+def _assign_pages(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
     """Which of the segments (in order of pages) each page belongs to, -1 for none."""
     page_owners = np.full(total_pages, -1, dtype=np.intp)
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
@@ -347,7 +353,7 @@ def _assign_pages(segments: Sequence[PageSpan], total_pages: int) -> npt.NDArray
     return page_owners
 
 
-def _compute_matching_iou(true_span: PageSpan, predicted_span: PageSpan, compare_types: bool) -> float:
+def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRange, compare_types: bool) -> float:
     """Shared pages over all pages of both, or 0 where they are no match."""
     if compare_types and (true_span[2] != predicted_span[2] or true_span[2] is None):
         return 0.0

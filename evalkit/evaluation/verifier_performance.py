@@ -23,7 +23,7 @@ from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, Study
 from evalkit.issue import Issue
-from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, PageSpan
+from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
 from evalkit.review.case import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
@@ -488,7 +488,7 @@ def _iterate_corrections(
             )
 
 
-def _get_page_range(span: PageSpan) -> tuple[int, int]:
+def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
     return span[:2]
 
 

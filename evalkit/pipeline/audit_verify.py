@@ -273,7 +273,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         return
     if find_newest_revision(output_folder, case_id):
         record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
-        if not _is_projection(stored_truth, record):
+        if not _is_equal_to_projection(stored_truth, record):
             yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
     elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
         yield IntegrityFault(
@@ -283,7 +283,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
 
 
-def _is_projection(
+def _is_equal_to_projection(
     stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
 ) -> bool:
     """Whether stored ground truth is what the reviews say; patients' keys of corrected pages are not looked at again."""

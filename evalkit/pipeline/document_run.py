@@ -37,7 +37,7 @@ from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
 from evalkit.pipeline.run_timings import RunTimings
-from evalkit.pipeline.sample_draws import read_drawn_document_probabilities
+from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
 from evalkit.review.ground_truth import (
     find_newest_revision,
     read_silver_audit_probability,
@@ -95,7 +95,7 @@ def create_result(
         model=settings.models.default,
         reader=bundle.reader,
         versions=collect_versions(settings.traps_file, settings.verifiers)
-        | ({"models": settings.models.models_by_role} if settings.models.models_by_role else {}),
+        | ({"models": settings.models.model_name_by_role} if settings.models.model_name_by_role else {}),
         times=times,
     )
 
@@ -136,7 +136,7 @@ class DocumentRun:
         self._audit_plan = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
-        self._sampled_probabilities = read_drawn_document_probabilities(output_folder)
+        self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
         self.timings = RunTimings()
         self._completed_audits = sum(
@@ -175,7 +175,7 @@ class DocumentRun:
                     self._output_folder, self._load_finished_summary, source, result_fingerprint
                 )
             )
-            summary = summary or await self._decide_document(
+            summary = summary or await self._read_decide_and_save_document(
                 source, executor, supplied_classification, result_fingerprint
             )
             if self._field_extraction and summary.error is None:
@@ -231,7 +231,7 @@ class DocumentRun:
             )  # an earlier version came back
         return summarise_result(result, source, bundle, None)
 
-    async def _decide_document(
+    async def _read_decide_and_save_document(
         self, source: SourceDocument, executor: Executor, supplied_classification: Any, result_fingerprint: str
     ) -> DocumentSummary:
         started_at = format_zulu_now()

@@ -81,7 +81,7 @@ def compute_fingerprint(
             "versions": collect_versions(settings.traps_file, settings.verifiers),
             "supplied": None
             if supplied_classification is None
-            else hash_canonical_json(_supplied_to_json(supplied_classification)),
+            else hash_canonical_json(_convert_supplied_to_json(supplied_classification)),
         }
         | describe_models(settings)
         | ({} if patient_expectation == ANY_PATIENT else {"patients": _hash_expectation(patient_expectation)})
@@ -102,7 +102,7 @@ def describe_models(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _supplied_to_json(supplied_classification: Any) -> Any:
+def _convert_supplied_to_json(supplied_classification: Any) -> Any:
     return (
         {"unparseable": supplied_classification.reason}
         if isinstance(supplied_classification, UnparseableClassification)

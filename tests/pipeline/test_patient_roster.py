@@ -35,7 +35,7 @@ def write_roster(folder: Path, text: str, name: str = "patients.csv") -> Path:
 def test_rows_become_comparable_facts(tmp_path: Path) -> None:
     path = write_roster(tmp_path, HEADER + 'a,,"Marsh, Helen A.",02/03/1950,MRN-40917\n,b.pdf,,,TM 17\n')
     sources = [SourceDocument(doc_id, Path(f"/x/{doc_id}.pdf"), None) for doc_id in "abc"]
-    identities = read_patient_roster(path).select_identities(sources)
+    identities = read_patient_roster(path).map_identities_by_doc_id(sources)
     facts = {doc_id: [(fact.kind, fact.normal) for fact in identity] for doc_id, identity in identities.items()}
     assert facts == {
         "a": [("patient", "MARSH HELEN"), ("date_of_birth", "1950-02-03"), ("mrn", "MRN40917")],
