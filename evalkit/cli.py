@@ -259,7 +259,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import create_private_file, open_atomic_replacement
+    from evalkit.evaluation.export import create_private_file, replace_file_atomically
     from evalkit.pipeline import statement_templates
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
@@ -278,7 +278,7 @@ def build_template(
     else:
         target = str(to)
         try:
-            with open_atomic_replacement(to) as temporary:
+            with replace_file_atomically(to) as temporary:
                 create_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(

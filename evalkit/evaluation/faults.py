@@ -369,7 +369,7 @@ def _is_within_segment(evidence: Json, segment: Json) -> bool:
 
 def _plant_wrong_dominant_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     segment = random_source.choice(mutated_answer.segments)
-    segment["dominant_type"] = _draw_other_type(segment, random_source)
+    segment["dominant_type"] = _draw_different_type(segment, random_source)
 
 
 def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -423,7 +423,7 @@ def _plant_cannot_tell(mutated_answer: MutatedAnswer, random_source: RandomSourc
 # ------------------------------------------------------------------------------------------------ labels and boundaries
 
 
-def _draw_other_type(segment: Json, random_source: RandomSource) -> str:
+def _draw_different_type(segment: Json, random_source: RandomSource) -> str:
     return random_source.choice([type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]])
 
 
@@ -431,11 +431,11 @@ def _plant_wrong_label(mutated_answer: MutatedAnswer, random_source: RandomSourc
     """One segment of several; the document's only one is the next row's."""
     _require_applicable(len(mutated_answer.segments) > 1)
     segment = random_source.choice(mutated_answer.segments)
-    _swap_segment_types(segment, _draw_other_type(segment, random_source))
+    _swap_segment_types(segment, _draw_different_type(segment, random_source))
     _require_applicable(_recompute_totals_and_check_type(mutated_answer))
 
 
-def _plant_wrong_labels(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
+def _plant_wrong_label_on_all_segments(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     used_types = [candidate["dominant_type"] for candidate in mutated_answer.segments]
     unused_types = [type_name for type_name in _TYPE_NAMES if type_name not in used_types]
     type_name = _draw_candidate(random_source, unused_types)
@@ -724,7 +724,7 @@ FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _plant_invented_anchor),
     *(MutationOperator(f"quote-{kind}", f"a quote altered: {row['description']}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, row in load_quote_faults().items()),
     MutationOperator("label", "one document of a packet is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_label),
-    MutationOperator("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_labels),
+    MutationOperator("label-all", "the whole file is called another type", ("V2", "V3", "V4"), "semantic", _plant_wrong_label_on_all_segments),
     MutationOperator("labels-exchanged", "two neighbours are called each other's type", ("V2", "V3", "V4"), "semantic", _plant_exchanged_labels),
     MutationOperator("presence-strange", "a second type is PRIMARY, by a quote of the first", ("V2", "V4"), "semantic", _plant_misquoted_presence),
     MutationOperator("boundary-1", "a boundary is off by one page", ("V2",), "semantic", partial(_plant_moved_boundary, page_shift=1)),

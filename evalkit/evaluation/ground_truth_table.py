@@ -116,7 +116,7 @@ class GroundTruthDocument:
     record: GroundTruth
     sha256: str | None
     """Of the PDF; None where the bundle cannot be read."""
-    number_of_pages: int | None
+    page_count: int | None
     """None where the bundle cannot be read."""
     patients_in_file: int | None = None
     """How many patients the pages name; None where the bundle cannot be read."""
@@ -322,7 +322,7 @@ def _build_provenance_row(truth: GroundTruthDocument) -> GroundTruthRow:
         "is_simulated": truth.is_simulated,
         "dominant_type": _convert_to_text(record.ground_truth_classification.dominant_type_overall),
         "vouched": " ".join(record.vouched),
-        "number_of_pages": truth.number_of_pages,
+        "number_of_pages": truth.page_count,
         "reviewer": record.reviewer,
         "reviewed_at": record.reviewed_at,
         "review_reason": record.review_reason,
@@ -356,7 +356,7 @@ def _iterate_segment_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow
 
 def _iterate_page_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow]:
     segments = truth.record.ground_truth_classification.segments
-    for page in range(1, (truth.number_of_pages or 0) + 1):
+    for page in range(1, (truth.page_count or 0) + 1):
         # Of segments that nobody vouched for, two may claim a page.
         segment = next(
             (candidate for candidate in segments if candidate.start_page <= page <= candidate.end_page), None

@@ -64,7 +64,9 @@ def tabulate_confusion(
     all_labels = [*row_labels, *extra_labels, _NO_ANSWER_LABEL]
     counts = np.zeros((len(all_labels), len(all_labels)), dtype=int if weights is None else float)
     if truth:
-        counts = confusion_matrix(list(truth), _encode_answers(predicted), labels=all_labels, sample_weight=weights)
+        counts = confusion_matrix(
+            list(truth), _label_missing_answers(predicted), labels=all_labels, sample_weight=weights
+        )
     return pd.DataFrame(
         counts[: len(row_labels)],
         index=pd.Index(row_labels, name="truth"),
@@ -83,7 +85,7 @@ def compute_accuracy(
     _check_equal_lengths(truth, predicted)
     if not truth:
         return math.nan
-    return float(accuracy_score(_encode_truths(truth), _encode_answers(predicted), sample_weight=weights))
+    return float(accuracy_score(_label_missing_truths(truth), _label_missing_answers(predicted), sample_weight=weights))
 
 
 def compute_macro_f1(
@@ -99,8 +101,8 @@ def compute_macro_f1(
         return math.nan
     return float(
         f1_score(
-            _encode_truths(truth),
-            _encode_answers(predicted),
+            _label_missing_truths(truth),
+            _label_missing_answers(predicted),
             labels=types,
             average="macro",
             sample_weight=weights,
@@ -125,8 +127,8 @@ def tabulate_type_scores(
     precision, recall, f1, support = undefined_scores, undefined_scores, undefined_scores, np.zeros(len(types))
     if truth and types:
         precision, recall, f1, support = precision_recall_fscore_support(
-            _encode_truths(truth),
-            _encode_answers(predicted),
+            _label_missing_truths(truth),
+            _label_missing_answers(predicted),
             labels=list(types),
             sample_weight=weights,
             zero_division=np.nan,
@@ -139,11 +141,11 @@ def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -
         raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: they must belong together, one to one")
 
 
-def _encode_truths(labels: Iterable[str | None]) -> list[str]:
+def _label_missing_truths(labels: Iterable[str | None]) -> list[str]:
     return [_UNKNOWN_TRUTH_LABEL if label is None else label for label in labels]
 
 
-def _encode_answers(labels: Iterable[str | None]) -> list[str]:
+def _label_missing_answers(labels: Iterable[str | None]) -> list[str]:
     return [_NO_ANSWER_LABEL if label is None else label for label in labels]
 
 
@@ -205,7 +207,7 @@ def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[s
     segments = _sort_segments(spans)
     return [
         None if segment_position < 0 else segments[segment_position][2]
-        for segment_position in _assign_pages(segments, total_pages)
+        for segment_position in _map_pages_to_segment_index(segments, total_pages)
     ]
 
 
@@ -335,7 +337,12 @@ def compute_drag_and_drop_distance(
     """
     true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
     shared_pages = np.zeros((len(true_segments), len(predicted_segments)), dtype=int)
-    page_owners = np.array([_assign_pages(true_segments, total_pages), _assign_pages(predicted_segments, total_pages)])
+    page_owners = np.array(
+        [
+            _map_pages_to_segment_index(true_segments, total_pages),
+            _map_pages_to_segment_index(predicted_segments, total_pages),
+        ]
+    )
     np.add.at(shared_pages, tuple(page_owners[:, (page_owners >= 0).all(axis=0)]), 1)
     return total_pages - int(shared_pages[linear_sum_assignment(shared_pages, maximize=True)].sum())
 
@@ -345,7 +352,7 @@ def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
 
 
-def _assign_pages(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
+def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
     """Which of the segments (in order of pages) each page belongs to, -1 for none."""
     page_owners = np.full(total_pages, -1, dtype=np.intp)
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
@@ -412,9 +419,9 @@ def tabulate_presence_scores(
         for type_name in types
     ]
     presence_frames = [
-        tabulate_type_scores(_encode_presence(true_levels), _encode_presence(predicted_levels), [_PRESENT_LABEL]).drop(
-            columns="type"
-        )
+        tabulate_type_scores(
+            _binarise_presence(true_levels), _binarise_presence(predicted_levels), [_PRESENT_LABEL]
+        ).drop(columns="type")
         for true_levels, predicted_levels in level_pairs
     ]
     return pd.DataFrame(
@@ -434,7 +441,7 @@ def tabulate_presence_scores(
 _PRESENT_LABEL = "present"
 
 
-def _encode_presence(levels: Iterable[str | None]) -> list[str]:
+def _binarise_presence(levels: Iterable[str | None]) -> list[str]:
     """Presence alone; where there was no answer, nothing was claimed."""
     return ["absent" if level in {None, PresenceLevel.NO_EVIDENCE} else _PRESENT_LABEL for level in levels]
 

@@ -118,7 +118,7 @@ class MutationTestReport:
     model: str
     clean_document_count: int
     """That were taken for right."""
-    alarms: tuple[FalseAlarm, ...]
+    false_alarms: tuple[FalseAlarm, ...]
     """Those of them that escalate by themselves; nothing is planted into these."""
     cases: tuple[JudgedMutation, ...]
     skipped_counts: Mapping[str, int]
@@ -133,7 +133,7 @@ class MutationTestReport:
     @property
     def false_alarm_rate(self) -> Estimate:
         """Clean documents that escalate, among all of them, with the exact 95 % interval."""
-        return estimate_proportion(len(self.alarms), self.clean_document_count)
+        return estimate_proportion(len(self.false_alarms), self.clean_document_count)
 
     @property
     def macro_detection_rate(self) -> float | None:
@@ -174,7 +174,7 @@ class MutationTestReport:
             "model": self.model,
             "documents": self.clean_document_count,
             "false_alarms": {
-                "documents": [vars(alarm) for alarm in self.alarms],
+                "documents": [vars(alarm) for alarm in self.false_alarms],
                 "share": false_alarm_rate.value,
                 "low": false_alarm_rate.low,
                 "high": false_alarm_rate.high,
@@ -664,7 +664,7 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
     ]
     planted_kind_count = len({case.kind for case in report.cases})
     false_alarm_rate = report.false_alarm_rate
-    code_counts = Counter(code for alarm in report.alarms for code in alarm.codes)
+    code_counts = Counter(code for alarm in report.false_alarms for code in alarm.codes)
     summary_lines = [
         f"{len(report.cases)} cases"
         + (
@@ -680,7 +680,7 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
     ]
     if false_alarm_rate.value is not None:
         summary_lines.append(
-            f"False alarms: {len(report.alarms)} of {report.clean_document_count} documents escalate although nothing was planted, "
+            f"False alarms: {len(report.false_alarms)} of {report.clean_document_count} documents escalate although nothing was planted, "
             f"{100 * false_alarm_rate.value:.1f} % (95 % interval {100 * false_alarm_rate.low:.1f} to {100 * false_alarm_rate.high:.1f})"
             + (
                 f": {', '.join(f'{code} {code_count}' for code, code_count in sorted(code_counts.items()))}"

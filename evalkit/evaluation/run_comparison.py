@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.evaluation.headline_estimates import has_certain_inclusion
+from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.paired_accuracy import (
     OverallAccuracyComparison,
@@ -391,7 +391,7 @@ def _build_paired_document(
     level: ErrorLevel,
 ) -> PairedDocument:
     sampling_document = document_pair["AB".index(sampling_run)]
-    is_surely_reviewed = has_certain_inclusion(sampling_document) or any(
+    is_surely_reviewed = is_outside_random_draw(sampling_document) or any(
         document.truth is not None and document.truth.source == "GOLD" for document in document_pair
     )
     answer_a, answer_b = (_get_level_answer(document.agent_labels, level) for document in document_pair)
