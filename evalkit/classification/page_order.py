@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import find_page_counts, find_running_counts
+from evalkit.classification.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import strip_stamp_lines
 from evalkit.issue import Issue, IssueSeverity
@@ -35,24 +35,26 @@ _MIN_PRESENT_SHARE = 1 / 3
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     """Raise V2-PAGES-MISSING and V2-PAGES-ORDER by printed counts of each segment, V2-PAGES-REPEATED by equal text."""
     # What a file of several documents counts through is the file's own count.
-    own_counts = find_running_counts(bundle) if len(classification.segments) > 1 else frozenset()
+    own_counts = find_running_pagination(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        if counts := _read_printed_counts(pages, own_counts):
-            yield from _check_counts(segment, counts, [page.page_num for page in pages if page.page_num not in counts])
+        if counts := _map_pages_to_pagination_marks(pages, own_counts):
+            yield from _check_pagination(
+                segment, counts, [page.page_num for page in pages if page.page_num not in counts]
+            )
     yield from _find_repeated_pages(classification, bundle)
 
 
-def _read_printed_counts(
-    pages: Sequence[Page], file_counts: AbstractSet[tuple[int, int]]
+def _map_pages_to_pagination_marks(
+    pages: Sequence[Page], running_pagination: AbstractSet[tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
     """Page → its number and the number of pages, as the document counts itself; empty where not all pages agree on it."""
     counts_by_page = {
         page.page_num: {
             (number, total)
-            for number, total, line in find_page_counts(page.text)
+            for number, total, line in find_pagination_marks(page.text)
             if 1 <= number <= total
-            and (number - page.page_num, total) not in file_counts
+            and (number - page.page_num, total) not in running_pagination
             and not _TRANSPORT_PATTERN.search(line[:_MAX_STAMP_LENGTH])
         }
         for page in pages
@@ -67,26 +69,30 @@ def _read_printed_counts(
     return {page: min(count for count in counts if count[1] == total) for page, counts in counts_by_page.items()}
 
 
-def _check_counts(segment: Segment, counts: dict[int, tuple[int, int]], blank_pages: Sequence[int]) -> Iterator[Issue]:
-    total = next(iter(counts.values()))[1]
-    numbers = {number for number, _ in counts.values()}
+def _check_pagination(
+    segment: Segment, mark_by_page: dict[int, tuple[int, int]], blank_pages: Sequence[int]
+) -> Iterator[Issue]:
+    total = next(iter(mark_by_page.values()))[1]
+    numbers = {number for number, _ in mark_by_page.values()}
     # A print-out of a whole record counts on over its documents: what comes before a document's first page, or after the
     # last of one that does not begin with page 1, is missed only if the count is near enough to be the document's.
     first = 1 if min(numbers) <= 2 <= len(numbers) else min(numbers)
     last = total if first == 1 else max(numbers)
     # A blank page bears no number, and is there.
-    blank_numbers = {number + blank_page - page for blank_page in blank_pages for page, (number, _) in counts.items()}
+    blank_numbers = {
+        number + blank_page - page for blank_page in blank_pages for page, (number, _) in mark_by_page.items()
+    }
     missing = sorted({*range(first, last + 1)} - numbers - blank_numbers)
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
             PAGES_MISSING_CODE,
-            f"Segment {segment.segment_index} counts {total} pages, but {_format_numbers(missing)} "
+            f"Segment {segment.segment_index} counts {total} pages, but {_format_page_numbers(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not in it",
             "Look for the missing pages, or whether the segment's pages are of one document",
-            min(counts),
+            min(mark_by_page),
             segment,
         )
-    for (_, (previous_number, _)), (page, (number, _)) in pairwise(sorted(counts.items())):
+    for (_, (previous_number, _)), (page, (number, _)) in pairwise(sorted(mark_by_page.items())):
         if number < previous_number:
             yield _build_issue(
                 PAGES_ORDER_CODE,
@@ -112,14 +118,14 @@ def _find_repeated_pages(classification: ClassificationOutput, bundle: DocumentB
             )
             yield _build_issue(
                 PAGES_REPEATED_CODE,
-                f"{_format_numbers(page_numbers).capitalize()} have the same text",
+                f"{_format_page_numbers(page_numbers).capitalize()} have the same text",
                 "Check whether a page is there twice",
                 repeated_page,
                 segment,
             )
 
 
-def _format_numbers(numbers: Sequence[int]) -> str:
+def _format_page_numbers(numbers: Sequence[int]) -> str:
     """As "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
     *first, last = map(str, numbers)
     return f"pages {', '.join(first)} and {last}" if first else f"page {last}"

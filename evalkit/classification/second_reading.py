@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalkit.classification.acts import read_act_of_segment
-from evalkit.classification.findings import cut_quote
+from evalkit.classification.findings import cut_quote_unless_identifying
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.type_scoring import (
@@ -80,7 +80,7 @@ def _build_second_reading_issue(
     page, quote = pages[0].lexicon_reading.page, None
     for _, page_index, cue in cues:
         cue_page = pages[page_index].lexicon_reading.page
-        if quote := cut_quote(cue_page, cue_page.text, cue.start, cue.end):
+        if quote := cut_quote_unless_identifying(cue_page, cue_page.text, cue.start, cue.end):
             page = cue_page
             break
     return Issue.create(

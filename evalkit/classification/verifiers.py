@@ -52,7 +52,7 @@ class Verifier(Protocol):
         ...
 
 
-def list_shipped_verifiers(
+def create_shipped_verifiers(
     v3: V3TrapDetector | None = None,
     patient_expectation: PatientExpectation = ANY_PATIENT,
     second_reader: EmbeddedModelWeights | None = None,

@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import add_patients
+from evalkit.classification.patient_keys import attach_patient_keys
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
@@ -293,8 +293,12 @@ def _is_equal_to_projection(
         except ValidationError:
             return False
         classification = record.ground_truth_classification
-        known_patients = {pages: patient for pages, patient in classification.patient_by_page_range.items() if patient}
-        classification = add_patients(classification, stored_classification.patient_by_page_range | known_patients)
+        known_patients = {
+            pages: patient for pages, patient in classification.patient_keys_by_page_range.items() if patient
+        }
+        classification = attach_patient_keys(
+            classification, stored_classification.patient_keys_by_page_range | known_patients
+        )
         record = record.model_copy(update={"ground_truth_classification": classification})
     return stored_truth == (record and record.model_dump(mode="json"))
 

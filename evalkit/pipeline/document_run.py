@@ -11,7 +11,7 @@ from typing import Any
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.patient_check import PatientExpectation
-from evalkit.classification.patient_keys import add_patients, compute_patients
+from evalkit.classification.patient_keys import attach_patient_keys, compute_patient_keys_by_page_range
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
@@ -76,7 +76,9 @@ def create_result(
     """Put a document's outcome into the form that is stored; without a salt no segment says whom it is about."""
     answer = outcome.classification
     patients = (
-        compute_patients(answer, group_pages_by_person(bundle.pages), patient_salt) if answer and patient_salt else {}
+        compute_patient_keys_by_page_range(answer, group_pages_by_person(bundle.pages), patient_salt)
+        if answer and patient_salt
+        else {}
     )
     return DocumentResult(
         doc_id=bundle.doc_id,
@@ -85,7 +87,7 @@ def create_result(
         decision=outcome.verdict.decision,
         decision_rule=outcome.verdict.rule,
         decision_reason=outcome.verdict.reason,
-        classification=answer and add_patients(answer, patients),
+        classification=answer and attach_patient_keys(answer, patients),
         issues=outcome.issues,
         attempts=outcome.attempts,
         evidence_quality_score=outcome.evidence_quality_score,

@@ -24,7 +24,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import list_person_keys, load_patient_salt
+from evalkit.classification.patient_keys import list_person_keys, load_or_create_patient_salt
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
@@ -319,7 +319,7 @@ def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> li
 
     Looked for on every page, also where a page lies in another patient's document. NotFound where no document has the key.
     """
-    salt = load_patient_salt(output_folder)
+    salt = load_or_create_patient_salt(output_folder)
     with OutputIndex(output_folder) as index:
         doc_ids = _FolderContents.read(output_folder, index).list_doc_ids()
     keys_of_persons = [
@@ -356,7 +356,7 @@ def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: byt
     with suppress(NotFound):
         result = read_result(output_folder, doc_id)
         if isinstance(result, DocumentResult) and result.classification:
-            patients = result.classification.patient_by_page_range.values()
+            patients = result.classification.patient_keys_by_page_range.values()
             yield from (
                 {key for key in (patient.name_key, patient.number_key) if key} for patient in patients if patient
             )

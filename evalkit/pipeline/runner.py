@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import load_patient_salt
+from evalkit.classification.patient_keys import load_or_create_patient_salt
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
 from evalkit.pipeline.document_discovery import discover_documents, sanitise_file_stem
@@ -184,7 +184,7 @@ async def arun(
                 label_by_doc_id,
                 supplied_by_doc_id,
                 roster_by_doc_id,
-                load_patient_salt(output_folder),
+                load_or_create_patient_salt(output_folder),
                 fresh,
                 extract,
             )

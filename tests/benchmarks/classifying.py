@@ -291,7 +291,7 @@ def chain(packet: Packet, pages: Sequence[ScoredPage]) -> PageChain:
     telling = [
         index for index, page in enumerate(pages) if not page_segmentation.is_uninformative(page.lexicon_reading)
     ]
-    signs = page_segmentation.collect_join_signs([pages[index].lexicon_reading for index in telling], len(pages))
+    signs = page_segmentation.collect_transition_signs([pages[index].lexicon_reading for index in telling], len(pages))
     own = [next(span for span in packet.truth if span[0] <= index + 1 <= span[1]) for index in telling]
     return PageChain(
         np.array([page_segmentation.compute_damped_type_log_ratios(pages[index]) for index in telling]),

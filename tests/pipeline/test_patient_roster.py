@@ -113,7 +113,7 @@ def test_the_innermost_folder_decides(tmp_path: Path, path: str, patients: str, 
     monkeypatch.chdir(tmp_path)
     by_folder = {"mail/charts": "one", "mail": "several", str(tmp_path / "mail/charts/bulk/"): "several"}
     expectation = build_patient_expectation(Settings(patients_by_folder=by_folder), tmp_path / path)
-    assert expectation.patients == patients
+    assert expectation.patients_per_file == patients
 
 
 def test_only_what_is_expected_changes_the_fingerprint(tmp_path: Path) -> None:
