@@ -229,7 +229,7 @@ def extract(
     if to is not None:
         write_private_csv(summary.to_frame(), to)
     if as_json:
-        _print_json(summary.to_json(_extracted_document_to_json))
+        _print_json(summary.to_json(_convert_extracted_document_to_json))
     else:
         _print_extract_summary(summary)
     _exit_with_summary(summary)
@@ -259,7 +259,7 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
-    from evalkit.evaluation.export import create_private_file, open_atomic_replacement
+    from evalkit.evaluation.export import create_private_file, replace_file_atomically
     from evalkit.pipeline import statement_templates
     from evalkit.statements.statement_template import render_template_toml
     from evalkit.store import template_file_name
@@ -278,14 +278,14 @@ def build_template(
     else:
         target = str(to)
         try:
-            with open_atomic_replacement(to) as temporary:
+            with replace_file_atomically(to) as temporary:
                 create_private_file(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
                 f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
             ) from error
     if as_json:
-        _print_json({"template": target, **_statement_to_json(proposed.statement, proposed.reconciliation)})
+        _print_json({"template": target, **_convert_statement_to_json(proposed.statement, proposed.reconciliation)})
     else:
         _print_statement(proposed.statement, proposed.reconciliation)
         if usage.calls:
@@ -318,12 +318,12 @@ def review_template(
         *_read_template_text_and_file_name(template, output), pdf, output=output, model=model, even_purged=even_purged
     )
     if as_json:
-        _print_json(_template_review_to_json(template_review))
+        _print_json(_convert_template_review_to_json(template_review))
     else:
         _print_template_review(template_review)
     if template_review.is_case_frozen:
         _print_to_stderr(
-            f"{template_review.loop_outcome.template.template_id}: somebody has an earlier case of it open, or has decided it; "
+            f"{template_review.review_result.template.template_id}: somebody has an earlier case of it open, or has decided it; "
             "that one and the template in the output folder stay as they are"
         )
 
@@ -360,7 +360,9 @@ def apply_template(
     if statement_template.status is TemplateStatus.DRAFT:
         _print_to_stderr(f"{statement_template.template_id} is a draft: nobody has vouched for it yet")
     if as_json:
-        _print_json({"status": statement_template.status.value, **_statement_to_json(statement, reconciliation)})
+        _print_json(
+            {"status": statement_template.status.value, **_convert_statement_to_json(statement, reconciliation)}
+        )
     else:
         _print_statement(statement, reconciliation)
 
@@ -855,7 +857,7 @@ _SCHEMA_MODELS = {
     "ground_truth_template": "evalkit.review:TemplateGroundTruth",
     "issue": "evalkit.issue:Issue",
     "packet": "evalkit.review:SMEPacket",
-    "production": "evalkit.pipeline.supplied_labels:StoredProduction",
+    "production": "evalkit.pipeline.supplied_labels:StoredProductionLabels",
     "result": "evalkit.classification.document_result:DocumentResult",
     "review": "evalkit.review:Review",
     "reviewer_report": "evalkit.statements.reviewer_report:ReviewerReport",
@@ -990,7 +992,7 @@ def purge(
     Example: evalkit purge doc2_6 --dry-run
     """
     from evalkit.core.clocks import format_iso_seconds, utc_now
-    from evalkit.pipeline.purge import is_purge_unfinished, list_files_purge_would_remove
+    from evalkit.pipeline.purge import is_purge_unfinished, map_purge_file_names_by_doc_id
     from evalkit.pipeline.purge import purge as purge_documents
 
     if (doc_ids or patient_key) and (is_expired or older_than is not None):
@@ -1000,7 +1002,10 @@ def purge(
             remedy="Purge the named ones first, and the old ones by a second call.",
         )
     output_folder, now = _open_existing_output(output), utc_now()
-    requested_ids = [*(doc_ids or ()), *_find_named_ids(output_folder, patient_key, again=again)]
+    requested_ids = [
+        *(doc_ids or ()),
+        *_find_patient_and_restored_doc_ids(output_folder, patient_key, include_restored=again),
+    ]
     expired_before = None
     expired_ids: tuple[str, ...] = ()
     if is_expired:
@@ -1011,7 +1016,7 @@ def purge(
     if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
     if dry_run or ((expired_before or patient_key is not None) and not yes):
-        files_by_document = list_files_purge_would_remove(output_folder, [*requested_ids, *expired_ids])
+        files_by_document = map_purge_file_names_by_doc_id(output_folder, [*requested_ids, *expired_ids])
         if as_json:
             _print_json(files_by_document)
         else:
@@ -1098,13 +1103,15 @@ def export_audit(
     raise typer.Exit(1 if problems else 0)
 
 
-def _find_named_ids(output_folder: OutputFolder, patient_key: str | None, *, again: bool) -> list[str]:
+def _find_patient_and_restored_doc_ids(
+    output_folder: OutputFolder, patient_key: str | None, *, include_restored: bool
+) -> list[str]:
     """The documents of a patient, and those that are there again after their purge, if these are asked for."""
-    from evalkit.pipeline.purge import find_patient_documents, find_purged_documents_restored
+    from evalkit.pipeline.purge import find_doc_ids_of_patient, find_restored_purged_doc_ids
 
     return [
-        *(find_patient_documents(output_folder, patient_key) if patient_key is not None else ()),
-        *(find_purged_documents_restored(output_folder) if again else ()),
+        *(find_doc_ids_of_patient(output_folder, patient_key) if patient_key is not None else ()),
+        *(find_restored_purged_doc_ids(output_folder) if include_restored else ()),
     ]
 
 
@@ -1143,9 +1150,9 @@ def _print_purged_documents(purged_documents: list[PurgedDocument], *, as_json: 
         [
             purged.doc_id,
             str(len(purged.removed_files)),
-            str(sum(purged.deleted_rows.values())),
-            str(purged.digested_reviews),
-            ", ".join(purged.open_cases),
+            str(sum(purged.deleted_row_counts.values())),
+            str(purged.digested_review_count),
+            ", ".join(purged.open_case_notes),
         ]
         for purged in purged_documents
     ]
@@ -1241,7 +1248,7 @@ def _open_roster(output: str | None) -> ReviewerRoster:
     return ReviewerRoster(_open_existing_output(output))
 
 
-def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
+def _convert_extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
     return vars(document) | {"extractions": [extraction.model_dump(mode="json") for extraction in document.extractions]}
 
 
@@ -1290,28 +1297,28 @@ def _read_template_text_and_file_name(template: Path, output: str | None) -> tup
     return text, name.rpartition("/")[2]
 
 
-def _template_review_to_json(template_review: TemplateReviewSummary) -> dict[str, Any]:
-    last_cycle = template_review.loop_outcome.cycles[-1]
+def _convert_template_review_to_json(template_review: TemplateReviewSummary) -> dict[str, Any]:
+    last_cycle = template_review.review_result.cycles[-1]
     return {
         "template_id": last_cycle.template_id,
-        "status": template_review.loop_outcome.template.status.value,
+        "status": template_review.review_result.template.status.value,
         "outcome": last_cycle.outcome,
         "because": last_cycle.because,
-        "attempts": len(template_review.loop_outcome.cycles),
+        "attempts": len(template_review.review_result.cycles),
         "issues": [issue.model_dump(mode="json") for issue in last_cycle.issues],
-        "escalation": template_review.loop_outcome.template_case.escalation.model_dump(mode="json")
-        if template_review.loop_outcome.template_case
+        "escalation": template_review.review_result.template_case.escalation.model_dump(mode="json")
+        if template_review.review_result.template_case
         else None,
         "template": template_review.template_path,
         "cycles": list(template_review.cycle_paths),
         "case_id": template_review.case_id,
         "is_taken": template_review.is_case_frozen,
-        "cost": template_review.loop_outcome.cost.model_dump(mode="json"),
+        "cost": template_review.review_result.cost.model_dump(mode="json"),
     }
 
 
 def _print_template_review(template_review: TemplateReviewSummary) -> None:
-    for cycle in template_review.loop_outcome.cycles:
+    for cycle in template_review.review_result.cycles:
         typer.echo(f"Attempt {cycle.attempt}: {cycle.because}")
         for role, reason in cycle.failures.items():
             typer.echo(f"  {role}: {reason}")
@@ -1324,19 +1331,19 @@ def _print_template_review(template_review: TemplateReviewSummary) -> None:
                 )
             )
     _print_usages(template_review.by_agent)
-    last_cycle = template_review.loop_outcome.cycles[-1]
-    if template_review.loop_outcome.template_case is None and template_review.is_case_frozen:
+    last_cycle = template_review.review_result.cycles[-1]
+    if template_review.review_result.template_case is None and template_review.is_case_frozen:
         typer.echo(f"{last_cycle.template_id} is passed by the reviewers; what a person decides of it counts")
-    elif template_review.loop_outcome.template_case is None:
+    elif template_review.review_result.template_case is None:
         typer.echo(f"{last_cycle.template_id} is approved and stable: {template_review.template_path}")
     else:
-        escalation = template_review.loop_outcome.template_case.escalation
+        escalation = template_review.review_result.template_case.escalation
         typer.echo(
             f"{last_cycle.template_id} stays a draft; a person decides ({escalation.escalation_reason}): {escalation.recommendation}"
         )
 
 
-def _statement_to_json(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
+def _convert_statement_to_json(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
     return {
         "statement": statement.model_dump(mode="json"),
         "reconciliation": {"is_met": reconciliation.has_only_met_checks, **reconciliation.model_dump(mode="json")},

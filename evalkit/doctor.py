@@ -144,7 +144,7 @@ def _check_models(settings: Settings, *, asks_models: bool) -> Iterator[DoctorCh
         reviewer_settings.arbitrator_model,
     )
     reviewing_models = {model_name or settings.models.default for model_name in reviewer_models}
-    for model_name in sorted(settings.models.all_models | reviewing_models):
+    for model_name in sorted(settings.models.all_model_names | reviewing_models):
         check, answer_text = _check_model(
             model_name, settings, asks_model=asks_models, is_reviewer=model_name in reviewing_models
         )
@@ -208,7 +208,7 @@ def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
     return DoctorCheck(check_name, True, f"{model_name} {picture_note}; {context_note}")
 
 
-async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer: bool) -> str:
+async def _send_test_request(provider: Provider, time_limit_seconds: float, *, is_reviewer: bool) -> str:
     """What it answers to one call of a few tokens, with a picture for a reviewer. ModelCallError."""
     properties: dict[str, Any] = {"ready": {"type": "boolean"}}
     prompt = 'Answer with JSON: {"ready": true}'
@@ -218,7 +218,7 @@ async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     try:
         reply = await provider.send(
-            Request(prompt, schema, seconds, (render_vision_test_png(),) if is_reviewer else ())
+            Request(prompt, schema, time_limit_seconds, (render_vision_test_png(),) if is_reviewer else ())
         )
         return reply.text
     finally:
@@ -246,8 +246,8 @@ def _describe_own_traps(path: str) -> str | DoctorCheck:
     return "; ".join([summary, *describe_weakened_traps(load_shipped_traps(), own_traps)])
 
 
-def _describe_own_verifier(name: str, timeout_seconds: float) -> str:
-    (verifier,) = load_own_verifiers([name], timeout_seconds)
+def _describe_own_verifier(name: str, time_limit_seconds: float) -> str:
+    (verifier,) = load_own_verifiers([name], time_limit_seconds)
     return f"{verifier.agent}, version {verifier.code.version}"
 
 

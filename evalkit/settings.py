@@ -81,14 +81,14 @@ class ModelSettings(BaseModel):
     """Judges forms that the rules have passed."""
 
     @property
-    def models_by_role(self) -> dict[str, str]:
+    def model_name_by_role(self) -> dict[str, str]:
         """The models of the roles that have one of their own."""
         return {role: name for role, name in self.model_dump(exclude={"default"}).items() if name is not None}
 
     @property
-    def all_models(self) -> set[str]:
+    def all_model_names(self) -> set[str]:
         """All of them."""
-        return {self.default, *self.models_by_role.values()}
+        return {self.default, *self.model_name_by_role.values()}
 
 
 class LimitSettings(BaseModel):
@@ -181,7 +181,7 @@ class TemplateReviewerSettings(BaseModel):
     arbitrator_temperature: float = Field(0.0, ge=0, le=2)
 
     @property
-    def models_by_role(self) -> dict[str, str]:
+    def model_name_by_role(self) -> dict[str, str]:
         """The models of the roles that have one of their own."""
         model_names = {
             "layout_geometry": self.layout_model,

@@ -10,7 +10,7 @@ import traitlets
 
 from evalkit.classification.patient_check import PATIENT_CODES
 from evalkit.classification.schema import DocumentType, PresenceLevel, load_type_definitions
-from evalkit.classification.v4_evidence_quality import describe_score, score_evidence
+from evalkit.classification.v4_evidence_quality import describe_evidence_quality_score, score_evidence
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.issue_context import ContextParagraph
@@ -166,7 +166,9 @@ def format_case_summary_line(packet: SMEPacket) -> str:
     agent_type = (classification.dominant_type_overall or "cannot tell") if classification else "no usable answer"
     score = score_evidence(classification, packet.open_issues)
     score_words = "" if score is None else f" {score:.2f},"
-    quality_words = f" · evidence quality{score_words} {describe_score(score)}" if classification else ""
+    quality_words = (
+        f" · evidence quality{score_words} {describe_evidence_quality_score(score)}" if classification else ""
+    )
     return f"{format_issue_counts(packet)} · the agent says: {agent_type}{quality_words}"
 
 

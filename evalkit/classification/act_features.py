@@ -28,17 +28,17 @@ class WordFeature(NamedTuple):
     """A set of words, counted together."""
 
     name: str
-    sign: str
+    description: str
     """What the text does if it has them; finishes "The text …"."""
     words: frozenset[str]
     """Single words, and pairs parted by a space."""
 
 
-class FormFeature(NamedTuple):
+class PatternFeature(NamedTuple):
     """A shape of text."""
 
     name: str
-    sign: str
+    description: str
     pattern: re.Pattern[str]
     is_case_sensitive: bool
     """Whether it is searched in the text as it is, not in small letters."""
@@ -49,7 +49,7 @@ class ActFeatures(NamedTuple):
 
     version: str
     word_features: tuple[WordFeature, ...]
-    form_features: tuple[FormFeature, ...]
+    pattern_features: tuple[PatternFeature, ...]
     indices_by_word: dict[str, tuple[int, ...]]
     """Word or pair → the word features that count it."""
     first_words: frozenset[str]
@@ -58,8 +58,8 @@ class ActFeatures(NamedTuple):
     @property
     def descriptions(self) -> dict[str, str]:
         """Feature → what the text does that shows it; finishes "the text …"."""
-        words = {feature.name: feature.sign for feature in self.word_features}
-        forms = {feature.name: feature.sign for feature in self.form_features}
+        words = {feature.name: feature.description for feature in self.word_features}
+        forms = {feature.name: feature.description for feature in self.pattern_features}
         return words | forms | {sign.name: f"has {sign.name}" for sign in TYPE_SIGNS}
 
     @property
@@ -67,7 +67,7 @@ class ActFeatures(NamedTuple):
         """One name for each number of a text: word features, form features, forms of the types."""
         return (
             *(feature.name for feature in self.word_features),
-            *(feature.name for feature in self.form_features),
+            *(feature.name for feature in self.pattern_features),
             *(sign.name for sign in TYPE_SIGNS),
         )
 
@@ -76,8 +76,8 @@ class FeatureCounts(NamedTuple):
     """How often a text shows each feature."""
 
     word_count: int
-    register_counts: tuple[int, ...]
-    sign_counts: tuple[int, ...]
+    word_and_pattern_counts: tuple[int, ...]
+    type_sign_counts: tuple[int, ...]
 
 
 @cache
@@ -92,14 +92,14 @@ def load_act_features() -> ActFeatures:
     for index, feature in enumerate(word_features):
         for word in feature.words:
             indices_by_word[word] = (*indices_by_word.get(word, ()), index)
-    form_features = tuple(
-        FormFeature(
+    pattern_features = tuple(
+        PatternFeature(
             row["name"], row["sign"], re.compile(row["expression"], re.MULTILINE), row.get("is_case_sensitive", False)
         )
         for row in rows["form"]
     )
     first_words = frozenset(word.partition(" ")[0] for word in indices_by_word if " " in word)
-    return ActFeatures(rows["version"], word_features, form_features, indices_by_word, first_words)
+    return ActFeatures(rows["version"], word_features, pattern_features, indices_by_word, first_words)
 
 
 @lru_cache(maxsize=1024)  # several checks ask about the same pages
@@ -118,16 +118,18 @@ def count_features(text: str) -> FeatureCounts:
                 counts[index] += 1
     counts += [
         len(feature.pattern.findall(text if feature.is_case_sensitive else lowercase_text))
-        for feature in features.form_features
+        for feature in features.pattern_features
     ]
     return FeatureCounts(len(words), tuple(counts), count_type_signs(text))
 
 
-def compute_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
+def compute_log_feature_rates(counts_by_page: Sequence[FeatureCounts]) -> list[float]:
     """Return for each of ``ActFeatures.names`` the logarithm of its count per hundred words."""
     word_count = sum(counts.word_count for counts in counts_by_page)
     scale = 100 / max(word_count, _MIN_WORDS)
-    columns = zip(*((*counts.register_counts, *counts.sign_counts) for counts in counts_by_page), strict=True)
+    columns = zip(
+        *((*counts.word_and_pattern_counts, *counts.type_sign_counts) for counts in counts_by_page), strict=True
+    )
     return [math.log1p(sum(column) * scale) for column in columns]
 
 
@@ -138,7 +140,7 @@ def iter_feature_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
     if words is not None:
         yield from _iter_word_spans(words, lower_ascii(text))
         return
-    form = next((feature for feature in features.form_features if feature.name == name), None)
+    form = next((feature for feature in features.pattern_features if feature.name == name), None)
     if form is not None:
         matches = form.pattern.finditer(text if form.is_case_sensitive else lower_ascii(text))
     else:

@@ -19,17 +19,17 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from evalkit.classification.act_features import (
-    compute_feature_rates,
+    compute_log_feature_rates,
     count_features,
     iter_feature_spans,
     load_act_features,
 )
-from evalkit.classification.findings import Finding, cut_quote, iter_segment_primary_types
+from evalkit.classification.findings import Finding, cut_quote_unless_identifying, iter_segment_primary_types
 from evalkit.classification.model_weights import TermWeights, TypeWeights
 from evalkit.classification.schema import REPORT_TYPES, ClassificationOutput, DocumentType, Segment
 from evalkit.classification.second_opinion_boundaries import get_contained_types
 from evalkit.classification.second_opinion_types import measure_type_signs_on_pages
-from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms, softmax
+from evalkit.classification.type_scoring import compute_term_weight, find_weighted_terms_and_unknown_words, softmax
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import get_body_text
 from evalkit.errors import UsageError
@@ -102,7 +102,7 @@ class ActReading:
 
     @cached_property
     def _standard_scores(self) -> list[float]:
-        rates = compute_feature_rates([count_features(get_body_text(page)) for page in self.pages])
+        rates = compute_log_feature_rates([count_features(get_body_text(page)) for page in self.pages])
         return [
             max(-MAX_STANDARD_SCORE, min(MAX_STANDARD_SCORE, (rate - mean) / deviation))
             for rate, (mean, deviation, _) in zip(rates, self.weights.features.values(), strict=True)
@@ -113,7 +113,9 @@ class ActReading:
         """How probably each type's act is performed; that of Other: none of them. They sum to 1."""
         sums = list(self.weights.bias)
         terms = dict.fromkeys(
-            term for page in self.pages for term in find_weighted_terms(get_body_text(page), (), self.weights)[0]
+            term
+            for page in self.pages
+            for term in find_weighted_terms_and_unknown_words(get_body_text(page), (), self.weights)[0]
         )
         term_weight = compute_term_weight(len(terms))
         for term in terms:
@@ -124,7 +126,7 @@ class ActReading:
                 sums[index] += score * weight
         return dict(zip(DocumentType, softmax([total / self.weights.temperature for total in sums]), strict=True))
 
-    def get_act_probability(
+    def compute_act_probability(
         self, kind: DocumentType, contained_types: AbstractSet[DocumentType] = frozenset()
     ) -> float:
         """How probably the pages, or some of them, perform the act of a type.
@@ -148,14 +150,14 @@ class ActReading:
         """Whether the pages, called this, do not perform its act, or called Other, perform one."""
         if claimed_type is DocumentType.OTHER:
             return 1 - self.probabilities[DocumentType.OTHER] >= self.weights.max_act_probability
-        return self.get_act_probability(claimed_type, contained_types) < self.weights.min_claimed_probability
+        return self.compute_act_probability(claimed_type, contained_types) < self.weights.min_claimed_probability
 
     @property
     def likeliest_type(self) -> DocumentType:
         """The type whose act is performed most probably."""
         return max(self.probabilities, key=lambda kind: self.probabilities[kind])
 
-    def list_signs(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
+    def rank_feature_names(self, kind: DocumentType, instead_of: DocumentType) -> list[str]:
         """The features that the text shows more than usual and that speak most for one type against another."""
         first, second = (list(DocumentType).index(compared_type) for compared_type in (kind, instead_of))
         contributions = {
@@ -194,7 +196,7 @@ def find_contradicted_types(answer: ClassificationOutput, bundle: DocumentBundle
         contradicting_type = forms.find_contradicting_type(kind)
         reading = read_act_of_segment(segment, bundle)
         if contradicting_type is None or (
-            reading and reading.get_act_probability(kind, get_contained_types(segment)) >= _PERFORMED_PROBABILITY
+            reading and reading.compute_act_probability(kind, get_contained_types(segment)) >= _PERFORMED_PROBABILITY
         ):
             continue
         sign, page, quote = forms.find_strongest_sign_match(contradicting_type, pages)
@@ -231,7 +233,7 @@ def find_act_issues(
 
 def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
     kind = max(ACT_DESCRIPTIONS, key=lambda act_type: reading.probabilities[act_type])
-    page, quote, sign = _find_first_sign(reading, kind, DocumentType.OTHER)
+    page, quote, sign = _find_strongest_quotable_sign(reading, kind, DocumentType.OTHER)
     return Issue.create(
         "V2",
         ACT_IN_OTHER_CODE,
@@ -248,7 +250,7 @@ def _build_act_in_other_issue(segment: Segment, reading: ActReading) -> Issue:
 
 def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: ActReading) -> Issue:
     likeliest_type = reading.likeliest_type
-    page, quote, sign = _find_first_sign(reading, likeliest_type, claimed_type)
+    page, quote, sign = _find_strongest_quotable_sign(reading, likeliest_type, claimed_type)
     is_plain = likeliest_type in (DocumentType.OTHER, claimed_type)
     instead = "" if is_plain else f"; it reads like {ACT_DESCRIPTIONS[likeliest_type]}"
     return Issue.create(
@@ -266,12 +268,14 @@ def _build_no_act_issue(segment: Segment, claimed_type: DocumentType, reading: A
     )
 
 
-def _find_first_sign(reading: ActReading, kind: DocumentType, instead_of: DocumentType) -> tuple[Page, str | None, str]:
+def _find_strongest_quotable_sign(
+    reading: ActReading, kind: DocumentType, instead_of: DocumentType
+) -> tuple[Page, str | None, str]:
     """The strongest sign that can be shown: its page, its passage, and what it says in words."""
-    for name in reading.list_signs(kind, instead_of):
+    for name in reading.rank_feature_names(kind, instead_of):
         for page in reading.pages:
             text = get_body_text(page)
             for start, end in islice(iter_feature_spans(name, text), _MAX_TRIED_SPANS):
-                if quote := cut_quote(page, text, start, end):
+                if quote := cut_quote_unless_identifying(page, text, start, end):
                     return page, quote, f": the text {load_act_features().descriptions[name]}"
     return reading.pages[0], None, ""

@@ -62,7 +62,7 @@ def normalise_answer(answer: Any, answer_type: type[BaseModel]) -> NormalisedAns
     except (TypeError, ValueError, RecursionError):
         raise AnswerShapeError("it holds what JSON cannot carry") from None
     if issubclass(answer_type, ClassificationOutput) and isinstance(normalised, dict):
-        normalised = normaliser.add_missing_counts(normalised)
+        normalised = normaliser.add_zero_for_missing_counts(normalised)
     return NormalisedAnswer(normalised, tuple(dict.fromkeys((*text_changes, *normaliser.changes))))
 
 
@@ -90,27 +90,27 @@ class _Normaliser:
         self.changes.append("a wrapper around the answer left out")
         return next(iter(answers.values()))
 
-    def normalise(self, json_value: Any, annotation: Any, place: str) -> Any:
+    def normalise(self, json_value: Any, annotation: Any, location: str) -> Any:
         """Return the value as the annotation asks for it; as it is where that would need a guess."""
         if _is_list(annotation):
-            return self._normalise_list(json_value, get_args(annotation)[0], place)
+            return self._normalise_list(json_value, get_args(annotation)[0], location)
         alternatives = [kind for kind in get_args(annotation) if kind is not type(None)]
         if get_origin(annotation) in _UNION_ORIGINS:
             if json_value is None or len(alternatives) > 1:
                 return json_value
             (annotation,) = alternatives
             if annotation is not str and str(json_value).strip().lower() in _NULL_WORDS:
-                return self._change(None, place, "a word for null read as null")
+                return self._note_change(None, location, "a word for null read as null")
         if isinstance(json_value, list) and len(json_value) == 1:
-            json_value = self._change(json_value[0], place, "a list of one read as its only member")
+            json_value = self._note_change(json_value[0], location, "a list of one read as its only member")
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            return self._normalise_object(json_value, annotation, place)
-        if words := _list_words(annotation):
-            return self._normalise_word(json_value, annotation, words, place)
-        normalise_number = {int: self._normalise_integer, float: self._normalise_fraction}.get(annotation)
-        return normalise_number(json_value, place) if normalise_number else json_value
+            return self._normalise_object(json_value, annotation, location)
+        if words := _list_enum_values(annotation):
+            return self._normalise_enum_value(json_value, annotation, words, location)
+        normalise_number = {int: self._normalise_integer, float: self._normalise_float}.get(annotation)
+        return normalise_number(json_value, location) if normalise_number else json_value
 
-    def add_missing_counts(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def add_zero_for_missing_counts(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Add what can be counted as 0 or none, so that V1 raises it and the repair table repairs it."""
         segments = answer.get("segments")
         if not isinstance(segments, list) or not all(isinstance(segment, dict) for segment in segments):
@@ -128,11 +128,11 @@ class _Normaliser:
         self._note_missing(missing_parts, "")
         return {**answer, **missing_parts, "segments": numbered_segments}
 
-    def _note_missing(self, missing_fields: Mapping[str, Any], place: str) -> None:
+    def _note_missing(self, missing_fields: Mapping[str, Any], location: str) -> None:
         for name in missing_fields:
-            self.changes.append(f"{place}{name}: missing, left to the checks")
+            self.changes.append(f"{location}{name}: missing, left to the checks")
 
-    def _change(self, json_value: Any, place: str, change: str) -> Any:
+    def _note_change(self, json_value: Any, place: str, change: str) -> Any:
         self.changes.append(f"{place or 'answer'}: {change}")
         return json_value
 
@@ -141,10 +141,12 @@ class _Normaliser:
         json_value = self._read_json_text(json_value, place)
         if isinstance(json_value, str) and member_type is str:
             members = [json_value] if json_value.strip() else []
-            return self._change(members, place, "text read as a list of one")
+            return self._note_change(members, place, "text read as a list of one")
         if isinstance(json_value, dict) and isinstance(member_type, type) and issubclass(member_type, BaseModel):
-            members = _list_keyed_members(json_value, member_type)
-            json_value = members if members is json_value else self._change(members, place, "an object read as a list")
+            members = _convert_keyed_object_to_list(json_value, member_type)
+            json_value = (
+                members if members is json_value else self._note_change(members, place, "an object read as a list")
+            )
         if not isinstance(json_value, list):
             return json_value
         return [self.normalise(member, member_type, member_place) for member in json_value]
@@ -159,7 +161,7 @@ class _Normaliser:
         for key, member in self._split_page_range(json_value, model, prefix):
             name = key if key in model.model_fields else name_by_key.get(_squash_key(key))
             if name is None:
-                self._change(None, place, "an extra key left out")
+                self._note_change(None, place, "an extra key left out")
                 continue
             field = model.model_fields[name]
             if name != key:
@@ -168,9 +170,9 @@ class _Normaliser:
                 self.changes.append(f"{prefix}{name}: null read as left out")
                 continue
             listed_member = (
-                self._change([], f"{prefix}{name}", "null read as an empty list")
+                self._note_change([], f"{prefix}{name}", "null read as an empty list")
                 if member is None and _is_only_list(field, model)
-                else self._list_lone_object(member, field, f"{prefix}{name}")
+                else self._wrap_lone_object_in_list(member, field, f"{prefix}{name}")
             )
             normalised_member = self.normalise(listed_member, field.annotation, f"{prefix}{name}")
             if name in normalised and dump_for_comparison(normalised[name]) != dump_for_comparison(normalised_member):
@@ -193,11 +195,11 @@ class _Normaliser:
                 self.changes.append(f"{prefix}start_page: a range of pages read")
                 yield from zip(("start_page", "end_page"), pages, strict=True)
 
-    def _list_lone_object(self, member: Any, field: FieldInfo, place: str) -> Any:
+    def _wrap_lone_object_in_list(self, member: Any, field: FieldInfo, place: str) -> Any:
         """Read an object as a list of one where a list may be left out: there it can stand for nothing else."""
         if not isinstance(member, dict) or not _is_list(field.annotation) or field.is_required():
             return member
-        return self._change([member] if member else [], place, "an object read as a list of one")
+        return self._note_change([member] if member else [], place, "an object read as a list of one")
 
     def _read_json_text(self, json_value: Any, place: str) -> Any:
         if not isinstance(json_value, str) or not json_value.lstrip().startswith(("{", "[")):
@@ -206,9 +208,9 @@ class _Normaliser:
             inner_value, _ = extract_answer_json(json_value)
         except AnswerTextError:
             return json_value
-        return self._change(inner_value, place, "JSON written as text in JSON read")
+        return self._note_change(inner_value, place, "JSON written as text in JSON read")
 
-    def _normalise_word(self, json_value: Any, annotation: Any, words: Sequence[str], place: str) -> Any:
+    def _normalise_enum_value(self, json_value: Any, annotation: Any, words: Sequence[str], place: str) -> Any:
         if not isinstance(json_value, str) or json_value in words:
             return json_value
         squashed_word = _squash_word(json_value)
@@ -218,16 +220,16 @@ class _Normaliser:
         ]
         if len(matching_words) != 1:
             return json_value
-        return self._change(matching_words[0], place, "another case or spacing read")
+        return self._note_change(matching_words[0], place, "another case or spacing read")
 
     def _normalise_integer(self, json_value: Any, place: str) -> Any:
         if isinstance(json_value, float) and json_value.is_integer() and abs(json_value) < _MAX_INTEGRAL_FLOAT:
-            return self._change(int(json_value), place, "a number with a decimal point read as a whole one")
+            return self._note_change(int(json_value), place, "a number with a decimal point read as a whole one")
         if isinstance(json_value, str) and (match := _INTEGER_PATTERN.fullmatch(json_value.strip())):
-            return self._change(int(match["digits"] or match["signed"]), place, "text read as a number")
+            return self._note_change(int(match["digits"] or match["signed"]), place, "text read as a number")
         return json_value
 
-    def _normalise_fraction(self, json_value: Any, place: str) -> Any:
+    def _normalise_float(self, json_value: Any, place: str) -> Any:
         if not isinstance(json_value, str):
             return json_value
         text = json_value.strip()
@@ -238,10 +240,10 @@ class _Normaliser:
             return json_value
         number = Decimal(match[1])
         if not match[2]:
-            return self._change(float(number), place, "text read as a number")
+            return self._note_change(float(number), place, "text read as a number")
         if not 0 <= number <= 100:
             return json_value
-        return self._change(float(number / 100), place, "per cent read as a number")
+        return self._note_change(float(number / 100), place, "per cent read as a number")
 
 
 def _find_wrapped_answers(
@@ -274,14 +276,14 @@ def _find_wrapped_answers(
             yield answer
 
 
-def _list_keyed_members(members_by_key: dict[str, Any], member_type: type[BaseModel]) -> Any:
+def _convert_keyed_object_to_list(members_by_key: dict[str, Any], member_type: type[BaseModel]) -> Any:
     """Read an object by type or by number as the list it stands for; anything else stays an object."""
     key_name = next((name for name in ("document_type", "segment_index") if name in member_type.model_fields), None)
     if not (key_name and members_by_key and all(isinstance(member, dict) for member in members_by_key.values())):
         return members_by_key
     key_type = member_type.model_fields[key_name].annotation
     keys = [_Normaliser().normalise(key, key_type, "") for key in members_by_key]
-    if not all(type(key) is int or key in _list_words(key_type) for key in keys):
+    if not all(type(key) is int or key in _list_enum_values(key_type) for key in keys):
         return members_by_key
     keyed_members = list(zip(keys, members_by_key.values(), strict=True))
     if key_type is int:
@@ -323,7 +325,7 @@ def _is_only_list(field: FieldInfo, model: type[BaseModel]) -> bool:
     return _is_list(field.annotation) and len(model.model_fields) == 1
 
 
-def _list_words(annotation: Any) -> tuple[str, ...]:
+def _list_enum_values(annotation: Any) -> tuple[str, ...]:
     """List the words of an enum or a Literal; none for anything else."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)

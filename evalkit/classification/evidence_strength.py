@@ -19,7 +19,7 @@ from evalkit.issue import IssueSeverity
 MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
 
 
-class StrengthRow(NamedTuple):
+class EvidencePattern(NamedTuple):
     """A form of a quote that makes it evidence, or that makes it none."""
 
     name: str
@@ -36,31 +36,31 @@ def load_strength_tables() -> dict[str, Any]:
 
 
 @cache
-def _load_rows(table_name: str) -> tuple[StrengthRow, ...]:
+def _load_rows(table_name: str) -> tuple[EvidencePattern, ...]:
     return tuple(
-        StrengthRow(
+        EvidencePattern(
             row["name"],
             re.compile(row["pattern"], 0 if row.get("case") else re.IGNORECASE),
             row.get("reason", ""),
             frozenset(row.get("excused_by", ())),
-            frozenset(map(DocumentType, row["types"])) if "types" in row else StrengthRow._field_defaults["types"],
+            frozenset(map(DocumentType, row["types"])) if "types" in row else EvidencePattern._field_defaults["types"],
         )
         for row in load_strength_tables()[table_name]
     )
 
 
 @lru_cache(maxsize=256)  # a quote is looked at several times, and answers repeat theirs
-def find_results(quote: str) -> frozenset[str]:
+def find_result_kinds(quote: str) -> frozenset[str]:
     """The kinds of results that the quote states.
 
-    >>> sorted(find_results("Estrogen receptor: positive (95%)")), sorted(find_results("SURGICAL PATHOLOGY REPORT"))
+    >>> sorted(find_result_kinds("Estrogen receptor: positive (95%)")), sorted(find_result_kinds("SURGICAL PATHOLOGY REPORT"))
     (['answer', 'measure'], [])
     """
     return frozenset(row.name for row in _load_rows("result") if row.pattern.search(quote))
 
 
 @cache
-def _load_signs() -> Mapping[DocumentType, tuple[re.Pattern[str], frozenset[str]]]:
+def _load_evidence_patterns_by_type() -> Mapping[DocumentType, tuple[re.Pattern[str], frozenset[str]]]:
     return {
         DocumentType(row["type"]): (re.compile(row["pattern"], re.IGNORECASE), frozenset(row["results"]))
         for row in load_strength_tables()["sign"]
@@ -75,19 +75,19 @@ def has_sign_of_type(quote: str, kind: DocumentType) -> bool:
     """
     if kind is DocumentType.OTHER:
         return True
-    pattern, results = _load_signs()[kind]
-    return bool(pattern.search(quote)) or not results.isdisjoint(find_results(quote))
+    pattern, results = _load_evidence_patterns_by_type()[kind]
+    return bool(pattern.search(quote)) or not results.isdisjoint(find_result_kinds(quote))
 
 
 @lru_cache(maxsize=256)
-def find_weakness(quote: str, kind: DocumentType) -> StrengthRow | None:
+def find_weakness(quote: str, kind: DocumentType) -> EvidencePattern | None:
     """What the quote is instead of evidence of the type, by its form.
 
     >>> find_weakness("Please see the enclosed laboratory report", DocumentType.GENOMIC_REPORT).name
     'a generic reference'
     """
     rows = [row for row in _load_rows("weakness") if kind in row.types and row.pattern.search(quote)]
-    results = find_results(quote) if rows else frozenset()
+    results = find_result_kinds(quote) if rows else frozenset()
     return next((row for row in rows if results.isdisjoint(row.excused_by)), None)
 
 
@@ -130,7 +130,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
             weak_quotes = [
                 (quoted_evidence, weakness)
                 for quoted_evidence in presence.top_evidence
-                if (weakness := _describe_weakness(quoted_evidence, kind, bundle))
+                if (weakness := _find_evidence_weakness(quoted_evidence, kind, bundle))
             ]
             is_all_weak = len(weak_quotes) == len(presence.top_evidence)
             if not is_all_weak:  # beside good evidence a dull line does no harm; only a reference was meant as more
@@ -157,7 +157,7 @@ def find_weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> 
             )
 
 
-def find_weak_evidence_of_others(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+def find_weak_evidence_of_other_models(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """Find weak evidence, but for the embedded program's own quotes: they are hits of its words, meant as no more."""
     findings = list(find_weak_evidence(answer, bundle))
     own_quotes = {
@@ -173,25 +173,25 @@ def find_weak_evidence_of_others(answer: ClassificationOutput, bundle: DocumentB
 
 
 GENERIC_REFERENCE = "a generic reference"
-_TITLE_OR_WORD_LIST = StrengthRow(
+_TITLE_OR_WORD_LIST = EvidencePattern(
     "a title or a list of words", re.compile(""), "states nothing: it is no sentence and has no value"
 )
-_ONLY_FURNITURE = StrengthRow(
+_ONLY_FURNITURE = EvidencePattern(
     "the header or footer of the page", re.compile(""), "says whose page it is, or who printed it"
 )
-_LINE_OF_ANY_DOCUMENT = StrengthRow(
+_LINE_OF_ANY_DOCUMENT = EvidencePattern(
     "a line that any document could have", re.compile(""), "names nothing that is particular to the type"
 )
 
 
-def _describe_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> StrengthRow | None:
+def _find_evidence_weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> EvidencePattern | None:
     """What the quote is instead of evidence; None where it is some."""
     quote = evidence.snippet
     if weakness := find_weakness(quote, kind):
         return weakness
     if is_only_in_furniture(evidence, bundle):
         return _ONLY_FURNITURE
-    results = find_results(quote)
+    results = find_result_kinds(quote)
     if kind is not DocumentType.OTHER and not is_statement(quote) and results <= {"finding", "diagnosis"}:
         return _TITLE_OR_WORD_LIST
     has_terms = _BODY_TERMS.search(quote) or (kind is DocumentType.OTHER and _PAPER_TERMS.search(quote))

@@ -95,7 +95,7 @@ def explain_segment_types(
             if first_page <= last_page
         ),
         tuple(_explain_boundaries(segmentation, scored_pages)),
-        segmentation.readability_changes,
+        segmentation.readability_change_pages,
     )
 
 
@@ -133,7 +133,7 @@ def _rank_reasons(
             ),
             pages_by_term[contribution.name] if contribution.is_term else (),
         )
-        for contribution in type_scores.contributions
+        for contribution in type_scores.iter_contributions
     )
     return _sort_reasons(reason for reason in reasons if reason.weight)
 
@@ -146,12 +146,12 @@ def _sort_reasons(reasons: Iterable[WeightedReason]) -> list[WeightedReason]:
 def _explain_boundaries(
     segmentation: PageSegmentation, scored_pages: Sequence[ScoredPage]
 ) -> Iterator[BoundaryExplanation]:
-    for join in segmentation.joins:
-        join_weights = scored_pages[0].model_weights.join_weights
+    for join in segmentation.transitions:
+        transition_weights = scored_pages[0].model_weights.transition_weights
         signs = [
-            WeightedReason(name, join_weights.get(name, 0.0), (join.page_num,))
+            WeightedReason(name, transition_weights.get(name, 0.0), (join.page_num,))
             for name in join.signs
-            if join_weights.get(name)
+            if transition_weights.get(name)
         ]
         yield BoundaryExplanation(
             join.page_num,
@@ -178,7 +178,7 @@ def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -
     """The reasons as lines for a terminal: of each segment the two most probable types, of each doubt its signs."""
     explanation = explain_segment_types(bundle, segments)
     for segment in explanation.segments:
-        pages = _format_pages(range(segment.start_page, segment.end_page + 1))
+        pages = _format_page_numbers(range(segment.start_page, segment.end_page + 1))
         probabilities = ", ".join(
             f"{type_reasons.document_type.value} {min(type_reasons.probability, _MAX_PROBABILITY):.1%}"
             for type_reasons in segment.types
@@ -203,10 +203,10 @@ def explain_as_text_lines(bundle: DocumentBundle, segments: Iterable[Segment]) -
 
 
 def _format_reason(reason: WeightedReason) -> str:
-    return f"{reason.what} {reason.weight:+.2f}" + (f" ({_format_pages(reason.pages)})" if reason.pages else "")
+    return f"{reason.what} {reason.weight:+.2f}" + (f" ({_format_page_numbers(reason.pages)})" if reason.pages else "")
 
 
-def _format_pages(page_numbers: Iterable[int]) -> str:
+def _format_page_numbers(page_numbers: Iterable[int]) -> str:
     number_list = list(page_numbers)
     if len(number_list) == 1:
         return f"page {number_list[0]}"

@@ -168,7 +168,7 @@ def iter_segment_primary_types(answer: ClassificationOutput) -> Iterator[tuple[S
                 yield segment, presence.document_type
 
 
-def cut_quote(page: Page, text: str, start: int, end: int) -> str | None:
+def cut_quote_unless_identifying(page: Page, text: str, start: int, end: int) -> str | None:
     """Cut a quote of at most ``MAX_SHOWN_LENGTH`` characters around a place in a page's text, of whole words of one line.
 
     None where it holds what identifies the patient: issues are kept where pages are not.

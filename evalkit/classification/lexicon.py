@@ -176,13 +176,13 @@ class LexiconReading:
     page: Page
     cues: tuple[CueMatch, ...]
     scores: Mapping[DocumentType, float]
-    furniture: tuple[Span, ...]
+    furniture_spans: tuple[Span, ...]
     """Header and footer, as characters of ``page.text``."""
     top_lines: tuple[str, ...]
     """The first lines that are not furniture."""
     beginning_signs: tuple[BeginningSign, ...]
     """What looks like a document's beginning."""
-    page_counts: tuple[tuple[int, int], ...]
+    pagination_marks: tuple[tuple[int, int], ...]
     """Each "page 2 of 5" on it, header and footer included."""
     record_numbers: frozenset[str]
     """Accession, case and document numbers."""
@@ -258,10 +258,10 @@ def apply_lexicon(page: Page) -> LexiconReading:
         page=page,
         cues=cues,
         scores=score_cues(cues),
-        furniture=furniture,
+        furniture_spans=furniture,
         top_lines=tuple(page.text[start:end].strip() for start, end in top_spans),
         beginning_signs=_find_beginning_signs(page.text, furniture, cues, lexicon),
-        page_counts=tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(page.text)),
+        pagination_marks=tuple((int(match[1]), int(match[2])) for match in _PAGE_COUNT_PATTERN.finditer(page.text)),
         record_numbers=frozenset(match[1].lower() for match in _RECORD_NUMBER_PATTERN.finditer(page.text)),
         is_signed_off=_has_sign_off_at_end(page.text, furniture, lexicon),
         vendors=_find_vendors(page, block_spans),
@@ -349,9 +349,9 @@ def _split_line_spans(text: str) -> Iterator[Span]:
         start += len(line) + 1
 
 
-def find_body_spans(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
+def find_body_spans(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:
     """Find what is between headers and footers: start and end of each piece of text that is not empty."""
-    edges = [0, *chain.from_iterable(furniture), len(text)]
+    edges = [0, *chain.from_iterable(furniture_spans), len(text)]
     return ((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
 
 
@@ -429,7 +429,7 @@ def _find_cues(
     page: Page,
     block_spans: Sequence[tuple[int, Span]],
     tokens: Sequence[TokenSpan],
-    furniture: Sequence[Span],
+    furniture_spans: Sequence[Span],
     top_spans: Sequence[Span],
     lexicon: Lexicon,
 ) -> list[CueMatch]:
@@ -460,7 +460,7 @@ def _find_cues(
                 candidates += [
                     (match.group().lower(), match.span(), group)
                     for match in pattern.finditer(text)
-                    if not _is_inside(match.start(), furniture)
+                    if not _is_inside(match.start(), furniture_spans)
                 ]
     return [
         CueMatch(group.document_type, group.id, group.zone, group.weight, *span, term)
@@ -485,7 +485,7 @@ def _keep_heaviest_cues(cues: Iterable[CueMatch], text_length: int) -> tuple[Cue
 
 
 def _find_beginning_signs(
-    text: str, furniture: Sequence[Span], cues: Iterable[CueMatch], lexicon: Lexicon
+    text: str, furniture_spans: Sequence[Span], cues: Iterable[CueMatch], lexicon: Lexicon
 ) -> tuple[BeginningSign, ...]:
     signs: list[BeginningSign] = []
     title = next((cue for cue in cues if cue.zone == "title"), None)
@@ -501,7 +501,7 @@ def _find_beginning_signs(
             match_starts = [match.start() for pattern in cue.patterns if (match := pattern.search(text, 0, end))]
             if match_starts:
                 position = min(match_starts)
-                line = _mask_running_numbers(_get_line(text, position), _is_inside(position, furniture))
+                line = _mask_running_numbers(_get_line(text, position), _is_inside(position, furniture_spans))
                 signs.append(BeginningSign(cue.id, cue.weight, line))
     return tuple(signs)
 

@@ -52,7 +52,7 @@ class TermWeights(StrictRecord):
     weights_by_term: dict[_Term, TypeWeights] = Field(alias="terms")
 
     @cached_property
-    def second_words(self) -> dict[str, frozenset[str]]:
+    def second_words_by_first(self) -> dict[str, frozenset[str]]:
         """First word → the second words of the terms that are pairs."""
         seconds_by_first: dict[str, set[str]] = defaultdict(set)
         for term in self.weights_by_term:
@@ -93,12 +93,12 @@ class EmbeddedModelWeights(TermWeights):
         return types
 
     @property
-    def join_weights(self) -> Mapping[str, float]:
+    def transition_weights(self) -> Mapping[str, float]:
         """What each sign at a join of two pages says for a new document, above 0, or against it."""
         return self.joins.__pydantic_extra__
 
     @property
-    def page_type_strength(self) -> float:
+    def page_type_influence(self) -> float:
         """How much a page's types count in where documents begin, 0 to 1."""
         return self.joins.types
 

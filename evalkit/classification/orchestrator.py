@@ -40,9 +40,9 @@ from evalkit.classification.v4_evidence_quality import (
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.verifiers import (
     Verifier,
+    create_shipped_verifiers,
     find_offline_issues,
     find_rule_issues,
-    list_shipped_verifiers,
     run_step_or_build_failure,
 )
 from evalkit.documents.bundle import DocumentBundle
@@ -145,7 +145,7 @@ class RetryOrchestrator:
             else V2ConsistencyChecker(patient_expectation, weights)
         )
         verifiers = (
-            *list_shipped_verifiers(v2, self._v3),
+            *create_shipped_verifiers(v2, self._v3),
             *self._own_verifiers,
         )
         return await self._verify_and_repair_in_rounds(
@@ -185,7 +185,7 @@ class RetryOrchestrator:
         while True:
             repairs: list[Repair] = []
             if self._lossless_repair:
-                answer, repaired_early, repairs = self._repair_before_counting(bundle, answer, issue_numbering)
+                answer, repaired_early, repairs = self._repair_before_decision(bundle, answer, issue_numbering)
                 repaired_issues += repaired_early
             raised_issues = [
                 *prior_issues,
@@ -219,7 +219,7 @@ class RetryOrchestrator:
         final_issues = [*raised_issues, *(issue for issue in repaired_issues if issue.issue_id not in open_ids)]
         return self._build_outcome(answer, final_issues, tuple(attempts), question_cache, verdict)
 
-    def _repair_before_counting(
+    def _repair_before_decision(
         self, bundle: DocumentBundle, answer: ClassificationOutput, issue_numbering: _IssueNumbering
     ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
         """Repair counts, missing types and share sums, so that the arbiter counts none of them."""
@@ -507,7 +507,7 @@ def _read_supplied_classification(
         normalised = normalise_answer(supplied, ClassificationOutput)
         classification = ClassificationOutput.model_validate(normalised.json_value)
     except ValidationError as error:
-        return None, [build_unparseable_issue(_describe_first_error(error))]
+        return None, [build_unparseable_issue(_describe_shape_error(error))]
     except (AnswerTextError, AnswerShapeError) as error:
         return None, [build_unparseable_issue(str(error))]
     question_cache.note_changes("classifier", normalised.changes)
@@ -554,7 +554,7 @@ def _build_attempt(
     )
 
 
-def _describe_first_error(error: ValidationError) -> str:
+def _describe_shape_error(error: ValidationError) -> str:
     first_error = error.errors(include_input=False, include_url=False)[0]
     location = " → ".join(str(part) for part in first_error["loc"]) or "the whole"
     return f"{location}: {first_error['msg']}"

@@ -71,7 +71,7 @@ class _OwnQuestion(DocumentQuestion[_JsonAnswer]):
     prompt_text: str
     answer_schema: Mapping[str, Any]
     offline_answer: Mapping[str, Any]
-    pickled: str
+    pickled_question: str
     """The verifier's own object, for its own process."""
     images: tuple[bytes, ...] = ()
     temperature: float = 0.0
@@ -118,7 +118,7 @@ class OwnVerifier:
         if failed_answer := next((answer for answer in answers if answer.value is None), None):
             raise _build_verifier_error(failed_answer.failure or "no reason was given")
         told_answers = [
-            (answer.question.pickled, answer.value.root)
+            (answer.question.pickled_question, answer.value.root)
             for answer in answers
             if isinstance(answer.question, _OwnQuestion) and answer.value is not None
         ]
@@ -156,7 +156,7 @@ class OwnVerifier:
             prompt_text=description["prompt"],
             answer_schema=description["answer_schema"],
             offline_answer=description["offline_answer"],
-            pickled=description["pickled"],
+            pickled_question=description["pickled"],
             images=tuple(base64.b64decode(image) for image in description["images"]),
             temperature=float(description["temperature"]),
         )
@@ -170,13 +170,13 @@ class _VerifierProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def call(self, method: str, arguments: Sequence[Any], limit_seconds: float) -> dict[str, Any]:
+    def call(self, method: str, arguments: Sequence[Any], time_limit_seconds: float) -> dict[str, Any]:
         """Return the reply. UsageError, in words that quote nothing of the verifier's, if there is none in time."""
         with self._lock:
             if self._process is None:
                 self._start()
                 self._exchange_or_end_process("describe", (), _START_SECONDS)  # importing does not count
-            return self._exchange_or_end_process(method, arguments, limit_seconds)
+            return self._exchange_or_end_process(method, arguments, time_limit_seconds)
 
     def end(self) -> None:
         """End the process, if it runs."""
@@ -198,12 +198,14 @@ class _VerifierProcess:
             cwd="/", env=environment, start_new_session=True,
         )  # fmt: skip
 
-    def _exchange_or_end_process(self, method: str, arguments: Sequence[Any], limit_seconds: float) -> dict[str, Any]:
+    def _exchange_or_end_process(
+        self, method: str, arguments: Sequence[Any], time_limit_seconds: float
+    ) -> dict[str, Any]:
         try:
-            reply = self._send_and_receive(pickle.dumps((limit_seconds, method, arguments)), limit_seconds)
+            reply = self._send_and_receive(pickle.dumps((time_limit_seconds, method, arguments)), time_limit_seconds)
         except TimeoutError:
             self.end()
-            raise _build_verifier_error(f"it took longer than {limit_seconds:g} s") from None
+            raise _build_verifier_error(f"it took longer than {time_limit_seconds:g} s") from None
         except (OSError, ValueError):
             self.end()
             raise _build_verifier_error("its process has ended") from None
@@ -211,11 +213,11 @@ class _VerifierProcess:
             raise _build_verifier_error(reply["failure"])
         return reply
 
-    def _send_and_receive(self, request: bytes, limit_seconds: float) -> dict[str, Any]:
+    def _send_and_receive(self, request: bytes, time_limit_seconds: float) -> dict[str, Any]:
         """Return the reply. TimeoutError; OSError or ValueError if the process has ended."""
         process = self._process
         assert process is not None and process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - started
-        deadline = time.monotonic() + limit_seconds
+        deadline = time.monotonic() + time_limit_seconds
         process.stdin.write(request)
         process.stdin.flush()
         chunks: list[bytes] = []
@@ -246,7 +248,7 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
     """Load the verifiers of these entry points. UsageError naming one that cannot be used."""
     verifiers: list[OwnVerifier] = []
     for name in dict.fromkeys(entry_point_names):
-        code = hash_verifier_code(name)
+        code = compute_verifier_version(name)
         try:
             description = _get_or_create_process(name).call("describe", (), _START_SECONDS)
         except UsageError as error:
@@ -265,9 +267,9 @@ def load_own_verifiers(entry_point_names: Sequence[str], time_limit_seconds: flo
 
 
 @cache
-def hash_verifier_code(entry_point_name: str) -> OwnVerifierVersion:
+def compute_verifier_version(entry_point_name: str) -> OwnVerifierVersion:
     """Find the installed code of an entry point, without running it. UsageError if there is none that may be run."""
-    _, distribution = find_verifier_entry_point(entry_point_name)
+    _, distribution = require_trusted_verifier_entry_point(entry_point_name)
     digest = hashlib.sha256()
     for path, content_path in list_installed_code_files(distribution):
         content = content_path.read_bytes()
@@ -276,7 +278,7 @@ def hash_verifier_code(entry_point_name: str) -> OwnVerifierVersion:
     return OwnVerifierVersion(entry_point_name, distribution.version, digest.hexdigest())
 
 
-def find_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
+def require_trusted_verifier_entry_point(entry_point_name: str) -> tuple[EntryPoint, Distribution]:
     """Find the installed distribution that offers a verifier. UsageError if there is none, or none that is trusted."""
     offered = entry_points(group=ENTRY_POINT_GROUP)
     matches = {

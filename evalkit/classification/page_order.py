@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from evalkit.classification.schema import ClassificationOutput, Segment
-from evalkit.classification.second_opinion_boundaries import find_page_counts, find_running_counts
+from evalkit.classification.second_opinion_boundaries import find_pagination_marks, find_running_pagination
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import strip_stamp_lines
 from evalkit.issue import Issue, IssueSeverity
@@ -35,25 +35,25 @@ _MIN_PRESENT_SHARE = 1 / 3
 def find_page_order_issues(classification: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     """Raise V2-PAGES-MISSING and V2-PAGES-ORDER by printed counts of each segment, V2-PAGES-REPEATED by equal text."""
     # What a file of several documents counts through is the file's own count.
-    own_counts = find_running_counts(bundle) if len(classification.segments) > 1 else frozenset()
+    own_counts = find_running_pagination(bundle) if len(classification.segments) > 1 else frozenset()
     for segment in classification.segments:
         pages = list(bundle.iter_pages(segment.start_page, segment.end_page))
-        if counts := _read_printed_counts(pages, own_counts):
+        if counts := _map_pages_to_pagination_marks(pages, own_counts):
             blank_pages = [page.page_num for page in pages if page.page_num not in counts]
-            yield from _check_counts(segment, counts, blank_pages, _find_numbers_counted_on(bundle, counts))
+            yield from _check_pagination(segment, counts, blank_pages, _find_numbers_counted_on(bundle, counts))
     yield from _find_repeated_pages(classification, bundle)
 
 
-def _read_printed_counts(
-    pages: Sequence[Page], file_counts: AbstractSet[tuple[int, int]]
+def _map_pages_to_pagination_marks(
+    pages: Sequence[Page], running_pagination: AbstractSet[tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
     """Page → its number and the number of pages, as the document counts itself; empty where not all pages agree on it."""
     counts_by_page = {
         page.page_num: {
             (number, total)
-            for number, total, line in find_page_counts(page.text)
+            for number, total, line in find_pagination_marks(page.text)
             if 1 <= number <= total
-            and (number - page.page_num, total) not in file_counts
+            and (number - page.page_num, total) not in running_pagination
             and not _TRANSPORT_PATTERN.search(line[:_MAX_STAMP_LENGTH])
         }
         for page in pages
@@ -74,12 +74,12 @@ def _find_numbers_counted_on(bundle: DocumentBundle, counts: Mapping[int, tuple[
     return {
         number
         for page in bundle.pages
-        for number, total, _ in find_page_counts(page.text)
+        for number, total, _ in find_pagination_marks(page.text)
         if (page.page_num - number, total) in places
     }
 
 
-def _check_counts(
+def _check_pagination(
     segment: Segment,
     counts: dict[int, tuple[int, int]],
     blank_pages: Sequence[int],
@@ -97,7 +97,7 @@ def _check_counts(
     if missing and len(numbers) >= _MIN_PRESENT_SHARE * (last + 1 - first):
         yield _build_issue(
             PAGES_MISSING_CODE,
-            f"Segment {segment.segment_index} counts {total} pages, but {_format_numbers(missing)} "
+            f"Segment {segment.segment_index} counts {total} pages, but {_format_page_numbers(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not in it",
             "Look for the missing pages, or whether the segment's pages are of one document",
             min(counts),
@@ -165,7 +165,7 @@ def _is_same_part(copies: Sequence[tuple[int, int]], pages: Sequence[int], keys:
     return len(gaps) == 1 and all(last < page for (_, last), page in zip(copies, pages, strict=True))
 
 
-def _format_numbers(numbers: Sequence[int]) -> str:
+def _format_page_numbers(numbers: Sequence[int]) -> str:
     """As "page 3", "pages 3 and 5" or "pages 3, 4 and 5"."""
     return f"{'pages' if len(numbers) > 1 else 'page'} {_join_words([str(number) for number in numbers])}"
 

@@ -95,7 +95,7 @@ JOIN_SIGNS: Mapping[str, float] = {
 
 
 @dataclass(frozen=True)
-class PageJoin:
+class PageTransition:
     """Between a page and the last page before it that says anything."""
 
     page_num: int
@@ -115,11 +115,11 @@ class PageJoin:
 class PageSegmentation:
     """How the pages follow each other."""
 
-    document_ranges: tuple[tuple[int, int], ...]
+    document_index_ranges: tuple[tuple[int, int], ...]
     """The documents as index ranges, end exclusive: every page once, in order."""
-    joins: tuple[PageJoin, ...]
+    transitions: tuple[PageTransition, ...]
     """One for each page but the first that says anything."""
-    readability_changes: tuple[int, ...]
+    readability_change_pages: tuple[int, ...]
     """Numbers of the pages, in order, on which text that says something and text that says nothing take turns."""
 
 
@@ -129,15 +129,17 @@ def segment_pages(pages: Sequence[ScoredPage]) -> PageSegmentation:
         return PageSegmentation((), (), ())
     model_weights = pages[0].model_weights
     informative_indices = [index for index, page in enumerate(pages) if not is_uninformative(page.lexicon_reading)]
-    signs_by_join = collect_join_signs([pages[index].lexicon_reading for index in informative_indices], len(pages))
+    signs_by_join = collect_transition_signs(
+        [pages[index].lexicon_reading for index in informative_indices], len(pages)
+    )
     log_odds = [
-        math.fsum(model_weights.join_weights.get(name, 0.0) * value for name, value in join_signs.items())
+        math.fsum(model_weights.transition_weights.get(name, 0.0) * value for name, value in join_signs.items())
         for join_signs in signs_by_join
     ]
     opinions = [compute_damped_type_log_ratios(pages[index]) for index in informative_indices]
-    probabilities = compute_beginning_probabilities(opinions, log_odds, model_weights.page_type_strength)
+    probabilities = compute_beginning_probabilities(opinions, log_odds, model_weights.page_type_influence)
     joins = tuple(
-        PageJoin(pages[index].lexicon_reading.page.page_num, join_signs, probability)
+        PageTransition(pages[index].lexicon_reading.page.page_num, join_signs, probability)
         for index, join_signs, probability in zip(informative_indices[1:], signs_by_join, probabilities, strict=True)
     )
     beginning_indices = {
@@ -182,7 +184,7 @@ def _find_readability_change_indices(pages: Sequence[ScoredPage]) -> set[int]:
 
 def _has_much_text(reading: LexiconReading) -> bool:
     text = reading.page.text
-    furniture_size = sum(_count_letter_bytes(text[start:end]) for start, end in reading.furniture)
+    furniture_size = sum(_count_letter_bytes(text[start:end]) for start, end in reading.furniture_spans)
     return _count_letter_bytes(text) - furniture_size >= _MUCH_TEXT_BYTES
 
 
@@ -201,20 +203,20 @@ def compute_damped_type_log_ratios(page: ScoredPage) -> tuple[float, ...]:
 
 
 def compute_beginning_probabilities(
-    type_log_ratios_by_page: Sequence[Sequence[float]], join_log_odds: Sequence[float], page_type_strength: float
+    type_log_ratios_by_page: Sequence[Sequence[float]], transition_log_odds: Sequence[float], page_type_influence: float
 ) -> list[float]:
     """For each join the probability that a document begins there.
 
     Args:
         type_log_ratios_by_page: for each page, for each type, how well it explains the page (a logarithm).
-        join_log_odds: for each join, how much its signs speak for a new document (log odds); one fewer than pages.
-        page_type_strength: how much opinions count.
+        transition_log_odds: for each transition, how much its signs speak for a new document (log odds); one fewer than pages.
+        page_type_influence: how much opinions count.
 
     The sum over all ways to cut and type, forwards and backwards (Rabiner, Proceedings of the IEEE 77, 1989). A new
     document may be of any type, the same too; within one the type stays.
     """
-    type_fits = [[math.exp(page_type_strength * number) for number in row] for row in type_log_ratios_by_page]
-    odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in join_log_odds]
+    type_fits = [[math.exp(page_type_influence * number) for number in row] for row in type_log_ratios_by_page]
+    odds_by_join = [math.exp(max(-30.0, min(30.0, number))) for number in transition_log_odds]
     type_count = len(DocumentType)
     forward = [_scale_to_sum_one(type_fits[0])] if type_fits else []
     for type_fit, join_odds in zip(type_fits[1:], odds_by_join, strict=True):
@@ -247,48 +249,50 @@ def _scale_to_sum_one(values: Sequence[float]) -> list[float]:
 # ------------------------------------------------------------------------------------------------ what stands at a join
 
 
-def collect_join_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:
+def collect_transition_signs(readings: Sequence[LexiconReading], total_pages: int) -> list[dict[str, float]]:
     """What speaks at each join of these pages, 1 for what is there; names are of ``JOIN_SIGNS``."""
-    packet_counts, stamps = _find_packet_page_counts(readings, total_pages), _find_furniture_on_all_pages(readings)
+    packet_counts, stamps = _find_packet_pagination(readings, total_pages), _find_furniture_on_all_pages(readings)
     counts_by_page = [
         [
             page_count
-            for page_count in page_reading.page_counts
-            if _get_page_count_offset(page_reading.page, page_count) not in packet_counts
+            for page_count in page_reading.pagination_marks
+            if _compute_pagination_offset(page_reading.page, page_count) not in packet_counts
         ]
         for page_reading in readings
     ]
     return [
         dict.fromkeys(
             [
-                *_find_join_signs(previous_reading, reading, previous_counts, page_counts),
+                *_find_transition_signs(previous_reading, reading, previous_marks, pagination_marks),
                 *_find_layout_signs(previous_reading.page, reading.page, stamps),
             ],
             1.0,
         )
-        for previous_reading, reading, previous_counts, page_counts in zip(
+        for previous_reading, reading, previous_marks, pagination_marks in zip(
             readings, readings[1:], counts_by_page, counts_by_page[1:], strict=False
         )
     ]
 
 
-def _get_page_count_offset(page: Page, page_count: tuple[int, int]) -> tuple[int, int]:
+def _compute_pagination_offset(page: Page, page_count: tuple[int, int]) -> tuple[int, int]:
     return page_count[0] - page.page_num, page_count[1]
 
 
-def _find_packet_page_counts(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
+def _find_packet_pagination(readings: Sequence[LexiconReading], total_pages: int) -> set[tuple[int, int]]:
     """Counts that run through all pages are the packet's own and say nothing of where documents begin."""
     occurrences = Counter(
-        _get_page_count_offset(reading.page, count) for reading in readings for count in set(reading.page_counts)
+        _compute_pagination_offset(reading.page, count)
+        for reading in readings
+        for count in set(reading.pagination_marks)
     )
     return {key for key, times in occurrences.items() if key == (0, total_pages) or times >= max(2, len(readings))}
 
 
-def _find_join_signs(
+def _find_transition_signs(
     previous_reading: LexiconReading,
     reading: LexiconReading,
-    previous_counts: Sequence[tuple[int, int]],
-    page_counts: Sequence[tuple[int, int]],
+    previous_marks: Sequence[tuple[int, int]],
+    pagination_marks: Sequence[tuple[int, int]],
 ) -> list[str]:
     """Name the signs of letterheads, page counts, numbers, persons and sentences, in no particular order."""
     known_lines = {sign.line for sign in previous_reading.beginning_signs} | set(previous_reading.top_lines)
@@ -302,24 +306,24 @@ def _find_join_signs(
         "cover-sheet-before": any(sign.id == "cover-sheet" for sign in previous_reading.beginning_signs),
         "same-record": is_numbered and shares_number,
         "other-record": is_numbered and not shares_number,
-        **_detect_page_count_signs(previous_counts, page_counts),
+        **_detect_pagination_signs(previous_marks, pagination_marks),
         **_detect_identity_signs(previous_reading.page, reading, new_sign_ids),
         **_detect_text_signs(previous_reading, reading),
     }
     return [*sorted(new_sign_ids), *(name for name, is_there in is_present.items() if is_there)]
 
 
-def _detect_page_count_signs(
-    previous_counts: Sequence[tuple[int, int]], page_counts: Sequence[tuple[int, int]]
+def _detect_pagination_signs(
+    previous_marks: Sequence[tuple[int, int]], pagination_marks: Sequence[tuple[int, int]]
 ) -> dict[str, bool]:
     """Page 1 of 3 begins a document, page 2 of 3 behind page 1 of 3 continues it."""
-    is_continuing = any((number - 1, total) in previous_counts for number, total in page_counts if number > 1)
-    is_first = any(number == 1 for number, _ in page_counts)
+    is_continuing = any((number - 1, total) in previous_marks for number, total in pagination_marks if number > 1)
+    is_first = any(number == 1 for number, _ in pagination_marks)
     return {
         "count-goes-on": is_continuing,
         "count-begins": is_first and not is_continuing,
-        "count-later": bool(page_counts) and not is_first and not is_continuing,
-        "count-ended-before": any(number == total for number, total in previous_counts),
+        "count-later": bool(pagination_marks) and not is_first and not is_continuing,
+        "count-ended-before": any(number == total for number, total in previous_marks),
     }
 
 
@@ -399,12 +403,12 @@ def _get_last_line(reading: LexiconReading) -> str:
     return next((text.rsplit("\n", 1)[-1].strip() for text in reversed(body_texts) if text.strip()), "")
 
 
-def _find_layout_signs(previous_page: Page, page: Page, stamps: AbstractSet[str]) -> list[str]:
+def _find_layout_signs(previous_page: Page, page: Page, packet_furniture_lines: AbstractSet[str]) -> list[str]:
     """Name the signs of the print: where the page before ends, headers and footers, size of type, left margin."""
-    text_end = _find_text_end(previous_page)
+    text_end = _measure_text_bottom(previous_page)
     previous_furniture, page_furniture = (
-        _collect_masked_furniture_lines(previous_page) - stamps,
-        _collect_masked_furniture_lines(page) - stamps,
+        _collect_masked_furniture_lines(previous_page) - packet_furniture_lines,
+        _collect_masked_furniture_lines(page) - packet_furniture_lines,
     )
     sizes = _measure_word_height(previous_page), _measure_word_height(page)
     margins = _measure_left_margin(previous_page), _measure_left_margin(page)
@@ -421,7 +425,7 @@ def _find_layout_signs(previous_page: Page, page: Page, stamps: AbstractSet[str]
     return [name for name, is_there in is_present.items() if is_there]
 
 
-def _find_text_end(page: Page) -> float | None:
+def _measure_text_bottom(page: Page) -> float | None:
     """Where the text ends, 0 (top) to 1; None where nobody knows."""
     boxes = {block.box for block in page.blocks if not (block.furniture or block.hidden)}
     return max(box[3] for box in boxes) if len(boxes) > 1 else None

@@ -31,7 +31,7 @@ PatientsPerFile = Literal["one", "several"]
 class PatientExpectation:
     """What is known about a file's patients before it is read."""
 
-    patients: PatientsPerFile = "one"
+    patients_per_file: PatientsPerFile = "one"
     """How many patients a file may be about."""
     roster_identity: tuple[Identifier, ...] = ()
     """The person whom the roster names for this file."""
@@ -57,7 +57,7 @@ def find_patient_issues(
         for segment in answer.segments
         if (owner := find_page_range_owner(persons, segment.start_page, segment.end_page))
     }
-    enclosed_segments = _find_segments_inside_others(answer, bundle, owner_by_segment)
+    enclosed_segments = _map_enclosed_segments_to_person(answer, bundle, owner_by_segment)
     for segment in answer.segments:
         owner = owner_by_segment.get(segment.segment_index)
         if owner is None:
@@ -71,10 +71,10 @@ def find_patient_issues(
             yield _build_mixed_patients_issue(segment, surrounding_owner, own_pages)
     owners = [owner for segment_index, owner in owner_by_segment.items() if segment_index not in enclosed_segments]
     if any(owner is not owners[0] for owner in owners):
-        yield _build_several_patients_issue(answer, owner_by_segment, expectation.patients)
+        yield _build_several_patients_issue(answer, owner_by_segment, expectation.patients_per_file)
 
 
-def _find_segments_inside_others(
+def _map_enclosed_segments_to_person(
     answer: ClassificationOutput, bundle: DocumentBundle, owner_by_segment: dict[int, FilePerson]
 ) -> dict[int, FilePerson]:
     """Segments that are pages inside another person's document, by their index, with that person.
@@ -129,7 +129,7 @@ def _build_mixed_patients_issue(
     own_page, foreign_page, comparison = _find_clearest_difference(owner, foreign_pages)
     are_relatives = _may_be_relatives(own_page.identifiers, foreign_page.identifiers)
     is_certain = comparison.relation is SamePersonVerdict.DIFFERENT and comparison.is_certain and not are_relatives
-    pages = _format_pages([page.page_num for page in foreign_pages])
+    pages = _format_page_numbers([page.page_num for page in foreign_pages])
     return Issue.create(
         "V2",
         "V2-PATIENT-MIXED",
@@ -140,12 +140,12 @@ def _build_mixed_patients_issue(
         suggested_fix="Look whose pages these are, and take another patient's out",
         segment_index=segment.segment_index,
         page=foreign_page.page_num,
-        boxes=_list_fact_boxes(own_page, foreign_page, comparison),
+        boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),
     )
 
 
 def _build_several_patients_issue(
-    answer: ClassificationOutput, owner_by_segment: dict[int, FilePerson], patients: PatientsPerFile
+    answer: ClassificationOutput, owner_by_segment: dict[int, FilePerson], patients_per_file: PatientsPerFile
 ) -> Issue:
     owners = list({id(owner): owner for owner in owner_by_segment.values()}.values())
     own_page, foreign_page, comparison = _find_clearest_difference(owners[0], owners[1].pages)
@@ -154,19 +154,19 @@ def _build_several_patients_issue(
         for owner in owners
     ]
     descriptions = [
-        " and ".join(_format_pages(range(segment.start_page, segment.end_page + 1)) for segment in segments)
+        " and ".join(_format_page_numbers(range(segment.start_page, segment.end_page + 1)) for segment in segments)
         for segments in segments_by_owner
     ]
     return Issue.create(
         "V2",
         "V2-PATIENT-SEVERAL",
-        IssueSeverity.MAJOR if patients == "one" else IssueSeverity.MINOR,
+        IssueSeverity.MAJOR if patients_per_file == "one" else IssueSeverity.MINOR,
         f"The file has documents of {len(owners)} patients: {'; '.join(descriptions)} "
         f"({_describe_differences(comparison)})",
         location="segments",
         suggested_fix="Check whether these documents belong in one file",
         page=foreign_page.page_num,
-        boxes=_list_fact_boxes(own_page, foreign_page, comparison),
+        boxes=_list_differing_fact_boxes(own_page, foreign_page, comparison),
     )
 
 
@@ -189,7 +189,7 @@ def _check_roster(persons: Sequence[FilePerson], roster_identity: tuple[Identifi
         if different_page is None:
             continue
         page, comparison = different_page
-        pages = _format_pages(sorted(person.page_numbers))
+        pages = _format_page_numbers(sorted(person.page_numbers))
         yield Issue.create(
             "V2",
             "V2-PATIENT-OTHER",
@@ -212,7 +212,7 @@ def _describe_differences(comparison: PersonComparison) -> str:
     return f"{words} {'differs' if len(facts) == 1 else 'differ'}"
 
 
-def _list_fact_boxes(
+def _list_differing_fact_boxes(
     own_page: PagePatientIdentity, foreign_page: PagePatientIdentity, comparison: PersonComparison
 ) -> tuple[PageBox, ...]:
     """Where the differing facts stand, on both pages."""
@@ -231,7 +231,7 @@ def _may_be_relatives(left: Sequence[Identifier], right: Sequence[Identifier]) -
     return names[0] is not None and names[1] is not None and have_same_family_other_given_name(names[0], names[1])
 
 
-def _format_pages(page_numbers: Sequence[int]) -> str:
+def _format_page_numbers(page_numbers: Sequence[int]) -> str:
     """Write page numbers as words: "page 3", "pages 3–5", "pages 3, 5 and 8"."""
     numbers = sorted(page_numbers)
     if len(numbers) == 1:

@@ -71,12 +71,12 @@ class KeyedClassification(ClassificationOutput):
         return self.model_dump(mode="json", exclude={"segments": {"__all__": {"patient"}}})
 
     @property
-    def patient_by_page_range(self) -> dict[PageRange, PatientKeys | None]:
+    def patient_keys_by_page_range(self) -> dict[PageRange, PatientKeys | None]:
         """Whom each segment is about, by its pages."""
         return {(segment.start_page, segment.end_page): segment.patient for segment in self.segments}
 
 
-def load_patient_salt(output_folder: OutputFolder) -> bytes:
+def load_or_create_patient_salt(output_folder: OutputFolder) -> bytes:
     """Load the folder's salt; the first call makes one, or notes that ``EVALKIT_PATIENT_SALT`` has it.
 
     UsageError where that variable is another salt than the folder's, or is missing: keys of two salts never meet.
@@ -101,16 +101,18 @@ def load_patient_salt(output_folder: OutputFolder) -> bytes:
     return salt.encode()
 
 
-def compute_patients(
+def compute_patient_keys_by_page_range(
     answer: ClassificationOutput, persons: Sequence[FilePerson], salt: bytes
 ) -> dict[PageRange, PatientKeys | None]:
     """Compute whom each segment is about, by its pages: the person of most of them. ``persons`` are the file's."""
-    patient_by_page_range: dict[PageRange, PatientKeys | None] = {}
+    patient_keys_by_page_range: dict[PageRange, PatientKeys | None] = {}
     for segment in answer.segments:
         page_range = segment.start_page, segment.end_page
         owner = find_page_range_owner(persons, *page_range)
-        patient_by_page_range[page_range] = _compute_keys(owner, owner.list_pages(*page_range), salt) if owner else None
-    return patient_by_page_range
+        patient_keys_by_page_range[page_range] = (
+            _compute_keys(owner, owner.list_pages(*page_range), salt) if owner else None
+        )
+    return patient_keys_by_page_range
 
 
 def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
@@ -120,20 +122,20 @@ def list_person_keys(person: FilePerson, salt: bytes) -> set[str]:
     return {_hash_facts(salt, "number", number) for number in numbers} | ({name_key} if name_key else set())
 
 
-def add_patients(
-    answer: ClassificationOutput, patient_by_page_range: Mapping[PageRange, PatientKeys | None]
+def attach_patient_keys(
+    answer: ClassificationOutput, patient_keys_by_page_range: Mapping[PageRange, PatientKeys | None]
 ) -> KeyedClassification:
     """The answer with whom each segment is about; what it said of that itself counts for nothing."""
     segments = tuple(
         KeyedSegment.model_validate(segment).model_copy(
-            update={"patient": patient_by_page_range.get((segment.start_page, segment.end_page))}
+            update={"patient": patient_keys_by_page_range.get((segment.start_page, segment.end_page))}
         )
         for segment in answer.segments
     )
     return KeyedClassification.model_validate(answer).model_copy(update={"segments": segments})
 
 
-def drop_patients(answer: ClassificationOutput) -> ClassificationOutput:
+def drop_patient_keys(answer: ClassificationOutput) -> ClassificationOutput:
     """The answer as somebody gave it: unchanged if no segment says whom it is about."""
     if type(answer) is ClassificationOutput and all(type(segment) is Segment for segment in answer.segments):
         return answer
@@ -144,8 +146,10 @@ _ANSWER_ADAPTER = TypeAdapter(ClassificationOutput)
 
 
 def _compute_keys(person: FilePerson, pages: Sequence[PagePatientIdentity], salt: bytes) -> PatientKeys:
-    has_name_and_birth = all(_list_facts(pages, fold) for fold in (_fold_name, _fold_birth_date))
-    name, birth_date = (_find_commonest(_list_facts(person.pages, fold)) for fold in (_fold_name, _fold_birth_date))
+    has_name_and_birth = all(_list_facts(pages, fold) for fold in (_fold_patient_name, _fold_birth_date))
+    name, birth_date = (
+        _find_commonest(_list_facts(person.pages, fold)) for fold in (_fold_patient_name, _fold_birth_date)
+    )
     number = _find_commonest(_list_facts(pages, _fold_record_number))
     return PatientKeys(
         name_key=_hash_facts(salt, "name", name, birth_date) if has_name_and_birth else None,
@@ -167,7 +171,7 @@ def _find_commonest(facts: Iterable[str]) -> str | None:
     return next((fact for fact, _ in Counter(facts).most_common(1)), None)
 
 
-def _fold_name(facts: _Facts) -> str | None:
+def _fold_patient_name(facts: _Facts) -> str | None:
     """First given and last family name in any order, as recognition may confuse them; None where one is an initial.
 
     A newborn is called by all words: "Baby Girl A" and "Baby Girl B" are twins.

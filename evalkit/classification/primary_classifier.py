@@ -23,7 +23,7 @@ from evalkit.classification.classifier_answer import (
 )
 from evalkit.classification.lexicon import CueMatch, LexiconReading, Span, find_body_spans, load_lexicon
 from evalkit.classification.model_weights import EmbeddedModelWeights
-from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageJoin, segment_pages
+from evalkit.classification.page_segmentation import BEGINNING_PROBABILITY, PageTransition, segment_pages
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -160,7 +160,8 @@ def classify_by_embedded_model(
     ]
     segmentation = segment_pages(scored_pages)
     documents = [
-        _score_document(scored_pages[start:end], segmentation.joins) for start, end in segmentation.document_ranges
+        _score_document(scored_pages[start:end], segmentation.transitions)
+        for start, end in segmentation.document_index_ranges
     ]
     segments = tuple(_build_segment(index, document) for index, document in enumerate(documents, start=1))
     mixture = compute_mixture(segments)
@@ -174,7 +175,7 @@ def classify_by_embedded_model(
             SUMMARY_KEY: _compose_self_evaluation(documents),
             DOUBTS_KEY: [
                 {"page": join.page_num, "begins": round(join.probability, 2)}
-                for join in segmentation.joins
+                for join in segmentation.transitions
                 if join.is_doubtful
             ],
         },
@@ -204,18 +205,20 @@ class _ScoredDocument:
     type_scores: ClassificationScores
     dominant_type: DocumentType | None
     composition: tuple[TypePresence, ...]
-    joins: tuple[PageJoin, ...]
+    transitions: tuple[PageTransition, ...]
     """Those on its pages, its first included."""
 
 
-def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _ScoredDocument:
+def _score_document(pages: Sequence[ScoredPage], transitions: Iterable[PageTransition]) -> _ScoredDocument:
     type_scores = pages[0].type_scores if len(pages) == 1 else combine_page_scores(pages)
     evidence_pages = [
-        _EvidencePage(page, tuple(_split_passages(page.lexicon_reading.page.text, page.lexicon_reading.furniture)))
+        _EvidencePage(
+            page, tuple(_split_passages(page.lexicon_reading.page.text, page.lexicon_reading.furniture_spans))
+        )
         for page in pages
     ]
     page_numbers = {page.lexicon_reading.page.page_num for page in pages}
-    own_joins = tuple(join for join in joins if join.page_num in page_numbers)
+    own_joins = tuple(join for join in transitions if join.page_num in page_numbers)
     likely_type, next_type = type_scores.types_by_probability[:2]
     evidence: tuple[Evidence, ...] = ()
     min_probability = max(pages[0].model_weights.min_probability, MIN_TYPE_RATIO * type_scores.probabilities[next_type])
@@ -233,7 +236,7 @@ def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:
     body_texts = (
         page.lexicon_reading.page.text[start:end]
         for page in pages
-        for start, end in find_body_spans(page.lexicon_reading.page.text, page.lexicon_reading.furniture)
+        for start, end in find_body_spans(page.lexicon_reading.page.text, page.lexicon_reading.furniture_spans)
     )
     return sum(len(body_text.split()) for body_text in body_texts) >= MIN_DOCUMENT_WORDS
 
@@ -354,13 +357,13 @@ def _build_segment(segment_index: int, document: _ScoredDocument) -> Segment:
 
 def _compose_reasoning(document: _ScoredDocument) -> str:
     first_type, second_type = document.type_scores.types_by_probability[:2]
-    strongest_terms = _list_strongest_terms(document, first_type)
-    doubts = "".join(f" {_describe_doubtful_join(join)}." for join in document.joins if join.is_doubtful)
+    strongest_terms = _format_strongest_terms(document, first_type)
+    doubts = "".join(f" {_describe_doubtful_transition(join)}." for join in document.transitions if join.is_doubtful)
     if document.dominant_type is None:
         terms_text = f" ({strongest_terms})" if strongest_terms else ""
         return f"Too little or too even evidence to tell: most speaks for {first_type.value}{terms_text}, then {second_type.value}.{doubts}"
     second_terms = (
-        _list_strongest_terms(document, second_type) if document.type_scores.lexicon_scores[second_type] else ""
+        _format_strongest_terms(document, second_type) if document.type_scores.lexicon_scores[second_type] else ""
     )
     second_text = (
         f"; {second_type.value} is next ({second_terms})" if second_terms else "; nothing speaks for another type"
@@ -368,13 +371,13 @@ def _compose_reasoning(document: _ScoredDocument) -> str:
     return f"Strongest signs of {first_type.value}: {strongest_terms}{second_text}.{doubts}"
 
 
-def _describe_doubtful_join(join: PageJoin) -> str:
+def _describe_doubtful_transition(join: PageTransition) -> str:
     if join.probability >= BEGINNING_PROBABILITY:
         return f"Page {join.page_num} may go on from the page before ({1 - join.probability:.0%})"
     return f"Page {join.page_num} may begin another document ({join.probability:.0%})"
 
 
-def _list_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
+def _format_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
     cues = [cue for page in document.pages for cue in page.lexicon_reading.cues if cue.document_type is kind]
     cues.sort(key=lambda cue: -cue.weight)
     # Phrases are the lexicon's own words; what a pattern matched could be anything on the page.
@@ -507,9 +510,9 @@ def _get_cue_start(cue: CueMatch) -> int:
     return cue.start
 
 
-def _split_passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
+def _split_passages(text: str, furniture_spans: Sequence[Span]) -> Iterator[Span]:
     """Sentences, lines and table rows; a heading or one of less than three words takes the next one with it."""
-    for start, end in find_body_spans(text, furniture):
+    for start, end in find_body_spans(text, furniture_spans):
         pending_span: Span | None = None
         for part_span in [*_split_at_passage_ends(text, start, end), (end, end)]:
             if part_span[0] == end or has_page_furniture(text[slice(*part_span)]):

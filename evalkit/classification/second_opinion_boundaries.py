@@ -111,15 +111,15 @@ def collect_boundary_signs(
     page: Page,
     total_pages: int,
     contained_types: Container[DocumentType] = frozenset(),
-    running_counts: Container[tuple[int, int]] = frozenset(),
+    running_pagination: Container[tuple[int, int]] = frozenset(),
 ) -> list[BoundarySign]:
     """What speaks for and against a new document on ``page``, after these pages of one.
 
-    ``contained_types``: types of which the document is said to have whole pages besides its own. ``running_counts``:
-    page counts that are the file's own, as ``find_running_counts`` gives them.
+    ``contained_types``: types of which the document is said to have whole pages besides its own. ``running_pagination``:
+    page counts that are the file's own, as ``find_running_pagination`` gives them.
     """
     return [
-        *_compare_page_counts(previous_pages[-1], page, total_pages, running_counts),
+        *_compare_pagination_marks(previous_pages[-1], page, total_pages, running_pagination),
         *_compare_patients(previous_pages, page),
         *_compare_accession_numbers(previous_pages, page),
         *_compare_dates(previous_pages, page),
@@ -135,14 +135,14 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
 
     What the classifier says of its own doubts, ``v2_consistency`` raises.
     """
-    running_counts = find_running_counts(bundle)
+    running_pagination = find_running_pagination(bundle)
     for segment in answer.segments:
         pages = _drop_blank_pages(bundle.iter_pages(segment.start_page, segment.end_page))
         contained_types = get_contained_types(segment)
         for index in range(1, len(pages)):
             previous_pages = [pages[0], *pages[max(1, index - _LOOKBACK_PAGES) : index]]
             signs = collect_boundary_signs(
-                previous_pages, pages[index], bundle.total_pages, contained_types, running_counts
+                previous_pages, pages[index], bundle.total_pages, contained_types, running_pagination
             )
             if _sum_weights(signs) >= BEGINNING_THRESHOLD:
                 yield _build_boundary_issue(segment, pages[index], signs, is_beginning=True)
@@ -154,7 +154,7 @@ def find_boundary_issues(answer: ClassificationOutput, bundle: DocumentBundle) -
                 _select_last_segment_pages(answer, earlier_pages),
                 pages[0],
                 bundle.total_pages,
-                running_counts=running_counts,
+                running_pagination=running_pagination,
             )
             is_same_type = _get_type_of_page(answer, earlier_pages[-1].page_num) is segment.dominant_type
             if _sum_weights(signs) <= (UNSUPPORTED_THRESHOLD if is_same_type else CONTINUATION_THRESHOLD):
@@ -167,8 +167,10 @@ def weigh_boundary(answer: ClassificationOutput, bundle: DocumentBundle, page_nu
     if not earlier_pages:
         return 0.0
     previous_pages = _select_last_segment_pages(answer, earlier_pages)
-    page, running_counts = bundle.page(page_number), find_running_counts(bundle)
-    return _sum_weights(collect_boundary_signs(previous_pages, page, bundle.total_pages, running_counts=running_counts))
+    page, running_pagination = bundle.page(page_number), find_running_pagination(bundle)
+    return _sum_weights(
+        collect_boundary_signs(previous_pages, page, bundle.total_pages, running_pagination=running_pagination)
+    )
 
 
 def _get_type_of_page(answer: ClassificationOutput, page_number: int) -> DocumentType | None:
@@ -245,7 +247,7 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
+def find_pagination_marks(text: str) -> tuple[tuple[int, int, str], ...]:
     """Page i of n, and the line that says so, at the head and the foot of a page: in its middle it is of something else."""
     lines = _split_lines(text)
     edge_lines = lines if len(lines) <= 2 * _FOOT_LINES else (*lines[:_FOOT_LINES], *lines[-_FOOT_LINES:])
@@ -256,28 +258,28 @@ def find_page_counts(text: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def find_running_counts(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
+def find_running_pagination(bundle: DocumentBundle) -> frozenset[tuple[int, int]]:
     """Find page counts that run through all pages of a file, as a print-out of a whole record has: offset and total."""
     pages = _drop_blank_pages(bundle.pages)
     occurrences = Counter(
         (number - page.page_num, total)
         for page in pages
-        for number, total in {page_count[:2] for page_count in find_page_counts(page.text)}
+        for number, total in {page_count[:2] for page_count in find_pagination_marks(page.text)}
     )
     return frozenset(key for key, times in occurrences.items() if times >= max(_MIN_RUNNING_PAGES, len(pages)))
 
 
-def _compare_page_counts(
-    previous_page: Page, page: Page, total_pages: int, running_counts: Container[tuple[int, int]] = frozenset()
+def _compare_pagination_marks(
+    previous_page: Page, page: Page, total_pages: int, running_pagination: Container[tuple[int, int]] = frozenset()
 ) -> Iterator[BoundarySign]:
     """How the document counts its pages; the file's own count tells nothing."""
 
     def find_own_counts(counted_page: Page) -> list[tuple[int, int, str]]:
         return [
             (number, total, line)
-            for number, total, line in find_page_counts(counted_page.text)
+            for number, total, line in find_pagination_marks(counted_page.text)
             if (number, total) != (counted_page.page_num, total_pages)
-            and (number - counted_page.page_num, total) not in running_counts
+            and (number - counted_page.page_num, total) not in running_pagination
         ]
 
     page_counts, previous_counts = find_own_counts(page), find_own_counts(previous_page)
@@ -320,7 +322,7 @@ def is_continuation_page_of_document(
     if not previous_pages:
         return False
     signs = [
-        *_compare_page_counts(previous_pages[-1], page, total_pages),
+        *_compare_pagination_marks(previous_pages[-1], page, total_pages),
         *_compare_page_heads(previous_pages, page),
         *_compare_page_ends(previous_pages[-1], page),
     ]
@@ -381,10 +383,14 @@ def _compare_accession_numbers(previous_pages: Sequence[Page], page: Page) -> It
 
 def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[BoundarySign]:
     """Whether the page is of another day: by its labelled date, or by the dates at its head."""
-    dates = _find_report_dates(page) or _find_head_dates(page)
+    dates = _map_report_dates_to_text(page) or _map_head_dates_to_text(page)
     previous_dates = next(
         filter(
-            None, (_find_report_dates(previous) or _find_head_dates(previous) for previous in reversed(previous_pages))
+            None,
+            (
+                _map_report_dates_to_text(previous) or _map_head_dates_to_text(previous)
+                for previous in reversed(previous_pages)
+            ),
         ),
         None,
     )
@@ -402,15 +408,15 @@ def _compare_dates(previous_pages: Sequence[Page], page: Page) -> Iterator[Bound
         first_lines = _split_lines(page.text)[:_TITLE_LINES]
         known_lines = {_normalise_line(line) for line in _split_lines(previous_pages[0].text)[:_TITLE_LINES]}
         has_head = any(_is_title(line) or _normalise_line(line) in known_lines for line in first_lines)
-        yield BoundarySign(2.0 if has_head or _find_report_dates(page) else 1.0, "has another date")
+        yield BoundarySign(2.0 if has_head or _map_report_dates_to_text(page) else 1.0, "has another date")
 
 
-def _find_report_dates(page: Page) -> dict[str, str]:
+def _map_report_dates_to_text(page: Page) -> dict[str, str]:
     """The page's labelled date: ISO 8601 → as it is written."""
     return {date.normal: date.value for date in page.identifiers if date.kind == "report_date"}
 
 
-def _find_head_dates(page: Page) -> dict[str, str]:
+def _map_head_dates_to_text(page: Page) -> dict[str, str]:
     """The dates in the page's first lines that are no birth date: ISO 8601 → as it is written."""
     birth_dates = {birth.normal for birth in page.identifiers if birth.kind == "date_of_birth"}
     written_dates = [
@@ -511,7 +517,7 @@ def _compare_page_heads(previous_pages: Sequence[Page], page: Page) -> Iterator[
 
 
 def _has_report_date(page: Page) -> bool:
-    return bool(_find_report_dates(page))
+    return bool(_map_report_dates_to_text(page))
 
 
 def _normalise_line(line: str) -> str:

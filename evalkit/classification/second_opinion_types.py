@@ -29,7 +29,7 @@ class TypeSign:
     document_type: DocumentType
     name: str
     """As the expert reads it, in the plural."""
-    required_substrings: str
+    prefilter_substrings: str
     """Parted by commas: of these small letters every place has some, so that most pages need not be searched; empty: search all."""
     expression: str
     weight: float = 1.0
@@ -55,7 +55,7 @@ class TypeSign:
 
     def count_matches(self, text: str, lowercase_text: str) -> int:
         """How often it is in the text, at most ``MAX_SIGN_COUNT`` times; ``lowercase_text``: the text in small letters."""
-        if not any(substring in lowercase_text for substring in self.required_substrings.split(", ")):
+        if not any(substring in lowercase_text for substring in self.prefilter_substrings.split(", ")):
             return 0
         matches = (
             self.pattern_for_lowercase_text.finditer(lowercase_text)

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from evalkit.classification.acts import MAX_OWN_PAGES, read_act_of_segment
-from evalkit.classification.findings import cut_quote
+from evalkit.classification.findings import cut_quote_unless_identifying
 from evalkit.classification.model_weights import EmbeddedModelWeights
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.second_opinion_boundaries import get_contained_types
@@ -100,7 +100,7 @@ def _read_acts(
     reading = read_act_of_segment(segment, bundle)
     if reading is None:
         return None
-    claimed_probability = reading.get_act_probability(claimed_type, get_contained_types(segment))
+    claimed_probability = reading.compute_act_probability(claimed_type, get_contained_types(segment))
     return {**reading.probabilities, claimed_type: claimed_probability}
 
 
@@ -123,7 +123,7 @@ def _build_second_reading_issue(
     page, quote = pages[0].lexicon_reading.page, None
     for _, page_index, cue in cues:
         cue_page = pages[page_index].lexicon_reading.page
-        if quote := cut_quote(cue_page, cue_page.text, cue.start, cue.end):
+        if quote := cut_quote_unless_identifying(cue_page, cue_page.text, cue.start, cue.end):
             page = cue_page
             break
     return Issue.create(

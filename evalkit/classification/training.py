@@ -42,7 +42,7 @@ from evalkit.classification.model_weights import (
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.second_reading import combine_readings
 from evalkit.classification.type_scoring import (
-    compute_damping,
+    compute_damping_factor,
     compute_familiarity,
     compute_lexicon_features,
     compute_term_weight,
@@ -361,7 +361,7 @@ def _vary_text(labelled_text: LabelledText, random_source: random.Random) -> Ite
 
 def _insert_quoted_reports(
     labelled_text: LabelledText,
-    reports: Mapping[tuple[int, DocumentType], Sequence[LabelledText]],
+    texts_by_fold_and_type: Mapping[tuple[int, DocumentType], Sequence[LabelledText]],
     fold: int,
     random_source: random.Random,
 ) -> Iterator[TextVariant]:
@@ -369,7 +369,7 @@ def _insert_quoted_reports(
     if labelled_text.document_type is not DocumentType.CLINICAL_NOTE or len(text) <= 300:
         return
     for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
-        if candidates := reports.get((fold, kind)):
+        if candidates := texts_by_fold_and_type.get((fold, kind)):
             # One source quotes one other at most: each pair of sources is held out together, and learned without once more.
             source = max(
                 {candidate.source for candidate in candidates}, key=lambda name: (name == labelled_text.source, name)
@@ -528,7 +528,7 @@ class FittedWeights(NamedTuple):
             compute_familiarity(*_count_known_words(training_set.term_sets[row], known_terms), self.min_known_share)
             for row in rows
         ]
-        dampings = [compute_damping(total) for total in evidence.tolist()]
+        dampings = [compute_damping_factor(total) for total in evidence.tolist()]
         return np.asarray(raw_sums * np.multiply(dampings, familiarities)[:, None])
 
 
@@ -657,13 +657,13 @@ def list_source_parts_by_variant(
 def predict_out_of_fold_sums(
     training_set: TrainingSet,
     parts_by_variant: Sequence[SourceParts],
-    trainable_rows: npt.NDArray[np.bool_] | None = None,
+    trainable_row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, dict[SourceParts, FittedWeights]]:
     """For every variant the sums of a model that learned from nothing of its parts, quoted or not; and those models.
 
-    ``trainable_rows``: which variants may be learned from; None: all.
+    ``trainable_row_mask``: which variants may be learned from; None: all.
     """
-    allowed_rows = np.ones(len(parts_by_variant), dtype=bool) if trainable_rows is None else trainable_rows
+    allowed_rows = np.ones(len(parts_by_variant), dtype=bool) if trainable_row_mask is None else trainable_row_mask
     type_sums = np.zeros((len(parts_by_variant), len(DOCUMENT_TYPES)))
     weights_by_parts: dict[SourceParts, FittedWeights] = {}
     for held_out_parts in dict.fromkeys(parts_by_variant):
@@ -722,15 +722,15 @@ def calibrate_probabilities(
     type_sums: FloatArray,
     training_set: TrainingSet,
     act_judgements: ActJudgements,
-    rows: npt.NDArray[np.bool_] | None = None,
+    row_mask: npt.NDArray[np.bool_] | None = None,
 ) -> ProbabilityCalibration:
-    """Calibrate from sums of a model that did not learn from what it judges; ``rows``: of these variants alone, None: of all.
+    """Calibrate from sums of a model that did not learn from what it judges; ``row_mask``: of these variants alone, None: of all.
 
     The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
     ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` from which at most
     ``MAX_ERROR_RATE`` of the answers about whole texts that the reading of acts does not contradict are wrong.
     """
-    selected_rows = np.ones(len(type_sums), dtype=bool) if rows is None else rows
+    selected_rows = np.ones(len(type_sums), dtype=bool) if row_mask is None else row_mask
     true_types, type_sums = training_set.true_types[selected_rows], type_sums[selected_rows]
 
     def compute_loss(log_temperature: FloatArray) -> float:
@@ -792,8 +792,8 @@ def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArr
 # ------------------------------------------------------------------------------------------------------------- the file
 
 
-def train_model(
-    examples: Sequence[LabelledText], join_weights: Mapping[str, float]
+def train_model_with_held_out_sums(
+    examples: Sequence[LabelledText], transition_weights: Mapping[str, float]
 ) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
     """The contents of ``weights.json``; for every variant the sums of a model that had not seen its group; the variants."""
     fold_by_group = assign_folds_to_groups(examples)
@@ -806,7 +806,7 @@ def train_model(
         build_weights_json(
             fitted_weights,
             calibrate_probabilities(type_sums, training_set, judge_acts(training_set)),
-            join_weights,
+            transition_weights,
             examples,
         ),
         type_sums,
@@ -817,7 +817,7 @@ def train_model(
 def build_weights_json(
     fitted_weights: FittedWeights,
     calibration: ProbabilityCalibration,
-    join_weights: Mapping[str, float],
+    transition_weights: Mapping[str, float],
     counted_examples: Iterable[LabelledText] = (),
 ) -> dict[str, Any]:
     """The contents of ``weights.json``. Its version is the beginning of its numbers' hash.
@@ -834,11 +834,11 @@ def build_weights_json(
         "least": round(calibration.min_probability, 3),
         "contradicts": round(calibration.max_contradicted_probability, 3),
         "familiar": round(fitted_weights.min_known_share, 3),
-        "bias": _round_numbers(fitted_weights.bias),
-        "lexicon": _round_numbers(fitted_weights.lexicon_weights),
-        "joins": {name: round(value, 3) for name, value in join_weights.items()},
+        "bias": _round_to_three_decimals(fitted_weights.bias),
+        "lexicon": _round_to_three_decimals(fitted_weights.lexicon_weights),
+        "joins": {name: round(value, 3) for name, value in transition_weights.items()},
         "terms": {
-            term: _round_numbers(type_weights)
+            term: _round_to_three_decimals(type_weights)
             for term, type_weights in zip(fitted_weights.terms, fitted_weights.term_weights, strict=True)
         },
     }
@@ -846,7 +846,7 @@ def build_weights_json(
     return {"schema_version": 1, "version": version} | weights_json
 
 
-def _round_numbers(values: FloatArray) -> list[float]:
+def _round_to_three_decimals(values: FloatArray) -> list[float]:
     return [round(float(value), 3) + 0.0 for value in values]
 
 
@@ -861,8 +861,8 @@ def main() -> None:
         examples = read_labelled_texts(arguments.paths)
     except UsageError as error:
         parser.error(str(error))
-    data, type_sums, training_set = train_model(
-        examples, {**shipped_weights.join_weights, "types": shipped_weights.page_type_strength}
+    data, type_sums, training_set = train_model_with_held_out_sums(
+        examples, {**shipped_weights.transition_weights, "types": shipped_weights.page_type_influence}
     )
     parse_weights_json(data)
     arguments.to.write_text(format_weights_json(data), "utf-8")

@@ -353,11 +353,11 @@ TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
 @cache
 def load_shipped_traps() -> Traps:
     """The traps that evalkit ships, of all its files. UsageError naming the row that is wrong."""
-    rows = _load_rows((files("evalkit.classification") / "traps.toml").read_text("utf-8"), "traps")
+    rows = _parse_toml_rows((files("evalkit.classification") / "traps.toml").read_text("utf-8"), "traps")
     administrative_text = (files("evalkit.classification") / "administrative.toml").read_text("utf-8")
-    return _check_traps(
+    return _validate_traps(
         rows
-        | _load_rows(administrative_text, "administrative.toml")
+        | _parse_toml_rows(administrative_text, "administrative.toml")
         | {"routine_vendor": load_vendor_rows()["routine_vendor"], "page_furniture": load_furniture().page_furniture},
         "traps",
     )
@@ -403,17 +403,17 @@ def _require_fast_patterns(site_traps: Traps, path: str) -> None:
 
 def parse_traps(text: str, source_name: str = "traps") -> Traps:
     """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
-    return _check_traps(_load_rows(text, source_name), source_name)
+    return _validate_traps(_parse_toml_rows(text, source_name), source_name)
 
 
-def _load_rows(text: str, source_name: str) -> dict[str, Any]:
+def _parse_toml_rows(text: str, source_name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source_name}: {error}", code="TRAPS", remedy="Correct that line.") from error
 
 
-def _check_traps(rows: dict[str, Any], source_name: str) -> Traps:
+def _validate_traps(rows: dict[str, Any], source_name: str) -> Traps:
     try:
         return Traps.model_validate(rows)
     except ValidationError as error:

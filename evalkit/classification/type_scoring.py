@@ -106,7 +106,7 @@ class ClassificationScores:
         familiarity = compute_familiarity(
             known_word_count, known_word_count + self.unknown_word_count, self.model_weights.min_known_share
         )
-        return familiarity * compute_damping(math.fsum(self.lexicon_scores.values()))
+        return familiarity * compute_damping_factor(math.fsum(self.lexicon_scores.values()))
 
     @property
     def probabilities_undamped(self) -> dict[DocumentType, float]:
@@ -133,7 +133,7 @@ class ClassificationScores:
         ]
 
     @property
-    def contributions(self) -> Iterator[ScoreContribution]:
+    def iter_contributions(self) -> Iterator[ScoreContribution]:
         """Everything that spoke; with the bias, heeded and divided by the temperature, its sum makes the probabilities."""
         for weight, (name, features) in zip(
             self.model_weights.lexicon_weights, self.lexicon_features.items(), strict=True
@@ -151,7 +151,7 @@ class ClassificationScores:
         return sorted(DocumentType, key=lambda kind: -self.probabilities[kind])
 
 
-def compute_damping(lexicon_score_sum: float) -> float:
+def compute_damping_factor(lexicon_score_sum: float) -> float:
     """How much is believed of what the lexicon's scores, which sum to ``lexicon_score_sum``, and the terms beside them say: 0 to 1."""
     return lexicon_score_sum / (lexicon_score_sum + _DAMPING_CONSTANT)
 
@@ -181,16 +181,20 @@ def read_page_for_scoring(page: Page, model_weights: EmbeddedModelWeights | None
     """The page, read once for all that is asked of it."""
     model_weights = load_embedded_weights() if model_weights is None else model_weights
     reading = apply_lexicon(page)
-    return ScoredPage(reading, *find_weighted_terms(page.text, reading.furniture, model_weights), model_weights)
+    return ScoredPage(
+        reading,
+        *find_weighted_terms_and_unknown_words(page.text, reading.furniture_spans, model_weights),
+        model_weights,
+    )
 
 
-def find_weighted_terms(
-    text: str, furniture: Sequence[Span], model_weights: TermWeights
+def find_weighted_terms_and_unknown_words(
+    text: str, furniture_spans: Sequence[Span], model_weights: TermWeights
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """As :func:`extract_terms`, without places, which are rarely asked for; and the words that weigh nothing."""
     weighted_terms: dict[str, None] = {}
     unknown_words: set[str] = set()
-    for start, end in find_body_spans(text, furniture):
+    for start, end in find_body_spans(text, furniture_spans):
         words = [word.lower() for word in _WORD_PATTERN.findall(text, start, end)]
         for word in dict.fromkeys(words):
             if len(word) >= _MIN_WORD_LENGTH:
@@ -201,15 +205,15 @@ def find_weighted_terms(
         pairs = (
             f"{word} {next_word}"
             for word, next_word in pairwise(words)
-            if next_word in model_weights.second_words.get(word, ())
+            if next_word in model_weights.second_words_by_first.get(word, ())
         )
         weighted_terms.update(dict.fromkeys(pairs))
     return tuple(weighted_terms), frozenset(unknown_words)
 
 
-def extract_terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
+def extract_terms(text: str, furniture_spans: Sequence[Span] = ()) -> Iterator[Term]:
     """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
-    for start, end in find_body_spans(text, furniture):
+    for start, end in find_body_spans(text, furniture_spans):
         previous_word: Term | None = None
         for match in _WORD_PATTERN.finditer(text, start, end):
             word = Term(match.group().lower(), match.start(), match.end())
@@ -270,7 +274,7 @@ def _find_term_cues(page: ScoredPage) -> Iterator[CueMatch]:
     """Each learned term as a cue of the type that it speaks for most, if there is one alone."""
     document_types, weights_by_term = list(DocumentType), page.model_weights.weights_by_term
     reading = page.lexicon_reading
-    for term in extract_terms(reading.page.text, reading.furniture):
+    for term in extract_terms(reading.page.text, reading.furniture_spans):
         if term.text not in weights_by_term:
             continue
         type_weights = weights_by_term[term.text]

@@ -244,7 +244,7 @@ def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
     furthest: Segment | None = None
     for segment in _sort_nonempty_by_page(segments):
         if furthest and segment.start_page <= furthest.end_page:
-            pages = _format_pages(segment.start_page, min(segment.end_page, furthest.end_page))
+            pages = _format_page_range(segment.start_page, min(segment.end_page, furthest.end_page))
             yield Issue.create(
                 "V2",
                 "V2-PAGE-OVERLAP",
@@ -271,7 +271,7 @@ def _check_gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue
                 "V2",
                 "V2-PAGE-GAP",
                 BLOCKER,
-                f"No segment covers {_format_pages(next_page, last_missing)}",
+                f"No segment covers {_format_page_range(next_page, last_missing)}",
                 location="segments",
                 suggested_fix="Give each page to exactly one segment",
                 page=next_page,
@@ -279,7 +279,7 @@ def _check_gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue
         next_page = max(next_page, end + 1)
 
 
-def _format_pages(start: int, end: int) -> str:
+def _format_page_range(start: int, end: int) -> str:
     return f"page {start}" if start == end else f"pages {start}–{end}"
 
 

@@ -45,7 +45,7 @@ from evalkit.classification.traps import (
     load_shipped_traps,
 )
 from evalkit.classification.v1_schema import MIXTURE_LOCATION
-from evalkit.classification.vendors import find_vendor_mentions, is_vendor_signal, iter_name_spans
+from evalkit.classification.vendors import find_vendor_mentions, is_signal_of_vendor, iter_name_spans
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.furniture import blank_web_and_mail_addresses, strip_stamp_lines
 from evalkit.errors import UsageError
@@ -164,7 +164,7 @@ def _check_vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: Docum
     if location is None:
         return
     for vendor in traps.routine_vendor:
-        signal = next((signal for signal in answer.vendor_signals if is_vendor_signal(vendor, signal)), None)
+        signal = next((signal for signal in answer.vendor_signals if is_signal_of_vendor(vendor, signal)), None)
         if signal is None:
             continue
         pages = _select_genomic_pages(answer, bundle)
@@ -416,7 +416,7 @@ def _check_unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Do
     if _locate_genomic_claim(answer) is None:
         return
     for vendor in traps.routine_vendor:
-        if any(is_vendor_signal(vendor, signal) for signal in answer.vendor_signals):
+        if any(is_signal_of_vendor(vendor, signal) for signal in answer.vendor_signals):
             continue
         pages = _select_genomic_pages(answer, bundle)
         page = next((page for page in pages if _find_vendor_in_letterhead(vendor, page)), None)

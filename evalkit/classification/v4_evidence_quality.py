@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from evalkit.classification.evidence_strength import find_weak_evidence_of_others, has_sign_of_type
+from evalkit.classification.evidence_strength import find_weak_evidence_of_other_models, has_sign_of_type
 from evalkit.classification.findings import (
     Findings,
     PageRange,
@@ -67,7 +67,7 @@ class V4EvidenceQualityAssessor:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
         return [
             VerifierQuestion(
-                "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_others, pages
+                "V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence_of_other_models, pages
             )
         ]
 
@@ -95,12 +95,12 @@ def compute_grounded_ratio(answer: ClassificationOutput, issues: Iterable[Issue]
     return round((claimed_count - ungrounded_count) / claimed_count, 4) if claimed_count else None
 
 
-def describe_score(score: float | None) -> str:
+def describe_evidence_quality_score(score: float | None) -> str:
     """What a score means, in specification 001's words.
 
-    >>> [describe_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
+    >>> [describe_evidence_quality_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
-    >>> describe_score(None)
+    >>> describe_evidence_quality_score(None)
     'not checked'
     """
     if score is None:

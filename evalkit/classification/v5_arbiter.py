@@ -58,9 +58,9 @@ class Verdict:
 class DecisionRow:
     """One priority of the table."""
 
-    when: Callable[[IssueCounts], bool]
+    applies_to: Callable[[IssueCounts], bool]
     decision: Decision
-    because: str
+    reason: str
 
 
 _ESCALATE, _RETRY, _ACCEPT = Decision.ESCALATE_TO_SME, Decision.AUTO_RETRY, Decision.AUTO_ACCEPT
@@ -98,5 +98,5 @@ class V5DecisionMaker:
     def decide(self, issues: Iterable[Issue]) -> Verdict:
         """The verdict on these issues; only open ones count."""
         counts = count_open_issues(issues)
-        number, row = next((number, row) for number, row in enumerate(DECISION_TABLE, 1) if row.when(counts))
-        return Verdict(row.decision, str(number), row.because, counts)
+        number, row = next((number, row) for number, row in enumerate(DECISION_TABLE, 1) if row.applies_to(counts))
+        return Verdict(row.decision, str(number), row.reason, counts)

@@ -93,7 +93,7 @@ def parse_vendors(rows: dict[str, Any]) -> tuple[Vendor, ...]:
     return vendors
 
 
-def is_vendor_signal(vendor: VendorNames, signal: str) -> bool:
+def is_signal_of_vendor(vendor: VendorNames, signal: str) -> bool:
     """Whether a vendor signal is one of its names, short ones too."""
     return (
         next(iter_name_spans((*vendor.names, *vendor.short_names), blank_web_and_mail_addresses(signal)), None)

@@ -19,7 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evalkit.classification.own_verifiers import METHODS, find_verifier_entry_point, list_installed_code_files
+from evalkit.classification.own_verifiers import (
+    METHODS,
+    list_installed_code_files,
+    require_trusted_verifier_entry_point,
+)
 from evalkit.errors import UsageError
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer, Question
@@ -30,13 +34,13 @@ _GRACE_SECONDS = 5
 """The process that asks ends this one at the time limit; so much later, if that is gone, this one ends by itself."""
 
 
-class _Refusal(Exception):
+class _InvalidVerifierResultError(Exception):
     """What a verifier must not do; the words are ours."""
 
 
 def import_verifier_class(entry_point_name: str) -> Any:
     """Import a verifier from its distribution's installed files. UsageError if Python would read it from elsewhere."""
-    entry_point, distribution = find_verifier_entry_point(entry_point_name)
+    entry_point, distribution = require_trusted_verifier_entry_point(entry_point_name)
     own_paths = {path.resolve() for _, path in list_installed_code_files(distribution)}
     parts = entry_point.module.split(".")
     for length in range(1, len(parts) + 1):
@@ -70,16 +74,16 @@ def run_verifier_method(verifier_class: Any, method: str, arguments: Sequence[An
 
 def _dump_issues(issues: Sequence[Issue]) -> list[dict[str, Any]]:
     if not all(isinstance(issue, Issue) for issue in issues):
-        raise _Refusal("it returned something that is no issue")
+        raise _InvalidVerifierResultError("it returned something that is no issue")
     return [issue.model_dump(mode="json") for issue in issues]
 
 
 def _serialise_question(question: Any) -> dict[str, Any]:
     if not isinstance(question, Question) or not issubclass(question.answer_type, BaseModel):
-        raise _Refusal("it asked something that is no question")
+        raise _InvalidVerifierResultError("it asked something that is no question")
     offline_answer = question.offline()
     if not isinstance(offline_answer, question.answer_type):
-        raise _Refusal("an offline answer has another type than its question says")
+        raise _InvalidVerifierResultError("an offline answer has another type than its question says")
     return {
         "role": question.role,
         "prompt": question.prompt(),
@@ -113,10 +117,10 @@ def main(name: str) -> None:
             verifier_class = verifier_class or import_verifier_class(name)
             reply = encode_canonical_json(run_verifier_method(verifier_class, method, arguments))
             if len(reply) > _MAX_REPLY_BYTES:
-                raise _Refusal("it returned too much")  # noqa: TRY301 - one way to say so
+                raise _InvalidVerifierResultError("it returned too much")  # noqa: TRY301 - one way to say so
         except BaseException as error:  # noqa: BLE001 - not even an exit is its to make
             words = error.message if isinstance(error, UsageError) else str(error)
-            is_ours = isinstance(error, UsageError | _Refusal)
+            is_ours = isinstance(error, UsageError | _InvalidVerifierResultError)
             reply = encode_canonical_json({"failure": words if is_ours else f"{type(error).__name__} was raised"})
         signal.setitimer(signal.ITIMER_REAL, 0)
         replies.write(reply + b"\n")

@@ -50,7 +50,7 @@ class Verifier(Protocol):
         ...
 
 
-def list_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
+def create_shipped_verifiers(v2: V2ConsistencyChecker, v3: V3TrapDetector | None = None) -> tuple[Verifier, ...]:
     """Return V1 to V4 in their order; ``v2`` knows the patients and who gave the answer, ``v3`` has a site's own traps."""
     return V1SchemaValidator(), v2, v3 or V3TrapDetector(), V4EvidenceQualityAssessor()
 

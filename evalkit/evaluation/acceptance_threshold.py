@@ -13,11 +13,11 @@ import pandas as pd
 from evalkit.evaluation.calibration import (
     ThresholdCertificate,
     certify_threshold,
-    choose_rows_of_equal_probability,
     compute_brier_score,
     compute_expected_calibration_error,
     tabulate_reliability,
     tabulate_risk_coverage,
+    thin_rows_to_equal_probability,
 )
 from evalkit.evaluation.headline_estimates import score_agent_type
 from evalkit.evaluation.study import DocumentRecord, Study
@@ -94,7 +94,7 @@ def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
     )
 
 
-def find_certified_acceptance_threshold(
+def certify_acceptance_threshold(
     study: Study, *, max_error_rate: float = 0.05, confidence_level: float = 0.95
 ) -> AcceptanceThresholdEvidence:
     """The lowest confidence from which at most ``max_error_rate`` of the accepted documents have a wrong type, shown by blind audits.
@@ -115,7 +115,7 @@ def find_certified_acceptance_threshold(
         for document in audits
     ]  # of being one by now
     kept_positions = (
-        set(choose_rows_of_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
+        set(thin_rows_to_equal_probability(audit_probabilities, _THINNING_SEED).tolist()) if audits else set()
     )
     kept_audits = [document for position, document in enumerate(audits) if position in kept_positions]
     correct = [_is_agent_type_right_in_audit(document) for document in kept_audits]

@@ -37,7 +37,7 @@ _DETECTION_COLUMNS = (
 )
 
 
-def tabulate_fault_detection(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
+def tabulate_reviewer_fault_detection(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
     """One row per reviewer and kind of fault, with one of all kinds, and such rows of all reviewers together.
 
     Columns: ``reviewer`` (or ``(together)``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
@@ -141,7 +141,9 @@ def plant_and_queue_attention_checks(
     if max_case_count < 1:
         raise UsageError(f"{max_case_count} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
     with output_folder.hold_run_lock():
-        vouched_documents = [record for record in read_folder_study(output_folder).documents if _is_vouched(record)]
+        vouched_documents = [
+            record for record in read_folder_study(output_folder).documents if _is_type_and_segments_vouched(record)
+        ]
         candidates = [
             record for record in vouched_documents if record.truth and not record.truth.is_simulated
         ] or vouched_documents
@@ -190,7 +192,7 @@ def _create_nothing_left_error(candidate_count: int, known_to_everybody_count: i
     )
 
 
-def _is_vouched(document: DocumentRecord) -> bool:
+def _is_type_and_segments_vouched(document: DocumentRecord) -> bool:
     return (
         document.truth is not None
         and document.truth.is_vouched("dominant_type")

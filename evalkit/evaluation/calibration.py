@@ -184,7 +184,7 @@ def certify_threshold(
         candidate_thresholds: which thresholds may be tried, fixed before any outcome is known.
 
     *What may be passed.* Audits of one design only: blind, drawn by chance, all with the same probability. Binomial
-    bounds say nothing of escalated cases, or of audits at 20 % and at 5 % put together; :func:`choose_rows_of_equal_probability` makes the
+    bounds say nothing of escalated cases, or of audits at 20 % and at 5 % put together; :func:`thin_rows_to_equal_probability` makes the
     latter equal.
 
     *Why several thresholds may be tried.* They are tried in a fixed order, from high to low, and the first failure
@@ -255,14 +255,14 @@ def certify_threshold(
     )
 
 
-def choose_rows_of_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
+def thin_rows_to_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
     """Which rows stay so that those that stay were drawn with equal probability: each with min(p) / p.
 
     What was drawn at 20 % and at 5 % becomes a sample at 5 %. The choice looks at probabilities alone.
 
     ValueError where a probability is not above 0 and up to 1.
 
-    >>> choose_rows_of_equal_probability([0.05, 0.05, 0.05], seed=0)
+    >>> thin_rows_to_equal_probability([0.05, 0.05, 0.05], seed=0)
     array([0, 1, 2])
     """
     probability_array = np.asarray(inclusion_probabilities, dtype=float)

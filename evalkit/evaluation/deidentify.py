@@ -485,7 +485,7 @@ def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFI
             chain(
                 _find_pattern_matches(text),
                 known_matches,
-                _iterate_folder_word_matches(known_identifiers.folder_words, text),
+                _iterate_folder_word_masks_with_spans(known_identifiers.folder_words, text),
             )
         )
         if end > start
@@ -501,7 +501,7 @@ def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFI
     return [(start, end, mask) for start, end, _, mask in merged_spans]
 
 
-def _iterate_folder_word_matches(folder_words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
+def _iterate_folder_word_masks_with_spans(folder_words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
     """Where words of names of files and reviewers stand."""
     for token in _TOKEN_PATTERN.finditer(text):
         if token[0].startswith(_DOCUMENT_PREFIX):
@@ -630,13 +630,15 @@ class PseudonymMap:
         }
         """doc_id → new name; a mask where nothing tells the PDF's hash."""
         name_forms = {
-            _NameForm(_fold_name(name), name, pseudonym, is_file=False)
+            _NameForm(_fold_name_words(name), name, pseudonym, is_file=False)
             for name, pseudonym in self.reviewer_pseudonyms.items()
         }
         for named_document in named_documents:
             for name in (named_document.doc_id, _PDF_ENDING.sub("", named_document.filename)):
                 name_forms.add(
-                    _NameForm(_fold_name(name), name, self.document_pseudonyms[named_document.doc_id], is_file=True)
+                    _NameForm(
+                        _fold_name_words(name), name, self.document_pseudonyms[named_document.doc_id], is_file=True
+                    )
                 )
         sorted_forms = sorted(name_forms, key=lambda form: (-len(form.words), form.spelling, form.pseudonym))
         self._forms_by_first_word = group_by((form for form in sorted_forms if form.words), lambda form: form.words[0])
@@ -654,7 +656,7 @@ class PseudonymMap:
         folded_tokens = [token[0].casefold() for token in tokens]
         text_parts, position, token_index = [], 0, 0
         while token_index < len(tokens):
-            replacement = next(self._iterate_names_at(text, tokens, folded_tokens, token_index), None)
+            replacement = next(self._iterate_pseudonyms_at(text, tokens, folded_tokens, token_index), None)
             if replacement is None:
                 token_index += 1
                 continue
@@ -665,7 +667,7 @@ class PseudonymMap:
                 token_index += 1
         return "".join([*text_parts, text[position:]])
 
-    def _iterate_names_at(
+    def _iterate_pseudonyms_at(
         self, text: str, tokens: Sequence[re.Match[str]], folded_tokens: Sequence[str], token_index: int
     ) -> Iterator[tuple[str, int, int]]:
         """The names that begin with this token, the longest first: new name, where it ends, how many tokens it has."""
@@ -681,14 +683,14 @@ class PseudonymMap:
                 yield name_form.pseudonym, ending_match.end() if ending_match else end, len(name_tokens)
 
 
-def _fold_name(name: str) -> tuple[str, ...]:
+def _fold_name_words(name: str) -> tuple[str, ...]:
     """The words of a name in small letters, accents as texts have them."""
     return tuple(token[0].casefold() for token in _TOKEN_PATTERN.finditer(unicodedata.normalize("NFC", name)))
 
 
 def _iterate_identifying_words(name: str) -> Iterator[str]:
     """What stands in a name, in small letters, but ordinary words and short numbers."""
-    for token in _fold_name(name):
+    for token in _fold_name_words(name):
         if _count_digits(token) > (4 if token.isdigit() else 3):
             yield token
         elif not _is_medical_term(token):

@@ -40,9 +40,9 @@ class DrawnDocument(NamedTuple):
 def estimate_hit_share_in_domain(
     certain_counts: CertainlyReviewedCounts,
     drawn_documents: Sequence[DrawnDocument],
-    uncertain_count: int,
+    drawable_count: int,
     *,
-    known_uncertain_hit_share: float | None = None,
+    known_drawable_hit_share: float | None = None,
     confidence_level: float = 0.95,
 ) -> Estimate:
     """The share of hits in the part, over all documents.
@@ -50,8 +50,8 @@ def estimate_hit_share_in_domain(
     Args:
         certain_counts: those with probability 1.
         drawn_documents: what was found in the others that were looked at.
-        uncertain_count: how many others there are, looked at or not.
-        known_uncertain_hit_share: the share of hits in the part among those others where it follows from what the part is (an
+        drawable_count: how many others there are, looked at or not.
+        known_drawable_hit_share: the share of hits in the part among those others where it follows from what the part is (an
             accepted document was stopped by nobody: 0); None: it is estimated too.
         confidence_level: how often the interval holds the truth.
 
@@ -60,10 +60,10 @@ def estimate_hit_share_in_domain(
     once, and the size is nothing that was seen to be otherwise; the ratio rises or falls with the size all along, so that the ends of the size give the ends of the ratio. The
     value is None where nothing is in the part, or where there are others and nobody looked at any.
 
-    >>> [round(number, 3) for number in estimate_hit_share_in_domain(CertainlyReviewedCounts(8, 0), [DrawnDocument(True, False, 0.5)] * 2, 4, known_uncertain_hit_share=0)[:3]]
+    >>> [round(number, 3) for number in estimate_hit_share_in_domain(CertainlyReviewedCounts(8, 0), [DrawnDocument(True, False, 0.5)] * 2, 4, known_drawable_hit_share=0)[:3]]
     [0.667, 0.667, 0.8]
     """
-    part_level = confidence_level if known_uncertain_hit_share is not None else 1 - (1 - confidence_level) / 2
+    part_level = confidence_level if known_drawable_hit_share is not None else 1 - (1 - confidence_level) / 2
     domain_share = estimate_weighted_mean(
         [
             Observation(
@@ -72,22 +72,20 @@ def estimate_hit_share_in_domain(
             )
             for candidate in drawn_documents
         ],
-        uncertain_count,
+        drawable_count,
         certain_count=0,
         confidence_level=part_level,
     )
     hit_share = (
-        Estimate(
-            known_uncertain_hit_share, known_uncertain_hit_share, known_uncertain_hit_share, domain_share.n, "known"
-        )
-        if known_uncertain_hit_share is not None
+        Estimate(known_drawable_hit_share, known_drawable_hit_share, known_drawable_hit_share, domain_share.n, "known")
+        if known_drawable_hit_share is not None
         else estimate_weighted_mean(
             [
                 Observation(float(candidate.is_hit), candidate.inclusion_probability)
                 for candidate in drawn_documents
                 if candidate.is_in_domain
             ],
-            uncertain_count,
+            drawable_count,
             certain_count=0,
             confidence_level=part_level,
         )
@@ -95,8 +93,8 @@ def estimate_hit_share_in_domain(
     inside_count = sum(candidate.is_in_domain is True for candidate in drawn_documents)
     outside_count = sum(candidate.is_in_domain is False for candidate in drawn_documents)
     size_bounds = (
-        max(uncertain_count * domain_share.low, inside_count),
-        min(uncertain_count * domain_share.high, uncertain_count - outside_count),
+        max(drawable_count * domain_share.low, inside_count),
+        min(drawable_count * domain_share.high, drawable_count - outside_count),
     )
     known_count = certain_counts.hits + certain_counts.misses
     min_known_count, max_known_count = (
@@ -104,7 +102,7 @@ def estimate_hit_share_in_domain(
         known_count + certain_counts.undetermined_hits,
     )
     return Estimate(
-        _estimate_hit_share(certain_counts, uncertain_count, domain_share, hit_share, size_bounds),
+        _estimate_hit_share(certain_counts, drawable_count, domain_share, hit_share, size_bounds),
         min(
             _divide_or_default(certain_counts.hits + candidate * hit_share.low, min_known_count + candidate, 0.0)
             for candidate in size_bounds
@@ -124,15 +122,15 @@ def estimate_hit_share_in_domain(
 
 def _estimate_hit_share(
     certain_counts: CertainlyReviewedCounts,
-    uncertain_count: int,
+    drawable_count: int,
     domain_share: Estimate,
     hit_share: Estimate,
     size_bounds: tuple[float, float],
 ) -> float | None:
-    if uncertain_count and domain_share.value is None:
+    if drawable_count and domain_share.value is None:
         return None
     # The weighted size may lie outside of what was seen of the others one by one.
-    other_count = min(max(uncertain_count * (domain_share.value or 0.0), size_bounds[0]), size_bounds[1])
+    other_count = min(max(drawable_count * (domain_share.value or 0.0), size_bounds[0]), size_bounds[1])
     domain_size = certain_counts.hits + certain_counts.misses + other_count
     return (certain_counts.hits + other_count * (hit_share.value or 0.0)) / domain_size if domain_size else None
 

@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from evalkit.evaluation.metrics import find_boundaries, list_page_types
 from evalkit.evaluation.study import Study
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 PAGE_SHARES = (0.05, 0.10, 0.20)
 """So many of all pages are looked at, the riskiest first."""
@@ -55,18 +55,20 @@ class ErrorRanking(NamedTuple):
     """Probability that a wrong document has the higher risk than a right one; NaN without both."""
     page_count: int
     wrong_page_count: int
-    caught: tuple[CaughtErrors, ...]
+    caught_errors: tuple[CaughtErrors, ...]
     """One for each of ``PAGE_SHARES``; empty where no page is wrong."""
 
 
-def find_page_errors(true_spans: Sequence[PageSpan], spans: Sequence[PageSpan], page_count: int) -> list[bool]:
+def mark_page_errors(
+    true_spans: Sequence[TypedPageRange], predicted_spans: Sequence[TypedPageRange], page_count: int
+) -> list[bool]:
     """Whether each page has another type than is true or none, or a seam before it that the truth has not, or lacks one.
 
-    >>> find_page_errors([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note"), (4, 4, "Other")], 4)
+    >>> mark_page_errors([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note"), (4, 4, "Other")], 4)
     [False, False, True, True]
     """
-    type_pairs = zip(list_page_types(true_spans, page_count), list_page_types(spans, page_count), strict=True)
-    wrong_seams = find_boundaries(true_spans) ^ find_boundaries(spans)
+    type_pairs = zip(list_page_types(true_spans, page_count), list_page_types(predicted_spans, page_count), strict=True)
+    wrong_seams = find_boundaries(true_spans) ^ find_boundaries(predicted_spans)
     return [
         predicted_type is None or predicted_type != true_type or page in wrong_seams
         for page, (true_type, predicted_type) in enumerate(type_pairs, 1)
@@ -109,7 +111,7 @@ def list_ranked_documents(study: Study) -> list[RankedDocument]:
     return [
         RankedDocument(
             document.page_risks,
-            find_page_errors(
+            mark_page_errors(
                 document.truth.labels.segments,
                 document.agent_labels.segments if document.agent_labels else (),
                 len(document.page_risks),

@@ -227,7 +227,7 @@ class _ExportContent:
     documents: tuple[_ExportDocument, ...]
     problems: tuple[str, ...]
     """A sentence for each document that is left out or lacks something."""
-    masked_words: frozenset[str] = frozenset()
+    folder_words: frozenset[str] = frozenset()
     """Masked everywhere: those of the folder's names."""
 
 
@@ -297,14 +297,14 @@ def _read_document_hash_from_result(output_folder: OutputFolder, doc_id: str) ->
 
 
 def _build_export_document(
-    truth: GroundTruthDocument, bundle: DocumentBundle, options: _ExportOptions, aliases: PseudonymMap | None
+    truth: GroundTruthDocument, bundle: DocumentBundle, options: _ExportOptions, pseudonym_map: PseudonymMap | None
 ) -> _ExportDocument:
     page_texts = tuple(_clean_page_text(page.text) for page in bundle.pages) if options.with_text else ()
-    if aliases is None:
+    if pseudonym_map is None:
         return _ExportDocument(truth, page_texts)
-    known_identifiers = replace(KnownIdentifiers.from_bundle(bundle), folder_words=aliases.folder_words)
+    known_identifiers = replace(KnownIdentifiers.from_bundle(bundle), folder_words=pseudonym_map.folder_words)
     return _ExportDocument(
-        deidentify_document(truth, known_identifiers, aliases),
+        deidentify_document(truth, known_identifiers, pseudonym_map),
         tuple(mask_text(page, known_identifiers) for page in page_texts),
     )
 
@@ -360,7 +360,7 @@ def _write_file(
     if target is None:
         sys.stdout.write(_format_jsonl(records) if file_format == "jsonl" else _format_csv(column_names, records))
         return len(records)
-    with open_atomic_replacement(target) as temporary_path:
+    with replace_file_atomically(target) as temporary_path:
         if file_format == "parquet":
             _write_parquet(temporary_path, column_names, records)
             _require_same_rows(_read_parquet(temporary_path), records, target.name)
@@ -397,7 +397,7 @@ def _format_cells(column_names: Iterable[str], row: GroundTruthRow) -> dict[str,
 def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
     """A table as CSV that only its owner can read, and in which no text runs as a formula. UsageError: not writable."""
     target = Path(csv_path)
-    with _convert_write_errors(target), open_atomic_replacement(target) as temporary_path:
+    with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
         object_frame = table.astype(object)
         records = object_frame.where(object_frame.notna(), None).to_dict(
             "records"
@@ -409,7 +409,7 @@ def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
 def write_private_json(value: Any, json_path: Path | str) -> None:
     """A JSON value as a file that only its owner can read. UsageError: not writable."""
     target = Path(json_path)
-    with _convert_write_errors(target), open_atomic_replacement(target) as temporary_path:
+    with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
         create_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
@@ -494,7 +494,7 @@ def _open_private_file(path: Path) -> int:
 
 
 @contextmanager
-def open_atomic_replacement(replaced_path: Path) -> Iterator[Path]:
+def replace_file_atomically(replaced_path: Path) -> Iterator[Path]:
     """A new name beside the target; what stands there in the end takes the target's place, or nothing is left of it."""
     temporary_path = replaced_path.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
@@ -533,7 +533,7 @@ def _write_export_folder(
             if options.deidentify
             else None,
             needless_masking=measure_masked_medical_terms(
-                _iterate_sample_texts(output_folder, options), export_content.masked_words
+                _iterate_sample_texts(output_folder, options), export_content.folder_words
             )
             if options.deidentify
             else None,

@@ -413,7 +413,7 @@ def _drop_evidence_of_other_pages(segment: Json) -> bool:
 
 def _plant_wrong_dominant_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
     segment = random_source.choice(mutated_answer.segments)
-    segment["dominant_type"] = _draw_other_type(segment, random_source)
+    segment["dominant_type"] = _draw_different_type(segment, random_source)
 
 
 def _plant_wrong_overall_type(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
@@ -467,7 +467,7 @@ def _plant_cannot_tell(mutated_answer: MutatedAnswer, random_source: RandomSourc
 # ------------------------------------------------------------------------------------------------ labels and boundaries
 
 
-def _draw_other_type(segment: Json, random_source: RandomSource) -> str:
+def _draw_different_type(segment: Json, random_source: RandomSource) -> str:
     return random_source.choice([type_name for type_name in _TYPE_NAMES if type_name != segment["dominant_type"]])
 
 

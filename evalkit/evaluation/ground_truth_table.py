@@ -18,7 +18,7 @@ from evalkit.core.grouping import group_pairs
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.identity.file_persons import count_pages_of_other_persons, group_stored_pages_by_person
 from evalkit.errors import StoreError
-from evalkit.pipeline.sample_draws import read_eligible_draw_probabilities
+from evalkit.pipeline.sample_draws import read_probability_by_eligible_doc_id
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import (
     SCHEMA_VERSION,
@@ -116,7 +116,7 @@ class GroundTruthDocument:
     record: GroundTruth
     sha256: str | None
     """Of the PDF; None where the bundle cannot be read."""
-    number_of_pages: int | None
+    page_count: int | None
     """None where the bundle cannot be read."""
     patients_in_file: int | None = None
     """How many patients the pages name; None where the bundle cannot be read."""
@@ -201,7 +201,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
 def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:
     """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
     try:
-        return read_eligible_draw_probabilities(output_folder)
+        return read_probability_by_eligible_doc_id(output_folder)
     except StoreError as error:
         collected_problems.append(error.message)
         return None
@@ -322,7 +322,7 @@ def _build_provenance_row(truth: GroundTruthDocument) -> GroundTruthRow:
         "is_simulated": truth.is_simulated,
         "dominant_type": _convert_to_text(record.ground_truth_classification.dominant_type_overall),
         "vouched": " ".join(record.vouched),
-        "number_of_pages": truth.number_of_pages,
+        "number_of_pages": truth.page_count,
         "reviewer": record.reviewer,
         "reviewed_at": record.reviewed_at,
         "review_reason": record.review_reason,
@@ -356,7 +356,7 @@ def _iterate_segment_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow
 
 def _iterate_page_rows(truth: GroundTruthDocument) -> Iterator[GroundTruthRow]:
     segments = truth.record.ground_truth_classification.segments
-    for page in range(1, (truth.number_of_pages or 0) + 1):
+    for page in range(1, (truth.page_count or 0) + 1):
         # Of segments that nobody vouched for, two may claim a page.
         segment = next(
             (candidate for candidate in segments if candidate.start_page <= page <= candidate.end_page), None

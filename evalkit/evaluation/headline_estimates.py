@@ -52,7 +52,7 @@ def score_production_type(document: DocumentRecord) -> float | None:
 
 
 @dataclass(frozen=True)
-class HeadlineFigure:
+class HeadlineEstimate:
     """One figure about a population of documents."""
 
     name: str
@@ -95,28 +95,28 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
 )
 
 
-def estimate_headline_figures(study: Study) -> list[HeadlineFigure]:
+def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
     """The figures of a study; those about no document at all are left out."""
     figures = [
         (name, population_description, [document for document in study.documents if is_included(document)], measure)
         for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
     ]
     return [
-        estimate_headline_figure(name, population_description, documents, measure)
+        estimate_headline(name, population_description, documents, measure)
         for name, population_description, documents, measure in figures
         if documents
     ]
 
 
-def estimate_headline_figure(
+def estimate_headline(
     name: str, population_description: str, documents: Sequence[DocumentRecord], measure: DocumentMeasure
-) -> HeadlineFigure:
+) -> HeadlineEstimate:
     """One figure about these documents."""
     correctness_by_doc_id = {
         document.doc_id: correctness for document in documents if (correctness := measure(document)) is not None
     }
-    certain_count = sum(has_certain_inclusion(document) for document in documents)
-    return HeadlineFigure(
+    certain_count = sum(is_outside_random_draw(document) for document in documents)
+    return HeadlineEstimate(
         name,
         population_description,
         len(documents),
@@ -129,7 +129,7 @@ def estimate_headline_figure(
     )
 
 
-def has_certain_inclusion(document: DocumentRecord) -> bool:
+def is_outside_random_draw(document: DocumentRecord) -> bool:
     """Whether chance has no say in it: sure to be looked at (escalated, known by other means, or unreadable, which
     somebody sees too), or accepted without a chance of being drawn, so that no other document stands for it.
     """
@@ -144,7 +144,7 @@ def _iterate_observations(
     documents: Iterable[DocumentRecord], correctness_by_doc_id: dict[str, float]
 ) -> Iterable[Observation]:
     for document in documents:
-        if has_certain_inclusion(document):
+        if is_outside_random_draw(document):
             if document.doc_id in correctness_by_doc_id:
                 yield Observation(correctness_by_doc_id[document.doc_id], 1.0)
         elif document.review_probability and document.has_expert_action:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
 from evalkit.evaluation.metrics import CANNOT_TELL, score_boundaries
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 
 def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
@@ -61,7 +61,7 @@ def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]])
     return float(krippendorff.alpha(reliability_data=paired_ratings, level_of_measurement="nominal"))
 
 
-def compute_boundary_agreement(first_spans: Sequence[PageSpan], second_spans: Sequence[PageSpan]) -> float:
+def compute_boundary_agreement(first_spans: Sequence[TypedPageRange], second_spans: Sequence[TypedPageRange]) -> float:
     """How far two experts cut one document at the same pages, 0 to 1: F1 of boundaries, whoever comes first.
 
     1 where neither cut it. Of many documents together, pool their ``boundary_scores``.

@@ -169,7 +169,7 @@ def estimate_by_bootstrap(
     resampled_values = [
         statistic(_copy_drawn_rows(generator.integers(row_count, size=row_count), row_copies)) for _ in range(repeats)
     ]
-    effective_size = _compute_effective_size(row_weights)
+    effective_size = _compute_sum_over_largest_weight(row_weights)
     tail_probability = (1 - confidence_level) / 2
     expanded_tail = _widen_percentile_tail(tail_probability, max(effective_size, 2))
     low, high = np.nanquantile([value, *resampled_values], [expanded_tail, 1 - expanded_tail], method="weibull")
@@ -209,7 +209,7 @@ def _copy_drawn_rows(drawn_rows: RowNumbers, row_copies: FloatArray) -> RowNumbe
     return np.repeat(drawn_rows, np.diff(copy_ends, prepend=0))
 
 
-def _compute_effective_size(weights: FloatArray) -> float:
+def _compute_sum_over_largest_weight(weights: FloatArray) -> float:
     """How many observations of the largest weight the sum of all weights is."""
     return float(weights.sum() / weights.max())
 
@@ -317,5 +317,5 @@ def _estimate_drawn_share(
     )
     weights = 1 / np.array([observation.inclusion_probability for observation in observations], dtype=float)
     share = float(np.average(values, weights=weights))
-    effective_size = _compute_effective_size(weights)
+    effective_size = _compute_sum_over_largest_weight(weights)
     return estimate_proportion(share * effective_size, effective_size, confidence_level)

@@ -28,7 +28,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
 from evalkit.classification.schema import DocumentType, PresenceLevel
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 #: The confusion's column for documents without an answer.
 CANNOT_TELL = "cannot tell"
@@ -64,7 +64,9 @@ def tabulate_confusion(
     all_labels = [*row_labels, *extra_labels, _NO_ANSWER_LABEL]
     counts = np.zeros((len(all_labels), len(all_labels)), dtype=int if weights is None else float)
     if truth:
-        counts = confusion_matrix(list(truth), _encode_answers(predicted), labels=all_labels, sample_weight=weights)
+        counts = confusion_matrix(
+            list(truth), _label_missing_answers(predicted), labels=all_labels, sample_weight=weights
+        )
     return pd.DataFrame(
         counts[: len(row_labels)],
         index=pd.Index(row_labels, name="truth"),
@@ -83,7 +85,7 @@ def compute_accuracy(
     _check_equal_lengths(truth, predicted)
     if not truth:
         return math.nan
-    return float(accuracy_score(_encode_truths(truth), _encode_answers(predicted), sample_weight=weights))
+    return float(accuracy_score(_label_missing_truths(truth), _label_missing_answers(predicted), sample_weight=weights))
 
 
 def compute_macro_f1(
@@ -99,8 +101,8 @@ def compute_macro_f1(
         return math.nan
     return float(
         f1_score(
-            _encode_truths(truth),
-            _encode_answers(predicted),
+            _label_missing_truths(truth),
+            _label_missing_answers(predicted),
             labels=types,
             average="macro",
             sample_weight=weights,
@@ -125,8 +127,8 @@ def tabulate_type_scores(
     precision, recall, f1, support = undefined_scores, undefined_scores, undefined_scores, np.zeros(len(types))
     if truth and types:
         precision, recall, f1, support = precision_recall_fscore_support(
-            _encode_truths(truth),
-            _encode_answers(predicted),
+            _label_missing_truths(truth),
+            _label_missing_answers(predicted),
             labels=list(types),
             sample_weight=weights,
             zero_division=np.nan,
@@ -139,11 +141,11 @@ def _check_equal_lengths(truth: Sequence[object], predicted: Sequence[object]) -
         raise ValueError(f"{len(truth)} truths and {len(predicted)} answers: they must belong together, one to one")
 
 
-def _encode_truths(labels: Iterable[str | None]) -> list[str]:
+def _label_missing_truths(labels: Iterable[str | None]) -> list[str]:
     return [_UNKNOWN_TRUTH_LABEL if label is None else label for label in labels]
 
 
-def _encode_answers(labels: Iterable[str | None]) -> list[str]:
+def _label_missing_answers(labels: Iterable[str | None]) -> list[str]:
     return [_NO_ANSWER_LABEL if label is None else label for label in labels]
 
 
@@ -178,7 +180,7 @@ class SegmentMatchTotals(NamedTuple):
         return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
 
 
-def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
+def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
     """The spans in order of pages, neighbours of the same type as one: the second reading of ruling 12.
 
     Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
@@ -186,7 +188,7 @@ def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
     >>> merge_same_type_neighbours([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
     """
-    merged_spans: list[PageSpan] = []
+    merged_spans: list[TypedPageRange] = []
     for start_page, end_page, segment_type in _sort_segments(spans):
         previous = merged_spans[-1] if merged_spans else None
         if previous and segment_type is not None and previous[2] == segment_type and start_page <= previous[1] + 1:
@@ -196,7 +198,7 @@ def merge_same_type_neighbours(spans: Sequence[PageSpan]) -> list[PageSpan]:
     return merged_spans
 
 
-def list_page_types(spans: Sequence[PageSpan], total_pages: int) -> list[str | None]:
+def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
     """The type of each page, one entry a page; None where it has none or nobody can tell.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
@@ -205,11 +207,13 @@ def list_page_types(spans: Sequence[PageSpan], total_pages: int) -> list[str | N
     segments = _sort_segments(spans)
     return [
         None if segment_position < 0 else segments[segment_position][2]
-        for segment_position in _assign_pages(segments, total_pages)
+        for segment_position in _map_pages_to_segment_index(segments, total_pages)
     ]
 
 
-def compute_page_accuracy(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], total_pages: int) -> float:
+def compute_page_accuracy(
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
+) -> float:
     """Share of a document's pages with the right type, 0 to 1. Pages without a type are wrong on either side.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
@@ -225,7 +229,7 @@ def compute_page_accuracy(truth: Sequence[PageSpan], predicted: Sequence[PageSpa
     )
 
 
-def find_boundaries(spans: Sequence[PageSpan]) -> set[int]:
+def find_boundaries(spans: Sequence[TypedPageRange]) -> set[int]:
     """The pages after the first on which a segment begins.
 
     >>> find_boundaries([(1, 2, "Note"), (3, 3, "Note"), (4, 9, "Other")])
@@ -234,7 +238,7 @@ def find_boundaries(spans: Sequence[PageSpan]) -> set[int]:
     return {start_page for start_page, _, _ in _sort_segments(spans) if start_page > 1}
 
 
-def score_boundaries(truth: Sequence[PageSpan], predicted: Sequence[PageSpan]) -> DetectionScores:
+def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange]) -> DetectionScores:
     """Of the pages said to begin a segment, how many do (precision); of those that do, how many were said (recall).
 
     The first page is not counted, as everybody gets it right. A document of one segment that was called one has
@@ -266,7 +270,7 @@ def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
 
 
 def count_segment_matches(
-    truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool = False
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool = False
 ) -> SegmentMatchTotals:
     """How well the predicted segments are the true ones, in one number for finding and fitting them.
 
@@ -302,7 +306,9 @@ def count_segment_matches(
     )
 
 
-def is_exact_segmentation(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], compare_types: bool) -> bool:
+def is_exact_segmentation(
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool
+) -> bool:
     """Whether the segments are exactly the true ones, in any order; where ``compare_types``, with their types, all known.
 
     >>> is_exact_segmentation([(1, 2, "A"), (3, 3, "B")], [(3, 3, "A"), (1, 2, "A")], compare_types=False)
@@ -316,7 +322,9 @@ def is_exact_segmentation(truth: Sequence[PageSpan], predicted: Sequence[PageSpa
     )
 
 
-def compute_drag_and_drop_distance(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], total_pages: int) -> int:
+def compute_drag_and_drop_distance(
+    truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
+) -> int:
     """The fewest pages that a person must move until the predicted grouping is the true one.
 
     Pages stay where a predicted segment becomes a true one, each at most once; they stay most where the matching of
@@ -329,17 +337,22 @@ def compute_drag_and_drop_distance(truth: Sequence[PageSpan], predicted: Sequenc
     """
     true_segments, predicted_segments = _sort_segments(truth), _sort_segments(predicted)
     shared_pages = np.zeros((len(true_segments), len(predicted_segments)), dtype=int)
-    page_owners = np.array([_assign_pages(true_segments, total_pages), _assign_pages(predicted_segments, total_pages)])
+    page_owners = np.array(
+        [
+            _map_pages_to_segment_index(true_segments, total_pages),
+            _map_pages_to_segment_index(predicted_segments, total_pages),
+        ]
+    )
     np.add.at(shared_pages, tuple(page_owners[:, (page_owners >= 0).all(axis=0)]), 1)
     return total_pages - int(shared_pages[linear_sum_assignment(shared_pages, maximize=True)].sum())
 
 
-def _sort_segments(spans: Iterable[PageSpan]) -> list[PageSpan]:
+def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
     """Those that have pages, by first page; the order of those that begin together is kept."""
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
 
 
-def _assign_pages(segments: Sequence[PageSpan], total_pages: int) -> npt.NDArray[np.intp]:
+def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
     """Which of the segments (in order of pages) each page belongs to, -1 for none."""
     page_owners = np.full(total_pages, -1, dtype=np.intp)
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
@@ -347,7 +360,7 @@ def _assign_pages(segments: Sequence[PageSpan], total_pages: int) -> npt.NDArray
     return page_owners
 
 
-def _compute_matching_iou(true_span: PageSpan, predicted_span: PageSpan, compare_types: bool) -> float:
+def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRange, compare_types: bool) -> float:
     """Shared pages over all pages of both, or 0 where they are no match."""
     if compare_types and (true_span[2] != predicted_span[2] or true_span[2] is None):
         return 0.0
@@ -406,9 +419,9 @@ def tabulate_presence_scores(
         for type_name in types
     ]
     presence_frames = [
-        tabulate_type_scores(_encode_presence(true_levels), _encode_presence(predicted_levels), [_PRESENT_LABEL]).drop(
-            columns="type"
-        )
+        tabulate_type_scores(
+            _binarise_presence(true_levels), _binarise_presence(predicted_levels), [_PRESENT_LABEL]
+        ).drop(columns="type")
         for true_levels, predicted_levels in level_pairs
     ]
     return pd.DataFrame(
@@ -428,7 +441,7 @@ def tabulate_presence_scores(
 _PRESENT_LABEL = "present"
 
 
-def _encode_presence(levels: Iterable[str | None]) -> list[str]:
+def _binarise_presence(levels: Iterable[str | None]) -> list[str]:
     """Presence alone; where there was no answer, nothing was claimed."""
     return ["absent" if level in {None, PresenceLevel.NO_EVIDENCE} else _PRESENT_LABEL for level in levels]
 

@@ -41,10 +41,10 @@ class PresenceMetrics:
     document_count: int
     mixture_error: Estimate
     """The share of a document that was put under the wrong type, 0..1, mean over documents."""
-    mixture_error_reviewed: float
+    reviewed_mixture_error: float
     """Unweighted, of the reviewed documents alone; NaN without any."""
     by_type: tuple[TypePresenceScores, ...]
-    by_type_reviewed: pd.DataFrame
+    reviewed_table_by_type: pd.DataFrame
     """Of the reviewed documents alone, unweighted, as :func:`~evalkit.evaluation.metrics.tabulate_presence_scores` has it."""
 
 

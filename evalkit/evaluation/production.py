@@ -13,7 +13,7 @@ import pandas as pd
 
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
-from evalkit.evaluation.headline_estimates import has_certain_inclusion
+from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, Observation, estimate_proportion, estimate_weighted_mean
 from evalkit.evaluation.study import TYPE_NAMES, DocumentRecord, Study
 from evalkit.store import open_output_folder, parse_stored_record, result_file_name
@@ -115,21 +115,21 @@ def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
         for type_name in (get_true_type(document), get_production_type(document))
     }
     type_names = [type_name for type_name in TYPE_NAMES if type_name in occurring_types]
-    rows = [_build_class_row(class_name, labelled_documents) for class_name in type_names]
+    rows = [_build_production_type_row(class_name, labelled_documents) for class_name in type_names]
     frame = pd.DataFrame(rows, columns=list(CLASS_COLUMNS))
     return frame.sort_values("recall", kind="stable", na_position="last", ignore_index=True)
 
 
-def _build_class_row(class_name: str, labelled_documents: Sequence[DocumentRecord]) -> dict[str, Any]:
-    true_documents = [document for document in labelled_documents if get_true_type(document) == class_name]
-    called_documents = [document for document in labelled_documents if get_production_type(document) == class_name]
+def _build_production_type_row(type_name: str, labelled_documents: Sequence[DocumentRecord]) -> dict[str, Any]:
+    true_documents = [document for document in labelled_documents if get_true_type(document) == type_name]
+    called_documents = [document for document in labelled_documents if get_production_type(document) == type_name]
     called_reviewed = [document for document in called_documents if get_true_type(document) is not None]
-    right_documents = [document for document in true_documents if get_production_type(document) == class_name]
-    recall = _estimate_recall(class_name, labelled_documents)
+    right_documents = [document for document in true_documents if get_production_type(document) == type_name]
+    recall = _estimate_recall(type_name, labelled_documents)
     precision = _estimate_share(called_documents, frozenset(document.doc_id for document in right_documents))
     judged_documents = {document.doc_id: document for document in (*true_documents, *called_reviewed)}.values()
     return {
-        "type": class_name,
+        "type": type_name,
         "true_reviewed": len(true_documents),
         "said": len(called_documents),
         "said_reviewed": len(called_reviewed),
@@ -137,7 +137,7 @@ def _build_class_row(class_name: str, labelled_documents: Sequence[DocumentRecor
         **_expand_estimate("precision", precision),
         "recall_reviewed_only": estimate_proportion(len(right_documents), len(true_documents)).value,
         "precision_reviewed_only": estimate_proportion(len(right_documents), len(called_reviewed)).value,
-        "wrong": tuple(document.doc_id for document in true_documents if get_production_type(document) != class_name),
+        "wrong": tuple(document.doc_id for document in true_documents if get_production_type(document) != type_name),
         "simulated": sum(map(_has_simulated_truth, judged_documents)),
     }
 
@@ -147,24 +147,24 @@ def _expand_estimate(column_name: str, estimate: Estimate) -> dict[str, float | 
     return {f"{column_name}{suffix}": value for suffix, value in zip(_ESTIMATE_SUFFIXES, values, strict=True)}
 
 
-def _estimate_recall(class_name: str, labelled_documents: Sequence[DocumentRecord]) -> Estimate:
+def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord]) -> Estimate:
     certain_outcomes = [
-        (get_true_type(document), get_production_type(document) == class_name)
+        (get_true_type(document), get_production_type(document) == type_name)
         for document in labelled_documents
-        if has_certain_inclusion(document)
+        if is_outside_random_draw(document)
     ]
-    uncertain_documents = [document for document in labelled_documents if not has_certain_inclusion(document)]
+    uncertain_documents = [document for document in labelled_documents if not is_outside_random_draw(document)]
     return estimate_hit_share_in_domain(
         CertainlyReviewedCounts(
-            hits=certain_outcomes.count((class_name, True)),
-            misses=certain_outcomes.count((class_name, False)),
+            hits=certain_outcomes.count((type_name, True)),
+            misses=certain_outcomes.count((type_name, False)),
             undetermined_hits=certain_outcomes.count((None, True)),
             undetermined_misses=certain_outcomes.count((None, False)),
         ),
         [
             DrawnDocument(
-                _is_of_type(class_name, get_true_type(document)),
-                get_production_type(document) == class_name,
+                _is_of_type(type_name, get_true_type(document)),
+                get_production_type(document) == type_name,
                 document.review_probability,
             )
             for document in uncertain_documents
@@ -185,7 +185,7 @@ def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[
         if document.review_probability and (document.review_probability == 1 or document.has_expert_action)
     ]
     return estimate_weighted_mean(
-        observations, len(documents), certain_count=sum(map(has_certain_inclusion, documents))
+        observations, len(documents), certain_count=sum(map(is_outside_random_draw, documents))
     )
 
 
@@ -211,8 +211,8 @@ def _name_side_with_true_type(document: DocumentRecord) -> str:
     return {get_production_type(document): "production", _get_agent_type(document): "agent"}.get(true_label, "neither")
 
 
-def _is_of_type(class_name: str, true_label: str | None) -> bool | None:
-    return None if true_label is None else true_label == class_name
+def _is_of_type(type_name: str, true_label: str | None) -> bool | None:
+    return None if true_label is None else true_label == type_name
 
 
 def _has_simulated_truth(document: DocumentRecord) -> bool:

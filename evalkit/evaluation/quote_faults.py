@@ -143,5 +143,7 @@ def _draw_passage_and_spliced_text(
     if len(long_passages) < 2:
         return None
     passage, other_passage = random_source.sample(long_passages, 2)
-    first_words, second_words = passage.text.split(), other_passage.text.split()
-    return passage, " ".join(first_words[: len(first_words) // 2] + second_words[len(second_words) // 2 :])
+    first_words, second_words_by_first = passage.text.split(), other_passage.text.split()
+    return passage, " ".join(
+        first_words[: len(first_words) // 2] + second_words_by_first[len(second_words_by_first) // 2 :]
+    )

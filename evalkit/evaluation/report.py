@@ -37,7 +37,7 @@ from evalkit.evaluation import (
     segmentation_metrics,
     verifier_performance,
 )
-from evalkit.evaluation.export import create_private_file, open_atomic_replacement
+from evalkit.evaluation.export import create_private_file, replace_file_atomically
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
@@ -100,7 +100,7 @@ class EvaluationSection:
     title: str
     about: str
     tables: tuple[EvaluationTable, ...] = ()
-    pictures: tuple[EvaluationFigure, ...] = ()
+    figures: tuple[EvaluationFigure, ...] = ()
 
     def _repr_html_(self) -> str:
         """As a notebook's cell shows it."""
@@ -204,7 +204,7 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
             "reviewed only": headline.reviewed_estimate,
             "not right": headline.wrong_doc_ids,
         }
-        for headline in headline_estimates.estimate_headline_figures(study)
+        for headline in headline_estimates.estimate_headlines(study)
     ]
     return EvaluationSection(
         "headlines",
@@ -345,7 +345,7 @@ def _build_presence_section(study: Study) -> EvaluationSection:
         EvaluationTable(
             "Mixture, 95 % interval (bootstrap over documents)",
             pd.DataFrame(
-                [("mixture error, mean", measured_presence.mixture_error, measured_presence.mixture_error_reviewed)],
+                [("mixture error, mean", measured_presence.mixture_error, measured_presence.reviewed_mixture_error)],
                 columns=["measure", "estimate", "reviewed only"],
             ),
             "The share of a document that was put under the wrong type.",
@@ -355,7 +355,7 @@ def _build_presence_section(study: Study) -> EvaluationSection:
             pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1", "same level"]),
             "Present is all but NO_EVIDENCE; reviewed: documents that it truly is in.",
         ),
-        EvaluationTable("Presence by type, reviewed only: unweighted", measured_presence.by_type_reviewed),
+        EvaluationTable("Presence by type, reviewed only: unweighted", measured_presence.reviewed_table_by_type),
     )
     return EvaluationSection(
         "evidence",
@@ -418,7 +418,7 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
         verifier_performance.tabulate_rule_performance(study), "precision", "low", "high"
     )
     stopped_table = _merge_estimate_columns_into_one(
-        verifier_performance.tabulate_stopped_errors(study), "share", "low", "high"
+        verifier_performance.tabulate_escalated_errors(study), "share", "low", "high"
     )
     stopped_table = stopped_table[(stopped_table["stopped"] > 0) | (stopped_table["kind"] != "code")]
     severities_by_agent = group_pairs(
@@ -452,7 +452,7 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
 
 def _build_acceptance_section(study: Study, max_error_rate: float) -> EvaluationSection:
     measured_calibration = acceptance_threshold.measure_confidence_calibration(study)
-    offer = acceptance_threshold.find_certified_acceptance_threshold(study, max_error_rate=max_error_rate)
+    offer = acceptance_threshold.certify_acceptance_threshold(study, max_error_rate=max_error_rate)
     sentence = _describe_threshold_evidence(offer)
     report_figures = (
         (
@@ -528,7 +528,7 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
     ranking = error_ranking.rank_errors(ranked_documents)
     escalated_documents = [document for document in study.documents if document.decision == Decision.ESCALATE_TO_SME]
     shares = [
-        headline_estimates.estimate_headline_figure(name, population, documents, _score_wrong_segmentation)
+        headline_estimates.estimate_headline(name, population, documents, _score_wrong_segmentation)
         for name, population, documents in (
             ("needed correction", "escalated documents", escalated_documents),
             ("need correction", "all documents", study.documents),
@@ -551,7 +551,7 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
             EvaluationTable(
                 "Errors caught if only the riskiest pages are looked at",
                 pd.DataFrame(
-                    [tuple(caught) for caught in ranking.caught],
+                    [tuple(caught) for caught in ranking.caught_errors],
                     columns=["pages looked at", "errors caught", "best possible"],
                 ),
             ),
@@ -604,7 +604,7 @@ def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
     return (
         EvaluationTable(
             "Faults planted on purpose: how many were noticed (exact 95 % intervals)",
-            attention_checks.tabulate_fault_detection(study.attention_checks),
+            attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
             "Noticed: the planted part was corrected; validated: the wrong answer was, as it was shown. What was said in "
             "these cases counts nowhere else.",
         ),
@@ -699,7 +699,7 @@ def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
     """One file that needs nothing else and can be printed; mode 0600. UsageError where it cannot be written."""
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
-        with open_atomic_replacement(Path(html_path)) as temporary_path:
+        with replace_file_atomically(Path(html_path)) as temporary_path:
             create_private_file(temporary_path, html)  # names of files may be those of patients
     except OSError as error:
         raise UsageError(

@@ -74,10 +74,12 @@ def estimate_agreement_with_agent(reviews: Iterable[ReviewRecord]) -> Estimate:
     comparable_reviews = [
         review for review in reviews if review.labels_before is not None and review.labels_after is not None
     ]
-    return estimate_proportion(sum(_has_agent_type(review) for review in comparable_reviews), len(comparable_reviews))
+    return estimate_proportion(
+        sum(_is_agent_type_confirmed(review) for review in comparable_reviews), len(comparable_reviews)
+    )
 
 
-def _has_agent_type(review: ReviewRecord) -> bool:
+def _is_agent_type_confirmed(review: ReviewRecord) -> bool:
     return bool(
         review.labels_before
         and review.labels_after

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.evaluation.headline_estimates import has_certain_inclusion
+from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.paired_accuracy import (
     OverallAccuracyComparison,
@@ -27,7 +27,7 @@ from evalkit.evaluation.paired_accuracy import (
 )
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, KnownTruth, Study
 from evalkit.evaluation.verifier_performance import ERROR_LEVELS, ErrorLevel
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 NOT_READ_LABEL = "NOT READ"
 """Instead of a decision, of a document that could not be read."""
@@ -224,7 +224,7 @@ def _count_open_codes(document: DocumentRecord) -> Counter[str]:
     return Counter(issue.code for issue in document.issues if issue.status == "open")
 
 
-def _format_page_spans(segments: Sequence[PageSpan]) -> str:
+def _format_page_spans(segments: Sequence[TypedPageRange]) -> str:
     """Segments as a file of labels has them, by first page.
 
     >>> _format_page_spans([(3, 3, None), (1, 2, "Clinical Note")])
@@ -237,7 +237,7 @@ def _format_page_spans(segments: Sequence[PageSpan]) -> str:
     return "; ".join(f"{page_range} {type_name}" for page_range, type_name in page_ranges)
 
 
-def _sort_page_spans(segments: Sequence[PageSpan]) -> tuple[PageSpan, ...]:
+def _sort_page_spans(segments: Sequence[TypedPageRange]) -> tuple[TypedPageRange, ...]:
     return tuple(sorted(segments, key=lambda span: (*span[:2], span[2] or "")))
 
 
@@ -348,7 +348,7 @@ def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLa
     return agent_labels and replace(agent_labels, segments=tuple(merge_same_type_neighbours(agent_labels.segments)))
 
 
-def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[PageSpan]) -> bool:
+def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[TypedPageRange]) -> bool:
     """Where nothing was answered, it is never right."""
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
@@ -391,7 +391,7 @@ def _build_paired_document(
     level: ErrorLevel,
 ) -> PairedDocument:
     sampling_document = document_pair["AB".index(sampling_run)]
-    is_surely_reviewed = has_certain_inclusion(sampling_document) or any(
+    is_surely_reviewed = is_outside_random_draw(sampling_document) or any(
         document.truth is not None and document.truth.source == "GOLD" for document in document_pair
     )
     answer_a, answer_b = (_get_level_answer(document.agent_labels, level) for document in document_pair)

@@ -16,8 +16,8 @@ from evalkit.classification.document_result import DocumentResult
 from evalkit.core.grouping import group_by
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import DocumentRecord, Study, read_folder_study
-from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_drawn_document_probabilities
-from evalkit.pipeline.supplied_labels import map_production_row, read_stored_production_labels
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_drawn_doc_id
+from evalkit.pipeline.supplied_labels import read_stored_production_labels, translate_production_row
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.review.packet import SMEPacketGenerator, publish_packet_unless_frozen
 from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
@@ -154,7 +154,7 @@ def _queue_missing_sample_packets(
     output_folder: OutputFolder, index: OutputIndex, created_at: str, foreign_types: Mapping[str, str]
 ) -> None:
     production_labels = read_stored_production_labels(output_folder)
-    for doc_id, inclusion_probability in read_drawn_document_probabilities(output_folder).items():
+    for doc_id, inclusion_probability in read_probability_by_drawn_doc_id(output_folder).items():
         if output_folder.has_file(packet_file_name(doc_id)):
             continue
         try:
@@ -167,7 +167,7 @@ def _queue_missing_sample_packets(
                 bundle,
                 review_reason="sample",
                 inclusion_probability=inclusion_probability,
-                production_row=map_production_row(production_labels[doc_id], foreign_types)
+                production_row=translate_production_row(production_labels[doc_id], foreign_types)
                 if doc_id in production_labels
                 else None,
                 created_at=created_at,

@@ -23,7 +23,7 @@ from evalkit.evaluation.metrics import (
     score_boundaries,
 )
 from evalkit.evaluation.study import Study
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class SegmentedDocument:
     """One document's segments, as they are and as they were said."""
 
     doc_id: str
-    true_spans: Sequence[PageSpan]
-    predicted_spans: Sequence[PageSpan]
+    true_spans: Sequence[TypedPageRange]
+    predicted_spans: Sequence[TypedPageRange]
     page_count: int
     sampling_weight: float
     """How many documents it stands for, at least 1."""

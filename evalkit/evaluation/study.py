@@ -28,16 +28,16 @@ from evalkit.documents.identity.file_persons import (
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome, read_attention_check_outcomes
 from evalkit.issue import Issue
-from evalkit.pipeline.sample_draws import read_all_draws, read_eligible_draw_probabilities
+from evalkit.pipeline.sample_draws import read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.supplied_labels import (
-    PageSpan,
     SuppliedLabels,
-    get_production_word,
-    map_production_type,
-    parse_page_spans,
+    TypedPageRange,
+    get_production_label,
+    parse_typed_page_ranges,
     read_production_labels,
     read_stored_production_labels,
     read_true_labels,
+    translate_production_type,
 )
 from evalkit.review.attention_checks import is_attention_check_review
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
@@ -78,7 +78,7 @@ class DocumentLabels:
 
     dominant_type: str | None
     """None: cannot tell, or no usable answer."""
-    segments: tuple[PageSpan, ...] = ()
+    segments: tuple[TypedPageRange, ...] = ()
     """First page, last page, type; empty where nothing is said of segments."""
     presence_levels: Mapping[str, str] = field(default_factory=dict)
     """Document type → presence level in the whole document."""
@@ -436,7 +436,7 @@ class _StudyReader:
         self._packet_names = set(output_folder.list_json_files(PACKETS_FOLDER))
         self._ground_truth_names = set(output_folder.list_json_files(GROUND_TRUTH_FOLDER))
         self._reviewed_case_ids = set(output_folder.list_subfolder_names(REVIEWS_FOLDER))
-        self._draw_probabilities = read_eligible_draw_probabilities(output_folder)
+        self._draw_probabilities = read_probability_by_eligible_doc_id(output_folder)
         self._strata_by_doc_id = _map_strata_by_doc_id(output_folder)
         self._supplied_labels: dict[str, SuppliedLabels] = {}
         self._gold_rows: Mapping[str, Mapping[str, Any]] = {}
@@ -607,8 +607,8 @@ class _StudyReader:
         """A production row as labels in the five types; None where the mapping does not know its word."""
         if row is None:
             return None
-        word = get_production_word(row)
-        type_name = map_production_type(word, self._foreign_types)
+        word = get_production_label(row)
+        type_name = translate_production_type(word, self._foreign_types)
         if type_name is None:
             self.label_warnings.append(
                 f"production says {word!r}, which is none of the five types: map it in [foreign_types]"
@@ -617,8 +617,8 @@ class _StudyReader:
         try:
             confidence = None if row.get("confidence") is None else _require_type(float(row["confidence"]), float)
             segment_spans = [
-                (start_page, end_page, map_production_type(span_type, self._foreign_types))
-                for start_page, end_page, span_type in parse_page_spans(row.get("segments"))
+                (start_page, end_page, translate_production_type(span_type, self._foreign_types))
+                for start_page, end_page, span_type in parse_typed_page_ranges(row.get("segments"))
             ]
         except (TypeError, ValueError):
             self.label_warnings.append(
@@ -689,7 +689,7 @@ def _determine_truth_status(
 
 
 def _parse_known_label_row(row: Mapping[str, Any]) -> KnownTruth:
-    segment_spans = parse_page_spans(row.get("segments"))
+    segment_spans = parse_typed_page_ranges(row.get("segments"))
     vouched = frozenset({"dominant_type", "segments"} if segment_spans else {"dominant_type"})
     return KnownTruth(
         DocumentLabels(row["dominant_type"], segment_spans),

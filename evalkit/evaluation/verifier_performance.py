@@ -18,12 +18,12 @@ import pandas as pd
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.core.grouping import group_by, group_pairs
 from evalkit.evaluation.domain_estimation import CertainlyReviewedCounts, DrawnDocument, estimate_hit_share_in_domain
-from evalkit.evaluation.headline_estimates import has_certain_inclusion
+from evalkit.evaluation.headline_estimates import is_outside_random_draw
 from evalkit.evaluation.intervals import Estimate, estimate_proportion
 from evalkit.evaluation.metrics import is_exact_segmentation, merge_same_type_neighbours
 from evalkit.evaluation.study import DocumentLabels, DocumentRecord, IssueWithVerdict, KnownTruth, Study
 from evalkit.issue import Issue
-from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, PageSpan
+from evalkit.pipeline.supplied_labels import MAX_PAGE_NUMBER, TypedPageRange
 from evalkit.review.case import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
@@ -100,10 +100,10 @@ def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
     return V5DecisionMaker().decide(remaining_issues).decision is Decision.AUTO_ACCEPT
 
 
-def _convert_to_issue(scored_issue: IssueWithVerdict) -> Issue:
+def _convert_to_issue(issue_with_verdict: IssueWithVerdict) -> Issue:
     """The finding as the arbiter takes it."""
     # The verdict is an expert's there and that of a quote here; the group decides nothing.
-    return Issue.model_validate(scored_issue._asdict() | {"verdict": None, "ig_id": ""})
+    return Issue.model_validate(issue_with_verdict._asdict() | {"verdict": None, "ig_id": ""})
 
 
 def _build_rule_row(
@@ -199,7 +199,7 @@ def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share
 
 
 @dataclass(frozen=True)
-class _Stopper:
+class _EscalationSource:
     """Somebody or something whose share of the classifier's errors is asked for."""
 
     kind: Literal["any", "none", "agent", "code"]
@@ -223,7 +223,7 @@ class _AnsweredDocument(NamedTuple):
 class _AnsweredPopulation(NamedTuple):
     """The documents with an answer, by how they came to be looked at."""
 
-    errors: list[_AnsweredDocument]
+    known_errors: list[_AnsweredDocument]
     """Those that are known."""
     certain_documents: list[_AnsweredDocument]
     """Chance has no say in them, and they are not known to be right."""
@@ -237,14 +237,14 @@ class _AnsweredPopulation(NamedTuple):
         drawable_documents = [
             (record.document, record.is_answer_wrong)
             for record in documents
-            if not has_certain_inclusion(record.document)
+            if not is_outside_random_draw(record.document)
         ]
         return cls(
             [record for record in documents if record.is_answer_wrong],
             [
                 record
                 for record in documents
-                if has_certain_inclusion(record.document) and record.is_answer_wrong is not False
+                if is_outside_random_draw(record.document) and record.is_answer_wrong is not False
             ],
             [
                 DrawnDocument(is_answer_wrong, is_hit=False, inclusion_probability=record.review_probability)
@@ -255,7 +255,7 @@ class _AnsweredPopulation(NamedTuple):
         )
 
 
-def tabulate_stopped_errors(study: Study) -> pd.DataFrame:
+def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
     """Which share of the classifier's errors was escalated, by whom: one row per level and stopper.
 
     An error is an answer that is wrong in a part that was vouched for. No answer, and "cannot tell", is none: it is
@@ -274,11 +274,11 @@ def tabulate_stopped_errors(study: Study) -> pd.DataFrame:
             estimate: the interval is of what was not seen, not of documents still to come.
         reviewed_share, reviewed_low, reviewed_high: reviewed only, unweighted, with the exact interval of a simple
             sample. Escalated errors are too many among them, so that verifiers look better than they are.
-        documents: the doc_ids of ``tabulate_stopped_errors``.
+        documents: the doc_ids of ``tabulate_escalated_errors``.
         simulated: errors whose truth a program told.
     """
     escalators_by_document = [_find_escalating_agents_and_codes(document) for document in study.documents]
-    stoppers = list(_iterate_stoppers({pair for escalators in escalators_by_document for pair in escalators}))
+    stoppers = list(_iterate_escalation_sources({pair for escalators in escalators_by_document for pair in escalators}))
     rows = []
     for level in ERROR_LEVELS:
         population = _AnsweredPopulation.from_documents(
@@ -288,7 +288,7 @@ def tabulate_stopped_errors(study: Study) -> pd.DataFrame:
                 if _has_answer(document.agent_labels, level)
             ]
         )
-        rows += [{"level": level, **_build_stopped_row(stopper, population)} for stopper in stoppers]
+        rows += [{"level": level, **_build_escalated_row(stopper, population)} for stopper in stoppers]
     return pd.DataFrame(rows, columns=list(STOPPED_COLUMNS))
 
 
@@ -331,27 +331,27 @@ def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tup
     return frozenset((issue.agent, issue.code) for issue in open_issues if is_counted(_convert_to_issue(issue)))
 
 
-def _iterate_stoppers(all_escalators: AbstractSet[tuple[str, str]]) -> Iterator[_Stopper]:
-    yield _Stopper("any", "any", bool)
-    yield _Stopper("none", "none", lambda escalators: not escalators, accepted_share=1.0)
+def _iterate_escalation_sources(all_escalators: AbstractSet[tuple[str, str]]) -> Iterator[_EscalationSource]:
+    yield _EscalationSource("any", "any", bool)
+    yield _EscalationSource("none", "none", lambda escalators: not escalators, accepted_share=1.0)
     for stopper_name in sorted({agent for agent, _ in all_escalators}):
-        yield _Stopper(
+        yield _EscalationSource(
             "agent",
             stopper_name,
             frozenset(escalator for escalator in all_escalators if escalator[0] == stopper_name).intersection,
         )
     for stopper_name in sorted({code for _, code in all_escalators}):
-        yield _Stopper(
+        yield _EscalationSource(
             "code",
             stopper_name,
             frozenset(escalator for escalator in all_escalators if escalator[1] == stopper_name).intersection,
         )
 
 
-def _build_stopped_row(stopper: _Stopper, population: _AnsweredPopulation) -> dict[str, Any]:
-    errors = population.errors
+def _build_escalated_row(stopper: _EscalationSource, population: _AnsweredPopulation) -> dict[str, Any]:
+    errors = population.known_errors
     stopped_doc_ids = [error.document.doc_id for error in errors if stopper.matches(error.escalators)]
-    stopped_share = _estimate_stopped_share(stopper, population)
+    stopped_share = _estimate_escalated_share(stopper, population)
     reviewed_share = estimate_proportion(len(stopped_doc_ids), len(errors))
     return {
         "kind": stopper.kind,
@@ -371,7 +371,7 @@ def _build_stopped_row(stopper: _Stopper, population: _AnsweredPopulation) -> di
     }
 
 
-def _estimate_stopped_share(stopper: _Stopper, population: _AnsweredPopulation) -> Estimate:
+def _estimate_escalated_share(stopper: _EscalationSource, population: _AnsweredPopulation) -> Estimate:
     certain_outcomes = Counter(
         (document.is_answer_wrong, bool(stopper.matches(document.escalators)))
         for document in population.certain_documents
@@ -385,7 +385,7 @@ def _estimate_stopped_share(stopper: _Stopper, population: _AnsweredPopulation) 
         ),
         population.drawn_outcomes,
         population.drawable_count,
-        known_uncertain_hit_share=stopper.accepted_share,
+        known_drawable_hit_share=stopper.accepted_share,
     )
 
 
@@ -439,7 +439,7 @@ def tabulate_unraised_corrections(study: Study) -> pd.DataFrame:
             if not _is_raised(document, correction)
         ]
         rows += [
-            _build_missed_row(document, document.truth, correction)
+            _build_unraised_row(document, document.truth, correction)
             for correction in (*unraised_corrections, *_iterate_flag_corrections(document))
         ]
     return pd.DataFrame(rows, columns=list(MISSED_COLUMNS))
@@ -488,7 +488,7 @@ def _iterate_corrections(
             )
 
 
-def _get_page_range(span: PageSpan) -> tuple[int, int]:
+def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
     return span[:2]
 
 
@@ -526,7 +526,7 @@ def _is_raised(document: DocumentRecord, correction: _Correction) -> bool:
     )
 
 
-def _build_missed_row(document: DocumentRecord, truth: KnownTruth, correction: _Correction) -> dict[str, Any]:
+def _build_unraised_row(document: DocumentRecord, truth: KnownTruth, correction: _Correction) -> dict[str, Any]:
     minor_issues = [issue for issue in document.issues if issue.severity == "MINOR" and issue.status == "open"]
     return {
         "doc_id": document.doc_id,

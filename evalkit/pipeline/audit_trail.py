@@ -64,7 +64,7 @@ def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[Au
     ]
     try:
         events += [
-            event for record in read_purge_records(output_folder) for event in _iterate_purge_and_review_events(record)
+            event for record in read_purge_records(output_folder) for event in _iterate_purge_record_events(record)
         ]
     except EvalkitError as error:
         problems.append(str(error))
@@ -138,7 +138,7 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
     )
 
 
-def _iterate_purge_and_review_events(record: PurgeRecord) -> Iterator[AuditEvent]:
+def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
     """The purge itself, and what its record kept of reviews."""
     yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
     for chain in record.chains:

@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import add_patients
+from evalkit.classification.patient_keys import attach_patient_keys
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.safe_io import read_regular_file
 from evalkit.errors import EvalkitError, StoreError, UsageError
@@ -273,7 +273,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         return
     if find_newest_revision(output_folder, case_id):
         record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
-        if not _is_projection(stored_truth, record):
+        if not _is_equal_to_projection(stored_truth, record):
             yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
     elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
         yield IntegrityFault(
@@ -283,7 +283,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
         yield from _check_silver_truth(output_folder, case_id, stored_truth)
 
 
-def _is_projection(
+def _is_equal_to_projection(
     stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
 ) -> bool:
     """Whether stored ground truth is what the reviews say; patients' keys of corrected pages are not looked at again."""
@@ -293,8 +293,12 @@ def _is_projection(
         except ValidationError:
             return False
         classification = record.ground_truth_classification
-        known_patients = {pages: patient for pages, patient in classification.patient_by_page_range.items() if patient}
-        classification = add_patients(classification, stored_classification.patient_by_page_range | known_patients)
+        known_patients = {
+            pages: patient for pages, patient in classification.patient_keys_by_page_range.items() if patient
+        }
+        classification = attach_patient_keys(
+            classification, stored_classification.patient_keys_by_page_range | known_patients
+        )
         record = record.model_copy(update={"ground_truth_classification": classification})
     return stored_truth == (record and record.model_dump(mode="json"))
 

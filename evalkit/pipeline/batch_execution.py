@@ -61,7 +61,9 @@ class BatchSummary(Generic[DocumentT]):
         return cls(
             documents=tuple(documents),
             problems=tuple(map(str, (*discovered.problems, *further_problems))),
-            copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in discovered.copies),
+            copies=tuple(
+                f"{path} is the same document as {doc_id}" for path, doc_id in discovered.duplicate_paths_and_doc_ids
+            ),
             output=str(output),
             seconds=round(time.monotonic() - monotonic_start, 3),
             by_agent=by_agent,

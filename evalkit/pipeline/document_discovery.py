@@ -40,7 +40,7 @@ class DiscoveredDocuments:
     sources: tuple[SourceDocument, ...]
     problems: tuple[EvalkitError, ...]
     """Paths that hold nothing."""
-    copies: tuple[tuple[Path, str], ...]
+    duplicate_paths_and_doc_ids: tuple[tuple[Path, str], ...]
     """Files with the same bytes as another: path, doc_id of that one."""
 
 

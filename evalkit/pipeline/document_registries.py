@@ -29,7 +29,7 @@ class ProductionLabelsAndDraws:
                 if doc_id in stratum.probability:
                     yield number, stratum
 
-    def count_files_naming_document(self, doc_id: str) -> dict[str, int]:
+    def count_naming_files_by_kind(self, doc_id: str) -> dict[str, int]:
         """In how many files of each kind the document stands; kinds in which it does not are left out."""
         count_by_kind = {
             "production": int(doc_id in self._label_by_doc_id),

@@ -11,7 +11,7 @@ from typing import Any
 from evalkit.classification.document_result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.orchestrator import ClassificationOutcome
 from evalkit.classification.patient_check import PatientExpectation
-from evalkit.classification.patient_keys import add_patients, compute_patients
+from evalkit.classification.patient_keys import attach_patient_keys, compute_patient_keys_by_page_range
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.log_events import log_event
@@ -37,7 +37,7 @@ from evalkit.pipeline.patient_roster import build_patient_expectation
 from evalkit.pipeline.run_setup import create_orchestrator
 from evalkit.pipeline.run_summary import DocumentSummary, RunProgressCallback, summarise_failure, summarise_result
 from evalkit.pipeline.run_timings import RunTimings
-from evalkit.pipeline.sample_draws import read_drawn_document_probabilities
+from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
 from evalkit.review.ground_truth import (
     find_newest_revision,
     read_silver_audit_probability,
@@ -76,7 +76,9 @@ def create_result(
     """Put a document's outcome into the form that is stored; without a salt no segment says whom it is about."""
     answer = outcome.classification
     patients = (
-        compute_patients(answer, group_pages_by_person(bundle.pages), patient_salt) if answer and patient_salt else {}
+        compute_patient_keys_by_page_range(answer, group_pages_by_person(bundle.pages), patient_salt)
+        if answer and patient_salt
+        else {}
     )
     return DocumentResult(
         doc_id=bundle.doc_id,
@@ -85,7 +87,7 @@ def create_result(
         decision=outcome.verdict.decision,
         decision_rule=outcome.verdict.rule,
         decision_reason=outcome.verdict.reason,
-        classification=answer and add_patients(answer, patients),
+        classification=answer and attach_patient_keys(answer, patients),
         issues=outcome.issues,
         attempts=outcome.attempts,
         evidence_quality_score=outcome.evidence_quality_score,
@@ -95,7 +97,7 @@ def create_result(
         model=settings.models.default,
         reader=bundle.reader,
         versions=collect_versions(settings.traps_file, settings.verifiers)
-        | ({"models": settings.models.models_by_role} if settings.models.models_by_role else {}),
+        | ({"models": settings.models.model_name_by_role} if settings.models.model_name_by_role else {}),
         times=times,
     )
 
@@ -136,7 +138,7 @@ class DocumentRun:
         self._audit_plan = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
-        self._sampled_probabilities = read_drawn_document_probabilities(output_folder)
+        self._sampled_probabilities = read_probability_by_drawn_doc_id(output_folder)
         self._started_at = format_zulu_now()
         self.timings = RunTimings()
         self._completed_audits = sum(
@@ -175,7 +177,7 @@ class DocumentRun:
                     self._output_folder, self._load_finished_summary, source, result_fingerprint
                 )
             )
-            summary = summary or await self._decide_document(
+            summary = summary or await self._read_decide_and_save_document(
                 source, executor, supplied_classification, result_fingerprint
             )
             if self._field_extraction and summary.error is None:
@@ -231,7 +233,7 @@ class DocumentRun:
             )  # an earlier version came back
         return summarise_result(result, source, bundle, None)
 
-    async def _decide_document(
+    async def _read_decide_and_save_document(
         self, source: SourceDocument, executor: Executor, supplied_classification: Any, result_fingerprint: str
     ) -> DocumentSummary:
         started_at = format_zulu_now()

@@ -113,7 +113,7 @@ class FieldExtractor:
             last_page = min(segment.end_page, bundle.total_pages)
             report_pages += [
                 ReportPageRange(start, end, document_type)
-                for start, end in _find_page_runs(max(segment.start_page, 1), last_page, pages_of_forms)
+                for start, end in _find_page_ranges(max(segment.start_page, 1), last_page, pages_of_forms)
             ]
         return report_pages
 
@@ -348,7 +348,7 @@ class _UsageCountingModel:
         return UsageReport(**total.model_dump(), by_agent=by_agent)
 
 
-def _find_page_runs(first_page: int, last_page: int, excluded_pages: set[int]) -> list[tuple[int, int]]:
+def _find_page_ranges(first_page: int, last_page: int, excluded_pages: set[int]) -> list[tuple[int, int]]:
     """The runs of pages start..end without those of the forms."""
     pages = (page for page in range(first_page, last_page + 1) if page not in excluded_pages)
     return [(run[0], run[-1]) for run in split_into_runs(pages, lambda run, page: page == run[-1] + 1)]

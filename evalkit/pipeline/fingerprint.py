@@ -13,7 +13,7 @@ from evalkit.classification.evidence_strength import load_strength_tables
 from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.orchestrator import UnparseableClassification
-from evalkit.classification.own_verifiers import hash_verifier_code
+from evalkit.classification.own_verifiers import compute_verifier_version
 from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import load_type_definitions
 from evalkit.classification.traps import load_shipped_and_site_traps
@@ -39,7 +39,7 @@ def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ..
     """
     traps = load_shipped_and_site_traps(traps_file)
     own_versions = (
-        {"own_verifiers": [asdict(hash_verifier_code(name)) for name in own_verifiers]} if own_verifiers else {}
+        {"own_verifiers": [asdict(compute_verifier_version(name)) for name in own_verifiers]} if own_verifiers else {}
     )
     return own_versions | {
         "evalkit": version("evalkit"),
@@ -81,7 +81,7 @@ def compute_fingerprint(
             "versions": collect_versions(settings.traps_file, settings.verifiers),
             "supplied": None
             if supplied_classification is None
-            else hash_canonical_json(_supplied_to_json(supplied_classification)),
+            else hash_canonical_json(_convert_supplied_to_json(supplied_classification)),
         }
         | describe_models(settings)
         | ({} if patient_expectation == ANY_PATIENT else {"patients": _hash_expectation(patient_expectation)})
@@ -90,7 +90,7 @@ def compute_fingerprint(
 
 def _hash_expectation(patient_expectation: PatientExpectation) -> str:
     identity_json = [identifier.model_dump(mode="json") for identifier in patient_expectation.roster_identity]
-    return hash_canonical_json([patient_expectation.patients, identity_json])
+    return hash_canonical_json([patient_expectation.patients_per_file, identity_json])
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def describe_models(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _supplied_to_json(supplied_classification: Any) -> Any:
+def _convert_supplied_to_json(supplied_classification: Any) -> Any:
     return (
         {"unparseable": supplied_classification.reason}
         if isinstance(supplied_classification, UnparseableClassification)

@@ -47,9 +47,9 @@ class ModelSession:
         ``for_extraction``: fields are read too. ``for_template_review``: only templates are built and reviewed.
         """
         name_by_role = (
-            _select_review_models(settings)
+            _select_template_review_model_names(settings)
             if for_template_review
-            else _select_processing_models(settings, for_extraction=for_extraction)
+            else _select_processing_model_names(settings, for_extraction=for_extraction)
         )
         judge_names = settings.reliability_loop.ensemble if for_extraction else ()
         model_names = {settings.models.default, *name_by_role.values(), *judge_names}
@@ -109,18 +109,18 @@ class ModelSession:
         await self.close()
 
 
-def _select_processing_models(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
+def _select_processing_model_names(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
     """Models by role, of those who classify and extract."""
     roles = (*_ROLES_BY_PROFILE[settings.profile], *(_EXTRACTION_ROLES if for_extraction else ()))
-    return {role: name for role, name in settings.models.models_by_role.items() if role in roles}
+    return {role: name for role, name in settings.models.model_name_by_role.items() if role in roles}
 
 
-def _select_review_models(settings: Settings) -> dict[str, str]:
+def _select_template_review_model_names(settings: Settings) -> dict[str, str]:
     """Models by role, of those who review templates."""
     review_settings = settings.vllm_review
     return {
         role: name
-        for role, name in review_settings.reviewers.models_by_role.items()
+        for role, name in review_settings.reviewers.model_name_by_role.items()
         if review_settings.enabled or role in _SINGLE_REVIEWER_ROLES
     }
 
@@ -163,19 +163,19 @@ def create_spending_limits(settings: Settings) -> SpendingLimits:
     return SpendingLimits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
 
 
-def create_provider(model_name: str, settings: Settings) -> Provider:
+def create_provider(provider_and_model: str, settings: Settings) -> Provider:
     """The provider that a model's name means. UsageError as ``ModelSession``."""
     model_provider = build_provider(
-        model_name,
+        provider_and_model,
         environment=read_environment_credentials(),
         gemini_base_url=settings.gemini_base_url,
         openai_base_url=settings.openai_base_url,
         anthropic_base_url=settings.anthropic_base_url,
         ollama_base_url=settings.ollama_base_url,
     )
-    if create_spending_limits(settings).has_usd_limit and add_list_price(model_name, Usage()).cost_usd is None:
+    if create_spending_limits(settings).has_usd_limit and add_list_price(provider_and_model, Usage()).cost_usd is None:
         raise UsageError(
-            f"nobody knows the price of {model_name}",
+            f"nobody knows the price of {provider_and_model}",
             code="MODEL-PRICE",
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )

@@ -45,9 +45,9 @@ class PatientRoster:
     row_number_by_key: Mapping[str, int]
     path: Path
 
-    def select_identities(self, sources: Sequence[SourceDocument]) -> dict[str, tuple[Identifier, ...]]:
+    def map_identities_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, tuple[Identifier, ...]]:
         """doc_id → identity, of the documents that have a row; a file name that several bear names no patient."""
-        row_by_doc_id = self.rows.select_labels(sources)
+        row_by_doc_id = self.rows.map_labels_by_doc_id(sources)
         return {doc_id: row["identity"] for doc_id, row in row_by_doc_id.items()}
 
     def list_unused_row_problems(

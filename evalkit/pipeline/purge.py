@@ -24,7 +24,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import list_person_keys, load_patient_salt
+from evalkit.classification.patient_keys import list_person_keys, load_or_create_patient_salt
 from evalkit.core.records import StrictRecord
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
@@ -163,11 +163,11 @@ class PurgedDocument:
     sha256: str | None
     removed_files: tuple[str, ...]
     """The files below the output folder that are gone."""
-    deleted_rows: Mapping[str, int]
+    deleted_row_counts: Mapping[str, int]
     """Rows of the database, by table; of ``production`` and ``draws`` entries of those files."""
-    digested_reviews: int
+    digested_review_count: int
     """How many reviews left their digests."""
-    open_cases: tuple[str, ...]
+    open_case_notes: tuple[str, ...]
     """Who had one of its cases open; they are told when they save."""
     remaining_traces: tuple[str, ...]
     """A sentence for each thing that was left and may be about the document."""
@@ -178,9 +178,9 @@ class PurgedDocument:
             "doc_id": self.doc_id,
             "sha256": self.sha256,
             "files": list(self.removed_files),
-            "rows": dict(self.deleted_rows),
-            "reviews": self.digested_reviews,
-            "was_open": list(self.open_cases),
+            "rows": dict(self.deleted_row_counts),
+            "reviews": self.digested_review_count,
+            "was_open": list(self.open_case_notes),
             "stays": list(self.remaining_traces),
         }
 
@@ -281,7 +281,7 @@ def is_purge_unfinished(output_folder: OutputFolder) -> bool:
     return output_folder.has_file(PURGE_INTENT_FILE)
 
 
-def list_files_purge_would_remove(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+def map_purge_file_names_by_doc_id(output_folder: OutputFolder, doc_ids: Iterable[str]) -> dict[str, list[str]]:
     """The files that ``purge`` would remove, sorted, by document. NotFound as there."""
     with OutputIndex(output_folder) as index:
         contents = _FolderContents.read(output_folder, index)
@@ -314,15 +314,17 @@ def find_expired_documents(output_folder: OutputFolder, *, unchanged_since: date
     )
 
 
-def find_patient_documents(output_folder: OutputFolder, patient_key: str) -> list[str]:
+def find_doc_ids_of_patient(output_folder: OutputFolder, patient_key: str) -> list[str]:
     """The documents about the patient of a key, and of the keys that appear with it for one person; sorted.
 
     Looked for on every page, also where a page lies in another patient's document. NotFound where no document has the key.
     """
-    salt = load_patient_salt(output_folder)
+    salt = load_or_create_patient_salt(output_folder)
     with OutputIndex(output_folder) as index:
         doc_ids = _FolderContents.read(output_folder, index).list_doc_ids()
-    keys_of_persons = [(doc_id, keys) for doc_id in doc_ids for keys in _iterate_key_sets(output_folder, doc_id, salt)]
+    keys_of_persons = [
+        (doc_id, keys) for doc_id in doc_ids for keys in _iterate_person_key_sets(output_folder, doc_id, salt)
+    ]
     patient_keys, known_keys = {patient_key}, set[str]()
     while patient_keys != known_keys:
         known_keys = patient_keys
@@ -337,7 +339,7 @@ def find_patient_documents(output_folder: OutputFolder, patient_key: str) -> lis
     return patient_doc_ids
 
 
-def _iterate_key_sets(output_folder: OutputFolder, doc_id: str, salt: bytes) -> Iterator[set[str]]:
+def _iterate_person_key_sets(output_folder: OutputFolder, doc_id: str, salt: bytes) -> Iterator[set[str]]:
     """The keys of each person of a document: by its pages, and by its result. StoreError where a file is damaged."""
     with suppress(NotFound):
         name = bundle_file_name(doc_id)
@@ -354,13 +356,13 @@ def _iterate_key_sets(output_folder: OutputFolder, doc_id: str, salt: bytes) -> 
     with suppress(NotFound):
         result = read_result(output_folder, doc_id)
         if isinstance(result, DocumentResult) and result.classification:
-            patients = result.classification.patient_by_page_range.values()
+            patients = result.classification.patient_keys_by_page_range.values()
             yield from (
                 {key for key in (patient.name_key, patient.number_key) if key} for patient in patients if patient
             )
 
 
-def find_purged_documents_restored(output_folder: OutputFolder) -> list[str]:
+def find_restored_purged_doc_ids(output_folder: OutputFolder) -> list[str]:
     """The documents that are there again although they were purged: a backup that is older than the purge was restored.
 
     One that was let in again on purpose, and so was written after its purge, is none of them.
@@ -455,35 +457,35 @@ class _FolderContents:
 
     output_folder: OutputFolder
     index: OutputIndex
-    document_rows: Mapping[str, Mapping[str, Any]]
+    row_by_doc_id: Mapping[str, Mapping[str, Any]]
     """The rows of the index, by document, as they were at first: what is purged stays in here."""
-    cases_by_stem: Mapping[str, list[str]]
+    case_ids_by_stem: Mapping[str, list[str]]
     """The case_ids by the part before the first dot, which is the document's name or an attention check's."""
-    checks_by_document: Mapping[str, list[str]]
+    check_case_ids_by_doc_id: Mapping[str, list[str]]
     """The attention checks, by document."""
-    template_cases_by_document: Mapping[str, list[str]]
+    template_case_ids_by_doc_id: Mapping[str, list[str]]
     """By the document that a template was tried on: these cases bear the template's name."""
 
     @classmethod
     def read(cls, output_folder: OutputFolder, index: OutputIndex) -> _FolderContents:
-        cases_by_stem, template_cases_by_document = defaultdict(list), defaultdict(list)
+        case_ids_by_stem, template_case_ids_by_doc_id = defaultdict(list), defaultdict(list)
         for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
-            cases_by_stem[case_id.partition(".")[0]].append(case_id)
+            case_ids_by_stem[case_id.partition(".")[0]].append(case_id)
         for subfolder, prefix in ((PACKETS_FOLDER, "sme_packet_"), (GROUND_TRUTH_FOLDER, "gt_")):
             for name in output_folder.list_json_files(subfolder):
                 case_id = PurePath(name).name.removeprefix(prefix).removesuffix(".json")
-                cases_by_stem[case_id.partition(".")[0]].append(case_id)
+                case_ids_by_stem[case_id.partition(".")[0]].append(case_id)
                 if get_base_case_id(case_id).endswith(TEMPLATE_CASE_SUFFIX):
-                    doc_id = _read_if_readable(output_folder, name).get("doc_id")
+                    doc_id = _read_json_or_empty(output_folder, name).get("doc_id")
                     if isinstance(doc_id, str):
-                        template_cases_by_document[doc_id].append(case_id)
+                        template_case_ids_by_doc_id[doc_id].append(case_id)
         return cls(
             output_folder,
             index,
             {row["doc_id"]: row for row in index.list_documents()},
-            cases_by_stem,
+            case_ids_by_stem,
             map_check_case_ids_by_doc_id(output_folder),
-            template_cases_by_document,
+            template_case_ids_by_doc_id,
         )
 
     @cached_property
@@ -492,7 +494,7 @@ class _FolderContents:
         names_by_sha256 = defaultdict(list)
         for template_id in self.output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER):
             for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
-                sha256 = _read_if_readable(self.output_folder, name).get("statement_sha256")
+                sha256 = _read_json_or_empty(self.output_folder, name).get("statement_sha256")
                 if isinstance(sha256, str):
                     names_by_sha256[sha256].append(name)
         return names_by_sha256
@@ -504,9 +506,9 @@ class _FolderContents:
             for subfolder in (RESULTS_FOLDER, EXTRACTIONS_FOLDER, BUNDLES_FOLDER)
             for name in self.output_folder.list_json_files(subfolder)
         )
-        return sorted({*self.document_rows, *(PurePath(name).stem for name in file_names)})
+        return sorted({*self.row_by_doc_id, *(PurePath(name).stem for name in file_names)})
 
-    def find_last_change(self, doc_id: str, default: datetime) -> datetime:
+    def find_last_change_time(self, doc_id: str, default: datetime) -> datetime:
         """When the newest of what was made of a document was, by what its files and the index say of their making.
 
         The files' own times say less: a folder that is copied, or restored from a backup, is all new.
@@ -516,14 +518,14 @@ class _FolderContents:
             extraction_file_name(doc_id),
             *self.template_review_files_by_sha256.get(self.find_sha256(doc_id) or "", ()),
         )
-        times_of_files = [_read_if_readable(self.output_folder, name).get("times") for name in file_names]
-        times_of_files.append({"processed_at": self.document_rows.get(doc_id, {}).get("processed_at")})
+        times_of_files = [_read_json_or_empty(self.output_folder, name).get("times") for name in file_names]
+        times_of_files.append({"processed_at": self.row_by_doc_id.get(doc_id, {}).get("processed_at")})
         moments = [moment for times in times_of_files for moment in _parse_aware_datetimes(times)]
         if not moments:  # of a statement that was read, and not compared with its template
             moments = [
                 *_parse_aware_datetimes(
                     {
-                        "read": _read_if_readable(self.output_folder, bundle_file_name(doc_id)).get(
+                        "read": _read_json_or_empty(self.output_folder, bundle_file_name(doc_id)).get(
                             "processing_timestamp"
                         )
                     }
@@ -536,7 +538,7 @@ class _FolderContents:
 
         False where neither can be told, because somebody's review cannot be read.
         """
-        last_change = self.find_last_change(doc_id, default=_EARLIEST_MOMENT)
+        last_change = self.find_last_change_time(doc_id, default=_EARLIEST_MOMENT)
         if last_change > _EARLIEST_MOMENT:
             return last_change < moment
         try:
@@ -557,7 +559,7 @@ class _FolderContents:
         # Of what was purged meanwhile nothing is old.
         if (
             not write_times
-            or self.find_last_change(doc_id, datetime.fromtimestamp(max(write_times), UTC)) >= expired_before
+            or self.find_last_change_time(doc_id, datetime.fromtimestamp(max(write_times), UTC)) >= expired_before
         ):
             return "young"
         try:
@@ -588,16 +590,16 @@ class _FolderContents:
         the database still has what was said in it.
         """
         check_ids = {
-            *self.checks_by_document.get(doc_id, ()),
+            *self.check_case_ids_by_doc_id.get(doc_id, ()),
             *self.index.document_erasure.list_case_ids_showing_document(doc_id),
         }
-        own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.cases_by_stem.get(name, ()))
+        own_ids = (case_id for name in (doc_id, *check_ids) for case_id in self.case_ids_by_stem.get(name, ()))
         base_ids = {
             doc_id,
             doc_id + EXTRACTION_SUFFIX,
             *check_ids,
             *own_ids,
-            *self.template_cases_by_document.get(doc_id, ()),
+            *self.template_case_ids_by_doc_id.get(doc_id, ()),
         }
         return tuple(
             sorted(
@@ -613,7 +615,7 @@ class _FolderContents:
         """The document's cases. NotFound where there is nothing of it."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
             case_ids = self.list_possible_case_ids(doc_id)
-            if doc_id in self.document_rows or any(
+            if doc_id in self.row_by_doc_id or any(
                 map(self.output_folder.has_file, self.list_possible_document_files(doc_id, None, case_ids))
             ):
                 return case_ids
@@ -644,16 +646,16 @@ class _FolderContents:
 
     def find_sha256(self, doc_id: str) -> str | None:
         """The document's SHA-256, from whatever still knows it."""
-        if (row := self.document_rows.get(doc_id)) and row["sha256"]:
+        if (row := self.row_by_doc_id.get(doc_id)) and row["sha256"]:
             return str(row["sha256"])
         for name in (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id)):
-            stored_sha256 = _read_if_readable(self.output_folder, name).get("sha256")
+            stored_sha256 = _read_json_or_empty(self.output_folder, name).get("sha256")
             if isinstance(stored_sha256, str):
                 return stored_sha256
         return None
 
 
-def _read_if_readable(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
+def _read_json_or_empty(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
     """What a file has; nothing, where it cannot be read: `audit verify` names it."""
     try:
         return output_folder.read_json(name, max_schema_version=_ANY_VERSION)
@@ -715,7 +717,7 @@ def _execute_purge(
     output_folder, index = contents.output_folder, contents.index
     doc_id, case_ids = intent.doc_id or "", intent.cases
     claim_by_case = index.claims.map_live_claims_by_case_id(intent.purged_at)
-    open_cases = tuple(
+    open_case_notes = tuple(
         f"{claim_by_case[affected_case].reviewer} had {affected_case} open"
         for affected_case in case_ids
         if affected_case in claim_by_case
@@ -742,7 +744,7 @@ def _execute_purge(
         affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
         for affected_case in case_ids
     }
-    deleted_rows = registries.count_files_naming_document(doc_id) | index.document_erasure.delete_document_rows(
+    deleted_row_counts = registries.count_naming_files_by_kind(doc_id) | index.document_erasure.delete_document_rows(
         doc_id, case_ids, intent.sha256, new_name_by_case
     )
     if isinstance(output_folder, LocalOutputFolder):
@@ -750,7 +752,13 @@ def _execute_purge(
     record = _read_record(output_folder, purge_record_file_name(intent.number))
     review_count = sum(len(chain.reviews) for chain in record.chains)
     return PurgedDocument(
-        doc_id, intent.sha256, tuple(sorted(removed_files)), deleted_rows, review_count, open_cases, remaining_traces=()
+        doc_id,
+        intent.sha256,
+        tuple(sorted(removed_files)),
+        deleted_row_counts,
+        review_count,
+        open_case_notes,
+        remaining_traces=(),
     )
 
 
@@ -816,7 +824,7 @@ def _add_remaining_traces(
     output_folder, purged_ids = contents.output_folder, {document.doc_id for document in purged_documents}
     path_by_doc_id = {
         document: str(row["file_path"])
-        for document, row in contents.document_rows.items()
+        for document, row in contents.row_by_doc_id.items()
         if row["file_path"] is not None
     }
     ids_by_shared_path = defaultdict(list)

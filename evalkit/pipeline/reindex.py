@@ -43,7 +43,7 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
     StoreError naming a file that cannot be read.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        return rebuild_index_and_count_rows(output_folder, index)
+        return rebuild_and_count_documents_and_cases(output_folder, index)
 
 
 def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
@@ -55,7 +55,7 @@ def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, i
         return migrate_sqlite_to_postgresql(output_folder, database_url)
 
 
-def rebuild_index_and_count_rows(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
+def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
     """As ``reindex``, for a caller that holds the run's lock."""
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
     with hold_case_write_lock(output_folder):  # no review may be saved between reading and rebuilding

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import load_patient_salt
+from evalkit.classification.patient_keys import load_or_create_patient_salt
 from evalkit.core.clocks import format_zulu_now
 from evalkit.core.timings import Times
 from evalkit.pipeline.document_discovery import discover_documents, sanitise_file_stem
@@ -25,17 +25,17 @@ from evalkit.pipeline.fingerprint import compute_fingerprint
 from evalkit.pipeline.model_session import ModelSession
 from evalkit.pipeline.patient_roster import build_patient_expectation, read_patient_roster
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.reindex import rebuild_index_and_count_rows
+from evalkit.pipeline.reindex import rebuild_and_count_documents_and_cases
 from evalkit.pipeline.run_setup import build_reader_config, create_orchestrator, resolve_settings
 from evalkit.pipeline.run_summary import RunProgressCallback, RunSummary
 from evalkit.pipeline.supplied_labels import (
-    list_unknown_production_words,
+    list_unknown_production_labels,
     list_unused_label_problems,
     make_storable_classification,
-    map_production_row,
     merge_stored_production_labels,
     read_production_labels,
     read_supplied_classifications,
+    translate_production_row,
 )
 from evalkit.review.attention_checks import iterate_check_case_and_doc_ids
 from evalkit.settings import Settings, read_patient_salt
@@ -134,7 +134,7 @@ async def arun(
         if not index.list_documents() and output_folder.list_json_files(
             RESULTS_FOLDER
         ):  # it only indexes: lost, it is made again
-            rebuild_index_and_count_rows(output_folder, index)
+            rebuild_and_count_documents_and_cases(output_folder, index)
         row_by_sha256 = {row["sha256"]: row for row in index.list_documents() if row["sha256"]}
         doc_id_by_sha256 = {sha256: row["doc_id"] for sha256, row in row_by_sha256.items()}
         discovered = discover_documents(
@@ -147,19 +147,21 @@ async def arun(
         unknown_words: tuple[str, ...] = ()
         if production is not None:
             supplied_labels = read_production_labels(Path(production))
-            label_row_by_doc_id = supplied_labels.select_labels(discovered.sources)
+            label_row_by_doc_id = supplied_labels.map_labels_by_doc_id(discovered.sources)
             merge_stored_production_labels(output_folder, label_row_by_doc_id)
             label_by_doc_id = {
-                doc_id: map_production_row(row, resolved_settings.foreign_types)
+                doc_id: translate_production_row(row, resolved_settings.foreign_types)
                 for doc_id, row in label_row_by_doc_id.items()
             }
-            unknown_words = list_unknown_production_words(label_row_by_doc_id.values(), resolved_settings.foreign_types)
+            unknown_words = list_unknown_production_labels(
+                label_row_by_doc_id.values(), resolved_settings.foreign_types
+            )
             path_by_earlier_id = {row["doc_id"]: row["file_path"] for row in index.list_documents()}
             label_problems = list_unused_label_problems(supplied_labels, discovered.sources, path_by_earlier_id)
         roster_by_doc_id, roster_problems = {}, []
         if patients_file is not None:
             roster = read_patient_roster(Path(patients_file))
-            roster_by_doc_id = roster.select_identities(discovered.sources)
+            roster_by_doc_id = roster.map_identities_by_doc_id(discovered.sources)
             roster_problems = roster.list_unused_row_problems(
                 discovered.sources, {row["doc_id"]: row["file_path"] for row in index.list_documents()}
             )
@@ -182,7 +184,7 @@ async def arun(
                 label_by_doc_id,
                 supplied_by_doc_id,
                 roster_by_doc_id,
-                load_patient_salt(output_folder),
+                load_or_create_patient_salt(output_folder),
                 fresh,
                 extract,
             )

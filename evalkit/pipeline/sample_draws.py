@@ -65,7 +65,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     ]
 
 
-def read_eligible_draw_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
+def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
     """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
     return {
         doc_id: probability
@@ -75,7 +75,7 @@ def read_eligible_draw_probabilities(output_folder: OutputFolder) -> Mapping[str
     }
 
 
-def read_drawn_document_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
+def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
     """The documents that a draw put into the queue, with the probability that it gave them."""
     return {
         doc_id: stratum.probability[doc_id]

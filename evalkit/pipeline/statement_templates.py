@@ -72,7 +72,7 @@ class TemplateReviewSummary:
 
     doc_id: str
     """The statement."""
-    loop_outcome: TemplateReviewResult
+    review_result: TemplateReviewResult
     template_path: str
     """Where the template lies in the output folder."""
     cycle_paths: tuple[str, ...]
@@ -135,7 +135,7 @@ async def _review_and_publish_template(
 ) -> TemplateReviewSummary:
     reader_config = build_reader_config(settings)
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
-        source = _find_statement(output_folder, index, statement_pdf, even_purged=even_purged)
+        source = _identify_statement(output_folder, index, statement_pdf, even_purged=even_purged)
         bundle = load_bundle_if_current(output_folder, source, reader_config.reader_version)
         if bundle is None:
             with ReaderPool(1, reader_config) as reader_pool:
@@ -155,13 +155,13 @@ async def _review_and_publish_template(
                 cycle_paths.append(template_review_file_name(template.template_id, number))
                 output_folder.write_json(cycle_paths[-1], cycle.model_dump(mode="json"))
 
-            loop_outcome = await review_loop.review_template(
+            review_result = await review_loop.review_template(
                 template, bundle, page_images=pictures, first_cycle_number=first_number, on_cycle=save_cycle
             )
-        case_id, is_case_frozen = _save_template_and_queue_case(output_folder, index, loop_outcome, bundle)
+        case_id, is_case_frozen = _save_template_and_queue_case(output_folder, index, review_result, bundle)
     return TemplateReviewSummary(
         source.doc_id,
-        loop_outcome,
+        review_result,
         template_file_name(template.template_id),
         tuple(cycle_paths),
         case_id,
@@ -247,31 +247,33 @@ def has_stable_template(output_folder: OutputFolder, template_id: str) -> bool:
 
 
 def _save_template_and_queue_case(
-    output_folder: OutputFolder, index: OutputIndex, loop_outcome: TemplateReviewResult, bundle: DocumentBundle
+    output_folder: OutputFolder, index: OutputIndex, review_result: TemplateReviewResult, bundle: DocumentBundle
 ) -> tuple[str | None, bool]:
     """Keep a template, and put it into the queue where a person has to decide.
 
     Its case, or None, and no case left, if approved; and whether a person was there before: what they see or have decided
     ranks above any review by machines, a passed one too.
     """
-    case_id = loop_outcome.template.template_id + TEMPLATE_CASE_SUFFIX
+    case_id = review_result.template.template_id + TEMPLATE_CASE_SUFFIX
     with hold_case_write_lock(output_folder, case_id):
         is_case_frozen = is_packet_frozen(output_folder, index, case_id, format_zulu_now())
         if not is_case_frozen:
-            save_template_unless_stable_exists(output_folder, loop_outcome.template)
-    if loop_outcome.template_case is None:
+            save_template_unless_stable_exists(output_folder, review_result.template)
+    if review_result.template_case is None:
         withdraw_packet_unless_frozen(output_folder, index, case_id)
         return None, is_case_frozen
-    created_at = str(loop_outcome.cycles[-1].times["ended_at"])
+    created_at = str(review_result.cycles[-1].times["ended_at"])
     publish_packet_unless_frozen(
         output_folder,
         index,
-        SMEPacketGenerator().template_packet(loop_outcome.template_case, bundle, created_at=created_at),
+        SMEPacketGenerator().template_packet(review_result.template_case, bundle, created_at=created_at),
     )
     return case_id, is_case_frozen
 
 
-def _find_statement(output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool) -> SourceDocument:
+def _identify_statement(
+    output_folder: OutputFolder, index: OutputIndex, pdf: Path, *, even_purged: bool
+) -> SourceDocument:
     """The statement, under a name that no other document has. DocumentError, UsageError where it cannot be had."""
     doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
     for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):

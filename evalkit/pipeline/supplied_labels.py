@@ -29,7 +29,7 @@ from evalkit.store import (
 
 SCHEMA_VERSION = 1
 
-PageSpan = tuple[int, int, str | None]
+TypedPageRange = tuple[int, int, str | None]
 """First page, last page (both included, the document's first is 1), type; None: cannot tell."""
 
 MAX_PAGE_NUMBER = 100_000
@@ -50,7 +50,7 @@ class SuppliedLabels:
 
     label_by_key: Mapping[str, Mapping[str, Any]]
 
-    def select_labels(self, sources: Sequence[SourceDocument]) -> dict[str, Mapping[str, Any]]:
+    def map_labels_by_doc_id(self, sources: Sequence[SourceDocument]) -> dict[str, Mapping[str, Any]]:
         """doc_id → label, of the documents that have one; a file name that several of them bear labels none."""
         shared_names = self._find_shared_names(sources)
         source_labels = (
@@ -109,7 +109,7 @@ def read_production_labels(path: Path) -> SuppliedLabels:
 def read_true_labels(path: Path) -> SuppliedLabels:
     """Labels that are known to be right, from a file as for :func:`read_production_labels`.
 
-    UsageError also for a type that is none of the five and for segments that :func:`parse_page_spans` refuses.
+    UsageError also for a type that is none of the five and for segments that :func:`parse_typed_page_ranges` refuses.
     """
     return _read_labels(path, _TRUE_LABELS)
 
@@ -167,7 +167,7 @@ def _find_label_fault(label: Mapping[str, Any]) -> str | None:
     try:
         document_types = [
             label["dominant_type"],
-            *(document_type for *_, document_type in parse_page_spans(label.get("segments"))),
+            *(document_type for *_, document_type in parse_typed_page_ranges(label.get("segments"))),
         ]
     except ValueError as error:
         return str(error)
@@ -186,33 +186,33 @@ def _describe_error(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
-def parse_page_spans(segments: Any) -> tuple[PageSpan, ...]:
+def parse_typed_page_ranges(segments: Any) -> tuple[TypedPageRange, ...]:
     """Segments as spans by first page, from ``1-5 Genomic Report; 6-8 Clinical Note`` or JSON objects; none of nothing.
 
     ValueError for anything else, for pages beyond 1 to ``MAX_PAGE_NUMBER`` and for a first page behind the last.
 
-    >>> parse_page_spans("6 Other; 1-5 Genomic Report")
+    >>> parse_typed_page_ranges("6 Other; 1-5 Genomic Report")
     ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
     """
     if segments is None:
         return ()
     if isinstance(segments, str):
-        unchecked_spans = (_parse_written_span(segment) for segment in segments.split(";") if segment.strip())
+        unchecked_spans = (_parse_typed_page_range_text(segment) for segment in segments.split(";") if segment.strip())
     elif isinstance(segments, Sequence):
-        unchecked_spans = (_parse_span_object(segment) for segment in segments)
+        unchecked_spans = (_parse_typed_page_range_object(segment) for segment in segments)
     else:
         raise ValueError(_SEGMENTS_FORMAT)  # noqa: TRY004 - a fault of data, not of a call
-    return tuple(sorted(map(_validate_page_span, unchecked_spans), key=lambda span: span[:2]))
+    return tuple(sorted(map(_validate_typed_page_range, unchecked_spans), key=lambda span: span[:2]))
 
 
-def _parse_written_span(segment: str) -> PageSpan:
+def _parse_typed_page_range_text(segment: str) -> TypedPageRange:
     match = _SPAN_PATTERN.fullmatch(segment)
     if match is None:
         raise ValueError(_SEGMENTS_FORMAT)
     return int(match[1]), int(match[2] or match[1]), match[3]
 
 
-def _parse_span_object(segment: Any) -> PageSpan:
+def _parse_typed_page_range_object(segment: Any) -> TypedPageRange:
     try:
         first_page, last_page, document_type = (segment[key] for key in ("start_page", "end_page", "dominant_type"))
     except (KeyError, TypeError, IndexError) as error:
@@ -224,7 +224,7 @@ def _parse_span_object(segment: Any) -> PageSpan:
     return int(first_page), int(last_page), document_type
 
 
-def _validate_page_span(span: PageSpan) -> PageSpan:
+def _validate_typed_page_range(span: TypedPageRange) -> TypedPageRange:
     first_page, last_page, _ = span
     if not 1 <= first_page <= last_page <= MAX_PAGE_NUMBER:
         raise ValueError(f"there is no segment of pages {first_page}-{last_page}")
@@ -244,7 +244,7 @@ class StoredLabel(BaseModel):
     """As ``1-5 Genomic Report; 6-8 Clinical Note`` or as objects, where they can be read."""
 
 
-class StoredProduction(BaseModel):
+class StoredProductionLabels(BaseModel):
     """``production.json``: the labels that runs were given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -259,17 +259,17 @@ def read_stored_production_labels(output_folder: OutputFolder) -> dict[str, Mapp
     if not output_folder.has_file(PRODUCTION_LABELS_FILE):
         return {}
     stored_json = output_folder.read_json(PRODUCTION_LABELS_FILE, max_schema_version=SCHEMA_VERSION)
-    parse_stored_record(StoredProduction, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
+    parse_stored_record(StoredProductionLabels, stored_json, PRODUCTION_LABELS_FILE, "Restore it from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored_json["labels"]
     return labels
 
 
-def map_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
+def translate_production_type(label: str | None, foreign_types: Mapping[str, str]) -> str | None:
     """Map production's word for a type to one of the five; None for a word that is unknown, or none.
 
     ``foreign_types``: words of production's own → types. Case and spaces around and between words do not matter.
 
-    >>> map_production_type(" clinical  note", {}), map_production_type("gen", {"GEN": "Genomic Report"})
+    >>> translate_production_type(" clinical  note", {}), translate_production_type("gen", {"GEN": "Genomic Report"})
     ('Clinical Note', 'Genomic Report')
     """
     type_by_word = {_fold_label(type_name): type_name for type_name in _DOCUMENT_TYPES} | {
@@ -282,24 +282,24 @@ def _fold_label(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def get_production_word(row: Mapping[str, Any]) -> str:
-    """Return production's own word for a document's type, of a row before or after :func:`map_production_row`."""
+def get_production_label(row: Mapping[str, Any]) -> str:
+    """Return production's own word for a document's type, of a row before or after :func:`translate_production_row`."""
     return str(row.get("label") or row["dominant_type"])
 
 
-def map_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
+def translate_production_row(row: Mapping[str, Any], foreign_types: Mapping[str, str]) -> dict[str, Any]:
     """Return the row with its type as one of the five, or null; production's word stays as ``label`` if it is another."""
-    word = get_production_word(row)
-    type_name = map_production_type(word, foreign_types)
+    word = get_production_label(row)
+    type_name = translate_production_type(word, foreign_types)
     return {**row, "dominant_type": type_name} | ({} if word == type_name else {"label": word})
 
 
-def list_unknown_production_words(
+def list_unknown_production_labels(
     rows: Iterable[Mapping[str, Any]], foreign_types: Mapping[str, str]
 ) -> tuple[str, ...]:
     """List production's words that are none of the five types and that no setting maps to one, each once."""
-    words = dict.fromkeys(map(get_production_word, rows))
-    return tuple(word for word in words if map_production_type(word, foreign_types) is None)
+    words = dict.fromkeys(map(get_production_label, rows))
+    return tuple(word for word in words if translate_production_type(word, foreign_types) is None)
 
 
 def merge_stored_production_labels(

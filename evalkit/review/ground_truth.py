@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.document_result import DocumentResult
-from evalkit.classification.patient_keys import KeyedClassification, add_patients, drop_patients
+from evalkit.classification.patient_keys import KeyedClassification, attach_patient_keys, drop_patient_keys
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.core.records import StrictRecord
@@ -65,7 +65,7 @@ SIMULATED_PREFIX = "simulated_"
 
 #: What a reviewed case says: a classification, the fields of each report and form, or a statement template.
 ReviewedAnswer = (
-    Annotated[ClassificationOutput, AfterValidator(drop_patients)]
+    Annotated[ClassificationOutput, AfterValidator(drop_patient_keys)]
     | Annotated[tuple[ExtractedFields, ...], Field(min_length=1)]
     | Annotated[StatementTemplate, SchemaByReference()]
 )
@@ -312,8 +312,8 @@ def project_ground_truth(
         )
     is_corrected = source == "SME_CORRECTED"
     return GroundTruth(
-        ground_truth_classification=add_patients(
-            newest_review.after, packet.classification.patient_by_page_range if packet.classification else {}
+        ground_truth_classification=attach_patient_keys(
+            newest_review.after, packet.classification.patient_keys_by_page_range if packet.classification else {}
         ),
         corrected_dominant_type=newest_review.after.dominant_type_overall if is_corrected else None,
         **common_fields,

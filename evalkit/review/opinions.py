@@ -16,7 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
+from evalkit.classification.patient_keys import (
+    attach_patient_keys,
+    compute_patient_keys_by_page_range,
+    load_or_create_patient_salt,
+)
 from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION
 from evalkit.documents.identity.file_persons import group_stored_pages_by_person
 from evalkit.errors import EvalkitError, ReviewRefused
@@ -478,19 +482,19 @@ def _write_or_remove_ground_truth(output_folder: OutputFolder, opinions: CaseOpi
 def _add_missing_patients(output_folder: OutputFolder, packet: SMEPacket, truth: GroundTruth) -> GroundTruth:
     """Compute whom corrected page ranges are about; unchanged where the bundle or the salt is missing, until a reindex."""
     classification = truth.ground_truth_classification
-    known_patients = packet.classification.patient_by_page_range if packet.classification else {}
-    if classification.patient_by_page_range.keys() <= known_patients.keys():
+    known_patients = packet.classification.patient_keys_by_page_range if packet.classification else {}
+    if classification.patient_keys_by_page_range.keys() <= known_patients.keys():
         return truth
     try:
         stored_bundle = output_folder.read_json(
             bundle_file_name(packet.doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
         )
-        patients = compute_patients(
-            classification, group_stored_pages_by_person(stored_bundle), load_patient_salt(output_folder)
+        patients = compute_patient_keys_by_page_range(
+            classification, group_stored_pages_by_person(stored_bundle), load_or_create_patient_salt(output_folder)
         )
     except (EvalkitError, LookupError, TypeError, ValueError):
         return truth
-    return truth.model_copy(update={"ground_truth_classification": add_patients(classification, patients)})
+    return truth.model_copy(update={"ground_truth_classification": attach_patient_keys(classification, patients)})
 
 
 def _write_approved_or_draft_template(output_folder: OutputFolder, opinions: CaseOpinions, record: object) -> None:

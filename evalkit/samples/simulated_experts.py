@@ -16,7 +16,7 @@ from typing import Any
 from evalkit.classification.schema import DocumentType
 from evalkit.core.clocks import utc_now
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
-from evalkit.pipeline.supplied_labels import parse_page_spans, read_production_labels
+from evalkit.pipeline.supplied_labels import parse_typed_page_ranges, read_production_labels
 from evalkit.review.ground_truth import SIMULATED_PREFIX, ShownMachineAnswers
 from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet
 from evalkit.review.queue import list_pending_cases_worst_first
@@ -113,7 +113,7 @@ def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
         try:
             is_known = {
                 row["dominant_type"],
-                *(type_name for _, _, type_name in parse_page_spans(row.get("segments"))),
+                *(type_name for _, _, type_name in parse_typed_page_ranges(row.get("segments"))),
             } <= type_names
         except (TypeError, ValueError):
             is_known = False
@@ -197,7 +197,7 @@ def _build_truth_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
 
 def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
     """Those of the row, or the whole document as one."""
-    segment_spans = parse_page_spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
+    segment_spans = parse_typed_page_ranges(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
     return [
         {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans
     ]

@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from evalkit.classification import training
-from evalkit.classification.act_features import compute_feature_rates, count_features, load_act_features
+from evalkit.classification.act_features import compute_log_feature_rates, count_features, load_act_features
 from evalkit.classification.acts import MAX_STANDARD_SCORE, WEIGHTS_FILE, ActWeights, load_act_weights
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import FloatArray, LabelledText, TrainingSet
@@ -50,7 +50,7 @@ MAX_RIGHT_DOUBTED = 0.03
 
 def compute_rates(pages: Sequence[Page]) -> list[float]:
     """The features of pages as one document."""
-    return compute_feature_rates([count_features(get_body_text(page)) for page in pages])
+    return compute_log_feature_rates([count_features(get_body_text(page)) for page in pages])
 
 
 class Learned(NamedTuple):

@@ -316,7 +316,7 @@ def main() -> None:
     shown(made, console)
     structural = [case.caught for case in made.cases if case.nature == "structural"]
     console.print(f"structural: {sum(structural)} of {len(structural)}; {time.process_time() - began:.0f} s CPU")
-    for alarm in made.alarms:
+    for alarm in made.false_alarms:
         console.print(f"alarm: {alarm.doc_id} {', '.join(alarm.codes)}")
     named: Counter[str] = Counter()
     for case in made.cases:

@@ -50,7 +50,7 @@ from evalkit.evaluation import metrics, plots
 from evalkit.evaluation.calibration import compute_expected_calibration_error, tabulate_reliability
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound, estimate_by_bootstrap
 from evalkit.issue import IssueSeverity
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 UNSEEN = ROOT / "tests" / "classification" / "unseen.toml"
 WEIGHTS = ROOT / "evalkit" / "classification" / WEIGHTS_FILE
@@ -291,7 +291,7 @@ def chain(packet: Packet, pages: Sequence[ScoredPage]) -> PageChain:
     telling = [
         index for index, page in enumerate(pages) if not page_segmentation.is_uninformative(page.lexicon_reading)
     ]
-    signs = page_segmentation.collect_join_signs([pages[index].lexicon_reading for index in telling], len(pages))
+    signs = page_segmentation.collect_transition_signs([pages[index].lexicon_reading for index in telling], len(pages))
     own = [next(span for span in packet.truth if span[0] <= index + 1 <= span[1]) for index in telling]
     return PageChain(
         np.array([page_segmentation.compute_damped_type_log_ratios(pages[index]) for index in telling]),
@@ -303,7 +303,7 @@ def chain(packet: Packet, pages: Sequence[ScoredPage]) -> PageChain:
     )
 
 
-def spans(answer: ClassificationOutput) -> list[PageSpan]:
+def spans(answer: ClassificationOutput) -> list[TypedPageRange]:
     return [
         (one.start_page, one.end_page, one.dominant_type.value if one.dominant_type else None)
         for one in answer.segments
@@ -313,8 +313,8 @@ def spans(answer: ClassificationOutput) -> list[PageSpan]:
 class Cut(NamedTuple):
     """One document's segments, true and said."""
 
-    truth: Sequence[PageSpan]
-    said: Sequence[PageSpan]
+    truth: Sequence[TypedPageRange]
+    said: Sequence[TypedPageRange]
     pages: int
 
 
@@ -569,7 +569,7 @@ REAL: Mapping[str, Callable[[Mapping[str, object]], bool]] = {
 }
 
 
-def _most(truth: Iterable[PageSpan]) -> str:
+def _most(truth: Iterable[TypedPageRange]) -> str:
     """The type of most pages."""
     pages: Counter[str] = Counter()
     for first, last, kind in truth:

@@ -36,11 +36,11 @@ from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
-from evalkit.evaluation.error_ranking import RankedDocument, find_page_errors, rank_errors
+from evalkit.evaluation.error_ranking import RankedDocument, mark_page_errors, rank_errors
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound
 from evalkit.issue import IssueSeverity
 
-SEVERAL_PATIENTS = PatientExpectation(patients="several")
+SEVERAL_PATIENTS = PatientExpectation(patients_per_file="several")
 """Packets are drawn of several persons: what is measured is types and boundaries."""
 KINDS = [kind.value for kind in DocumentType]
 
@@ -138,7 +138,9 @@ def learn_without_sources() -> tuple[dict[str, Unseen], list[training.LabelledTe
     judged = classifying.judged(collect_classifier_texts(), select_act_weights)
     unseen = {}
     allowed = np.array(judged.sources) != classifying.NOT_LEARNED
-    shipped_joins = classifying.parse_weights_json(json.loads(classifying.WEIGHTS.read_text("utf-8"))).join_weights
+    shipped_joins = classifying.parse_weights_json(
+        json.loads(classifying.WEIGHTS.read_text("utf-8"))
+    ).transition_weights
     for source in dict.fromkeys(text.source for text in texts):
         held_out = frozenset({source})
         rows = np.flatnonzero(training.mark_independent_rows(judged.of_source, held_out) & allowed)
@@ -213,7 +215,7 @@ def rank_pages(outcome: ClassificationOutcome, packet: Packet) -> RankedDocument
     issues = [issue.model_dump(mode="json") for issue in outcome.issues]
     return RankedDocument(
         compute_page_risks(answer.to_json() if answer else None, issues, page_count),
-        find_page_errors(packet.truth, classifying.spans(answer) if answer else [], page_count),
+        mark_page_errors(packet.truth, classifying.spans(answer) if answer else [], page_count),
     )
 
 

@@ -18,7 +18,7 @@ from evalkit.classification.schema import DocumentType
 from evalkit.classification.training import LabelledText
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.pdf import read_pdf
-from evalkit.pipeline.supplied_labels import PageSpan
+from evalkit.pipeline.supplied_labels import TypedPageRange
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 WIDTH, HEIGHT = 612, 792
@@ -102,7 +102,7 @@ class Packet:
     """A drawn packet, read."""
 
     bundle: DocumentBundle
-    truth: tuple[PageSpan, ...]
+    truth: tuple[TypedPageRange, ...]
     records: tuple[str, ...]
     titled: bool
     """Whether a title was inserted that the text of some document may lack."""
@@ -157,7 +157,7 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: rand
         records.append(example.id)
         papers.append(_paper(example, person if one_person else _person(chance), sender, chance))
     pdf = pymupdf.open()
-    truth: list[PageSpan] = []
+    truth: list[TypedPageRange] = []
     if chance.random() < 0.15:
         _cover(pdf, sender, chance)
         truth.append((1, 1, OTHER.value))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.act_features import (
-    compute_feature_rates,
+    compute_log_feature_rates,
     count_features,
     iter_feature_spans,
     load_act_features,
@@ -19,12 +19,14 @@ from evalkit.classification.act_features import (
 from evalkit.classification.second_opinion_types import TYPE_SIGNS, measure_type_signs_on_pages
 
 FEATURES = load_act_features()
-REGISTER = (*FEATURES.word_features, *FEATURES.form_features)
+REGISTER = (*FEATURES.word_features, *FEATURES.pattern_features)
 
 
 def count(name: str, text: str) -> int:
     """How often a text shows a feature of register."""
-    counts = dict(zip((feature.name for feature in REGISTER), count_features(text).register_counts, strict=True))
+    counts = dict(
+        zip((feature.name for feature in REGISTER), count_features(text).word_and_pattern_counts, strict=True)
+    )
     return counts[name]
 
 
@@ -75,7 +77,7 @@ def test_signs_are_counted_as_the_second_opinion_counts_them() -> None:
     text = "Gleason 3 + 4. Margins are negative. BP 128/76. CT without contrast."
     strengths = measure_type_signs_on_pages([page(1, text)])
     for kind in {sign.document_type for sign in TYPE_SIGNS}:
-        counted = zip(TYPE_SIGNS, count_features(text).sign_counts, strict=True)
+        counted = zip(TYPE_SIGNS, count_features(text).type_sign_counts, strict=True)
         assert sum(number * sign.weight for sign, number in counted if sign.document_type is kind) == strengths[kind]
 
 
@@ -83,22 +85,26 @@ def test_rates_are_of_all_pages_together_and_per_hundred_words() -> None:
     filler = "bread " * 198
     first, second = count_features(f"you your {filler}"), count_features(f"you your {filler}")
     index = FEATURES.names.index("reader")
-    assert compute_feature_rates([first])[index] == pytest.approx(math.log1p(1.0))
-    assert compute_feature_rates([first, second]) == pytest.approx(compute_feature_rates([first]))
-    assert compute_feature_rates([count_features(filler), second])[index] == pytest.approx(math.log1p(0.5), abs=0.01)
+    assert compute_log_feature_rates([first])[index] == pytest.approx(math.log1p(1.0))
+    assert compute_log_feature_rates([first, second]) == pytest.approx(compute_log_feature_rates([first]))
+    assert compute_log_feature_rates([count_features(filler), second])[index] == pytest.approx(
+        math.log1p(0.5), abs=0.01
+    )
 
 
 def test_a_word_of_a_short_text_weighs_no_more_than_of_sixty() -> None:
     index = FEATURES.names.index("reader")
-    short, longer = (compute_feature_rates([count_features("you " + "bread " * words)])[index] for words in (0, 59))
+    short, longer = (compute_log_feature_rates([count_features("you " + "bread " * words)])[index] for words in (0, 59))
     assert short == longer == pytest.approx(math.log1p(100 / 60))
-    assert compute_feature_rates([count_features("")]) == [0.0] * len(FEATURES.names)
+    assert compute_log_feature_rates([count_features("")]) == [0.0] * len(FEATURES.names)
 
 
 def test_forms_of_types_are_rates_too() -> None:
     """A form that a long record has once is not what the record is."""
     index = FEATURES.names.index("vital signs")
-    dense, sparse = (compute_feature_rates([count_features("BP 128/76 " + "bread " * words)]) for words in (60, 600))
+    dense, sparse = (
+        compute_log_feature_rates([count_features("BP 128/76 " + "bread " * words)]) for words in (60, 600)
+    )
     assert dense[index] > sparse[index] > 0
 
 
@@ -136,7 +142,7 @@ def test_a_feature_that_is_shown_is_counted(text: str, name: str) -> None:
 
 @given(st.lists(st.text(max_size=200), min_size=1, max_size=4))
 def test_any_text_has_a_finite_rate_of_each_feature(texts: list[str]) -> None:
-    rates = compute_feature_rates([count_features(text) for text in texts])
+    rates = compute_log_feature_rates([count_features(text) for text in texts])
     assert len(rates) == len(FEATURES.names)
     assert all(rate >= 0 and math.isfinite(rate) for rate in rates)
 

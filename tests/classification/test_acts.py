@@ -233,12 +233,12 @@ def test_pages_of_results_do_not_hide_a_note() -> None:
     assert find_issues(NOTE, *pages) == []
     whole = read_acts(*pages)
     assert (
-        whole.get_act_probability(DocumentType.CLINICAL_NOTE)
+        whole.compute_act_probability(DocumentType.CLINICAL_NOTE)
         >= read_acts(PERFORMED[NOTE]).probabilities[DocumentType.CLINICAL_NOTE]
     )
     # A report is not found in a note that quotes one by the page.
     assert (
-        read_acts(PERFORMED[NOTE], PERFORMED[RADIOLOGY]).get_act_probability(DocumentType.RADIOLOGY_REPORT)
+        read_acts(PERFORMED[NOTE], PERFORMED[RADIOLOGY]).compute_act_probability(DocumentType.RADIOLOGY_REPORT)
         == (read_acts(PERFORMED[NOTE], PERFORMED[RADIOLOGY]).probabilities[DocumentType.RADIOLOGY_REPORT])
     )
 
@@ -328,7 +328,7 @@ def test_probabilities_of_any_text_sum_to_one(texts: list[str]) -> None:
     assert set(reading.probabilities) == set(DocumentType)
     for kind in DocumentType:
         for contained_types in (frozenset(), frozenset(DocumentType) - {kind}):
-            probability = reading.get_act_probability(kind, contained_types)
+            probability = reading.compute_act_probability(kind, contained_types)
             assert reading.probabilities[kind] <= probability <= 1
     assert reading.probabilities[reading.likeliest_type] == max(reading.probabilities.values())
 
@@ -340,7 +340,9 @@ def test_the_order_of_pages_does_not_matter(texts: list[str], data: st.DataObjec
     assert first.probabilities == pytest.approx(second.probabilities)
     for kind in DocumentType:
         if kind is not DocumentType.OTHER:
-            assert set(first.list_signs(kind, DocumentType.OTHER)) == set(second.list_signs(kind, DocumentType.OTHER))
+            assert set(first.rank_feature_names(kind, DocumentType.OTHER)) == set(
+                second.rank_feature_names(kind, DocumentType.OTHER)
+            )
 
 
 @given(PAGES, st.sampled_from(TYPES))
@@ -354,7 +356,7 @@ def test_each_issue_quotes_the_page_that_it_names(texts: list[str], kind: str) -
 @given(PAGES, st.sampled_from(list(itertools.permutations(DocumentType, 2))))
 def test_signs_for_one_type_are_none_for_the_other(texts: list[str], kinds: tuple[DocumentType, DocumentType]) -> None:
     reading = read_acts(*texts)
-    signs, opposite = reading.list_signs(*kinds), reading.list_signs(*kinds[::-1])
+    signs, opposite = reading.rank_feature_names(*kinds), reading.rank_feature_names(*kinds[::-1])
     assert set(signs).isdisjoint(opposite)
     assert {*signs, *opposite} <= set(load_act_features().names)
 
@@ -367,8 +369,8 @@ def test_the_sign_that_speaks_most_comes_first(strong: str, weak: str) -> None:
     reading = ActReading(
         [page(1, "Bring your card. My card is here.")], weights.model_copy(update={"features": features})
     )
-    assert reading.list_signs(DocumentType.OTHER, DocumentType.CLINICAL_NOTE) == [strong, weak]
-    assert reading.list_signs(DocumentType.CLINICAL_NOTE, DocumentType.OTHER) == []
+    assert reading.rank_feature_names(DocumentType.OTHER, DocumentType.CLINICAL_NOTE) == [strong, weak]
+    assert reading.rank_feature_names(DocumentType.CLINICAL_NOTE, DocumentType.OTHER) == []
 
 
 # ---------------------------------------------------------------------------------------------------- weights

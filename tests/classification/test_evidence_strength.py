@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 from evalkit.classification import evidence_strength
 from evalkit.classification.evidence_strength import (
-    find_results,
+    find_result_kinds,
     find_weak_evidence,
-    find_weak_evidence_of_others,
+    find_weak_evidence_of_other_models,
     find_weakness,
     has_sign_of_type,
     is_statement,
@@ -179,7 +179,7 @@ def test_a_title_or_a_list_of_words_states_nothing(quote: str, says: bool) -> No
 def test_any_quote_can_be_judged(text: str) -> None:
     for kind in DocumentType:
         weakness = find_weakness(text, kind)
-        assert weakness is None or find_results(text).isdisjoint(weakness.excused_by)
+        assert weakness is None or find_result_kinds(text).isdisjoint(weakness.excused_by)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_any_quote_can_be_judged(text: str) -> None:
     ],
 )
 def test_each_result_row_finds_its_examples(name: str, example: str, has_result: bool) -> None:
-    assert (name in find_results(example)) is has_result
+    assert (name in find_result_kinds(example)) is has_result
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_the_embedded_programs_own_quotes_are_not_called_weak(monkeypatch: pytes
     own = parse_answer(one_segment(NOTE, 1, evidence(weak, 1)))
     monkeypatch.setattr(evidence_strength, "classify_by_embedded_model", lambda _bundle: own)
     assert list(find_weak_evidence(own, bundle))
-    assert not list(find_weak_evidence_of_others(own, bundle))
-    assert list(find_weak_evidence_of_others(parse_answer(one_segment(PATHOLOGY, 1, evidence(weak, 1))), bundle))
+    assert not list(find_weak_evidence_of_other_models(own, bundle))
+    assert list(find_weak_evidence_of_other_models(parse_answer(one_segment(PATHOLOGY, 1, evidence(weak, 1))), bundle))
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def test_what_a_last_page_shows() -> None:
 
 @pytest.mark.parametrize("text", ["Page 2 of 5", "#page 2/5", "P.002/005"])
 def test_page_counts_are_read_in_footers_too(text: str) -> None:
-    assert apply_lexicon(make_page("Some text", text)).page_counts == ((2, 5),)
+    assert apply_lexicon(make_page("Some text", text)).pagination_marks == ((2, 5),)
 
 
 @pytest.mark.parametrize(

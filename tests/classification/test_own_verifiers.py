@@ -85,7 +85,7 @@ def install_verifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def forget() -> None:
     """As a new process of evalkit begins."""
     own_verifiers._get_or_create_process("doses").end()
-    own_verifiers.hash_verifier_code.cache_clear()
+    own_verifiers.compute_verifier_version.cache_clear()
 
 
 def evaluate(model: Any = None, *, seconds: float = 5, supplied: Any = None, **options: Any) -> ClassificationOutcome:

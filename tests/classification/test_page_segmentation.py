@@ -15,7 +15,7 @@ from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.model_weights import load_embedded_weights
 from evalkit.classification.page_segmentation import (
     JOIN_SIGNS,
-    collect_join_signs,
+    collect_transition_signs,
     compute_beginning_probabilities,
     segment_pages,
 )
@@ -34,7 +34,7 @@ FORM = "Authorization to release information\nI hereby authorize the release. Si
 
 
 def signs(*pages: Page) -> list[set[str]]:
-    return [set(one) for one in collect_join_signs([apply_lexicon(one) for one in pages], len(pages))]
+    return [set(one) for one in collect_transition_signs([apply_lexicon(one) for one in pages], len(pages))]
 
 
 def known(one: Page, **identifiers: str) -> Page:
@@ -53,7 +53,7 @@ def laid_out(number: int, end: float, furniture: str = "") -> Page:
 
 
 def test_every_sign_has_a_learned_weight() -> None:
-    assert set(JOIN_SIGNS) == set(load_embedded_weights().join_weights)
+    assert set(JOIN_SIGNS) == set(load_embedded_weights().transition_weights)
 
 
 def test_another_person_and_the_same() -> None:
@@ -181,16 +181,18 @@ _TEXTS = (MRI, SKIN, NOTE, FORM, "", "3", "Page 1 of 2", "and on\nPage 2 of 2", 
 @given(st.lists(st.sampled_from(_TEXTS), max_size=7))
 def test_segments_cover_all_pages_once_in_order(texts: list[str]) -> None:
     found = segment_pages([read_page_for_scoring(page(number, text)) for number, text in enumerate(texts, 1)])
-    assert [index for start, end in found.document_ranges for index in range(start, end)] == list(range(len(texts)))
-    assert all(start < end for start, end in found.document_ranges)
-    assert all(0 <= join.probability <= 1 for join in found.joins)
+    assert [index for start, end in found.document_index_ranges for index in range(start, end)] == list(
+        range(len(texts))
+    )
+    assert all(start < end for start, end in found.document_index_ranges)
+    assert all(0 <= join.probability <= 1 for join in found.transitions)
 
 
 @given(st.lists(st.sampled_from(_TEXTS[:4]), min_size=1, max_size=4), st.integers(0, 4))
 def test_an_empty_page_moves_no_other_beginning(texts: list[str], at: int) -> None:
     def beginnings(some: list[str]) -> list[str]:
         pages = [read_page_for_scoring(page(number, text)) for number, text in enumerate(some, 1)]
-        return [some[start] for start, _ in segment_pages(pages).document_ranges if some[start] or start]
+        return [some[start] for start, _ in segment_pages(pages).document_index_ranges if some[start] or start]
 
     place = min(at, len(texts))
     with_blank = [*texts[:place], "", *texts[place:]]
@@ -202,7 +204,7 @@ def test_an_empty_page_moves_no_other_beginning(texts: list[str], at: int) -> No
 def test_pages_naming_another_person_are_separate_documents() -> None:
     first, second = (f"Doe Clinic\nPatient: {name}\n{MRI}" for name in ("Helen Marsh", "Uwe Ott"))
     pages = [known(page(1, first), patient="MARSH HELEN"), known(page(2, second), patient="OTT UWE")]
-    assert segment_pages([read_page_for_scoring(one) for one in pages]).document_ranges == ((0, 1), (1, 2))
+    assert segment_pages([read_page_for_scoring(one) for one in pages]).document_index_ranges == ((0, 1), (1, 2))
 
 
 def test_a_block_of_furniture_alone_is_a_thin_page() -> None:
@@ -215,8 +217,8 @@ def test_a_block_of_furniture_alone_is_a_thin_page() -> None:
             read_page_for_scoring(page(3, f"PATHOLOGY REPORT\n{SKIN}")),
         ]
     )
-    assert found.document_ranges == ((0, 2), (2, 3))
-    assert [join.page_num for join in found.joins] == [3]
+    assert found.document_index_ranges == ((0, 2), (2, 3))
+    assert [join.page_num for join in found.transitions] == [3]
 
 
 def test_where_what_cannot_be_read_begins_and_ends_is_told() -> None:
@@ -224,8 +226,8 @@ def test_where_what_cannot_be_read_begins_and_ends_is_told() -> None:
     foreign = "患者主诉头痛两周检查未见异常建议随访" * 30
     bundle = document(MRI, foreign, MRI)
     found = segment_pages([read_page_for_scoring(one) for one in bundle.pages])
-    assert found.readability_changes == (2, 3)
-    assert [start for start, _ in found.document_ranges] == [0, 1, 2]
+    assert found.readability_change_pages == (2, 3)
+    assert [start for start, _ in found.document_index_ranges] == [0, 1, 2]
     answer = classify_by_embedded_model(bundle)
     assert explain_segment_types(bundle, answer.segments).turns == (2, 3)
     assert explain_segment_types(bundle, answer.segments).to_json()["turns"] == (2, 3)

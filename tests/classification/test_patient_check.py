@@ -75,7 +75,7 @@ def test_patients_are_told_apart(
 
 
 def test_several_patients_may_be_expected() -> None:
-    (issue,) = check([ANNA, MARTIN], [(1, 1), (2, 2)], PatientExpectation(patients="several"))
+    (issue,) = check([ANNA, MARTIN], [(1, 1), (2, 2)], PatientExpectation(patients_per_file="several"))
     assert (issue.code, issue.severity) == ("V2-PATIENT-SEVERAL", "MINOR")
 
 

@@ -17,11 +17,11 @@ import evalkit
 from evalkit.classification.patient_keys import (
     KeyedClassification,
     PatientKeys,
-    add_patients,
-    compute_patients,
-    drop_patients,
+    attach_patient_keys,
+    compute_patient_keys_by_page_range,
+    drop_patient_keys,
     list_person_keys,
-    load_patient_salt,
+    load_or_create_patient_salt,
 )
 from evalkit.classification.primary_classifier import ClassifierQuestion
 from evalkit.documents.bundle import DocumentBundle
@@ -52,7 +52,7 @@ def build_answer(*ranges: tuple[int, int]) -> Any:
 
 def key_pages(*texts: str, ranges: tuple[tuple[int, int], ...] = (), salt: bytes = SALT) -> list[PatientKeys | None]:
     persons = group_pages_by_person(build_bundle(*texts).pages)
-    patients = compute_patients(build_answer(*(ranges or ((1, len(texts)),))), persons, salt)
+    patients = compute_patient_keys_by_page_range(build_answer(*(ranges or ((1, len(texts)),))), persons, salt)
     return list(patients.values())
 
 
@@ -161,7 +161,7 @@ def test_every_segmentation_has_keys_of_the_files_persons(names: list[str], page
     file_keys = set[str]().union(*(list_person_keys(person, SALT) for person in persons))
     assert len(file_keys) == 6
     ranges = tuple((start, end) for end in range(1, len(texts) + 1) for start in range(1, end + 1))
-    for patient in compute_patients(build_answer(*ranges), persons, SALT).values():
+    for patient in compute_patient_keys_by_page_range(build_answer(*ranges), persons, SALT).values():
         assert patient is not None
         assert {patient.name_key, patient.number_key} <= file_keys
 
@@ -192,7 +192,7 @@ def test_no_answer_can_set_its_patient() -> None:
     read = type(plain).model_validate(claimed)
     assert "f" * 32 not in read.model_dump_json()
     stored = KeyedClassification.model_validate(claimed)
-    assert add_patients(stored, {}).segments[0].patient is None
+    assert attach_patient_keys(stored, {}).segments[0].patient is None
 
 
 def test_a_supplied_patient_is_overwritten(tmp_path: Path, samples: Path) -> None:
@@ -216,11 +216,11 @@ def test_a_model_is_not_asked_for_a_patient() -> None:
 
 def test_to_json_and_reviews_have_no_keys() -> None:
     plain = build_answer((1, 1))
-    keyed = add_patients(plain, dict(zip([(1, 1)], key_pages(HELEN), strict=True)))
+    keyed = attach_patient_keys(plain, dict(zip([(1, 1)], key_pages(HELEN), strict=True)))
     assert keyed.segments[0].patient
     assert keyed.to_json() == plain.to_json()
-    assert drop_patients(keyed) == plain
-    assert drop_patients(plain.model_copy(update={"segments": keyed.segments})) == plain
+    assert drop_patient_keys(keyed) == plain
+    assert drop_patient_keys(plain.model_copy(update={"segments": keyed.segments})) == plain
 
 
 # --------------------------------------------------------------------------------------------------------- salt
@@ -234,31 +234,31 @@ def without_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_variable")
 def test_the_salt_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     folder = open_folder(tmp_path / "out")
-    salt = load_patient_salt(folder)
+    salt = load_or_create_patient_salt(folder)
     assert len(salt) == 64
-    assert load_patient_salt(folder) == salt
+    assert load_or_create_patient_salt(folder) == salt
     assert stat.S_IMODE((tmp_path / "out" / PATIENT_SALT_FILE).stat().st_mode) == 0o600
-    assert load_patient_salt(open_folder(tmp_path / "other")) != salt
+    assert load_or_create_patient_salt(open_folder(tmp_path / "other")) != salt
 
 
 @pytest.mark.usefixtures("without_variable")
 def test_who_loads_the_salt_second_takes_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = open_folder(tmp_path / "out")
-    salt = load_patient_salt(folder)
+    salt = load_or_create_patient_salt(folder)
     has_file = folder.has_file
     monkeypatch.setattr(type(folder), "has_file", lambda self, name: name != PATIENT_SALT_FILE and has_file(name))
-    assert load_patient_salt(folder) == salt
+    assert load_or_create_patient_salt(folder) == salt
 
 
 def test_the_salt_works_in_a_bucket(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVALKIT_PATIENT_SALT")
-    assert load_patient_salt(open_folder(bucket)) == load_patient_salt(open_folder(bucket))
+    assert load_or_create_patient_salt(open_folder(bucket)) == load_or_create_patient_salt(open_folder(bucket))
 
 
 def test_the_variables_salt_is_not_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALKIT_PATIENT_SALT", "0123456789abcdef")
     folder = open_folder(tmp_path / "out")
-    assert load_patient_salt(folder) == b"0123456789abcdef"
+    assert load_or_create_patient_salt(folder) == b"0123456789abcdef"
     assert "0123456789abcdef" not in (tmp_path / "out" / PATIENT_SALT_FILE).read_text()
 
 
@@ -269,10 +269,10 @@ def test_keys_of_two_salts_are_never_mixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, then: str
 ) -> None:
     monkeypatch.setenv("EVALKIT_PATIENT_SALT", first)
-    load_patient_salt(open_folder(tmp_path / "out"))
+    load_or_create_patient_salt(open_folder(tmp_path / "out"))
     monkeypatch.setenv("EVALKIT_PATIENT_SALT", then)
     with pytest.raises(UsageError) as refused:
-        load_patient_salt(open_folder(tmp_path / "out"))
+        load_or_create_patient_salt(open_folder(tmp_path / "out"))
     assert refused.value.code == "PATIENT-SALT"
     assert "0" * 15 not in str(refused.value)
 

@@ -689,7 +689,7 @@ def test_the_packets_own_page_count_says_nothing() -> None:
 
 def begins(before: list[str], after: list[str]) -> float:
     """How probable it is that a document begins on the second of these pages."""
-    (join,) = segment_pages([read_page_for_scoring(page) for page in make_bundle(before, after).pages]).joins
+    (join,) = segment_pages([read_page_for_scoring(page) for page in make_bundle(before, after).pages]).transitions
     return join.probability
 
 
@@ -701,7 +701,7 @@ def test_a_join_that_nobody_can_tell_is_a_persons() -> None:
         told = answer.self_evaluation["doubtful_joins"]
         unsure = [
             join
-            for join in segment_pages([read_page_for_scoring(page) for page in bundle.pages]).joins
+            for join in segment_pages([read_page_for_scoring(page) for page in bundle.pages]).transitions
             if 0.35 <= join.probability <= 0.9
         ]
         assert [(one["page"], one["begins"]) for one in told] == [(2, round(join.probability, 2)) for join in unsure]

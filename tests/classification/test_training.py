@@ -41,11 +41,11 @@ from evalkit.classification.training import (
     predict_out_of_fold_sums,
     read_labelled_texts,
     simulate_ocr_errors,
-    train_model,
+    train_model_with_held_out_sums,
 )
 from evalkit.classification.type_scoring import (
     combine_page_scores,
-    compute_damping,
+    compute_damping_factor,
     extract_terms,
     read_page_for_scoring,
     softmax,
@@ -152,8 +152,8 @@ def test_terms_are_words_and_pairs_without_the_furniture() -> None:
 def test_probabilities_are_the_sum_of_the_parts() -> None:
     judgement = combine_page_scores([read_page_for_scoring(page) for page in build_pages_from_text(NOTE_TEXT)])
     sums = [
-        (bias + sum(part.weights[at] for part in judgement.contributions))
-        * compute_damping(sum(judgement.lexicon_scores.values()))
+        (bias + sum(part.weights[at] for part in judgement.iter_contributions))
+        * compute_damping_factor(sum(judgement.lexicon_scores.values()))
         / judgement.model_weights.temperature
         for at, bias in enumerate(judgement.model_weights.bias)
     ]
@@ -209,15 +209,15 @@ def test_the_reasons_add_up_and_say_where() -> None:
     judgement = combine_page_scores([read_page_for_scoring(page) for page in bundle.pages])
     first = segment.types[0]
     assert {reason.what for reason in first.reasons} <= {
-        *(part.name for part in judgement.contributions),
+        *(part.name for part in judgement.iter_contributions),
         *(f"lexicon, {kind}" for kind in LEXICON_FEATURE_NAMES),
     }
     pages = {reason.what: reason.pages for reason in first.reasons}
     assert pages["fever"] == (1,)
     at = list(DocumentType).index(NOTE)
     spoke = (
-        sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.contributions)
-        * compute_damping(sum(judgement.lexicon_scores.values()))
+        sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.iter_contributions)
+        * compute_damping_factor(sum(judgement.lexicon_scores.values()))
         / judgement.model_weights.temperature
     )
     assert sum(reason.weight for reason in first.reasons) == pytest.approx(spoke, abs=0.01)
@@ -253,7 +253,7 @@ def made_up(count: int = 8) -> list[LabelledText]:
 
 def test_learning_finds_the_words_of_each_type_and_no_names() -> None:
     some = made_up()
-    data, sums, found = train_model(some, {"types": 0.5})
+    data, sums, found = train_model_with_held_out_sums(some, {"types": 0.5})
     known = parse_weights_json(json.loads(json.dumps(data)))
     for at, word in enumerate(("walks", "tissue", "codon", "shadow", "tariff")):
         assert max(range(5), key=known.weights_by_term[word].__getitem__) == at
@@ -261,7 +261,7 @@ def test_learning_finds_the_words_of_each_type_and_no_names() -> None:
     assert not any(character.isdigit() for term in known.weights_by_term for character in term)
     whole = [row for row, one in enumerate(found.variants) if one.name == "whole"]
     assert (sums[whole].argmax(axis=1) == found.true_types[whole]).all()
-    assert train_model(some, {"types": 0.5})[0] == data
+    assert train_model_with_held_out_sums(some, {"types": 0.5})[0] == data
 
 
 def test_terms_of_few_groups_or_one_source_are_not_learned() -> None:
@@ -269,21 +269,21 @@ def test_terms_of_few_groups_or_one_source_are_not_learned() -> None:
     rare = [LabelledText(f"r{n}", OTHER, "xylophone tariff", f"rare{n}") for n in range(3)]
     shared = [LabelledText(f"s{n}", NOTE, "walks kettle", f"s{n}") for n in range(4)]
     one_group = [LabelledText(f"o{n}", GENOMIC, "codon kettle", "the same patient") for n in range(9)]
-    data, _, _ = train_model([*some, *rare, *shared, *one_group], {"types": 0.5})
+    data, _, _ = train_model_with_held_out_sums([*some, *rare, *shared, *one_group], {"types": 0.5})
     assert "xylophone" not in data["terms"]
     assert data["terms"]["kettle"][list(DocumentType).index(GENOMIC)] <= 0 < data["terms"]["kettle"][0]
 
 
 def test_common_given_names_are_not_learned() -> None:
     headed = [LabelledText(f"h{n}", NOTE, f"name: alice {n}. walks", f"h{n}") for n in range(8)]
-    data, _, _ = train_model([*made_up(), *headed], {"types": 0.5})
+    data, _, _ = train_model_with_held_out_sums([*made_up(), *headed], {"types": 0.5})
     assert "walks" in data["terms"]
     assert not any("alice" in term for term in data["terms"])
 
 
 def test_what_stands_for_anything_is_not_learned() -> None:
     headed = [LabelledText(f"h{n}", NOTE, "abc clinic, abcd street, usa. walks defend", f"h{n}") for n in range(8)]
-    data, _, _ = train_model([*made_up(), *headed], {"types": 0.5})
+    data, _, _ = train_model_with_held_out_sums([*made_up(), *headed], {"types": 0.5})
     words = {word for term in data["terms"] for word in term.split()}
     assert {"walks", "defend"} <= words
     assert not words & {"abc", "abcd", "usa"}
@@ -492,7 +492,7 @@ def test_a_patient_with_records_of_several_types_is_one_group() -> None:
         for patient in ("a", "b", "c", "d", "e", "f")
         for kind in DocumentType
     ]
-    data, sums, _ = train_model(some, {"types": 1.0})
+    data, sums, _ = train_model_with_held_out_sums(some, {"types": 1.0})
     assert data["learned_from"] == {kind.value: 6 for kind in DocumentType}
     assert np.isfinite(sums).all()
     parse_weights_json(data)

@@ -115,5 +115,5 @@ def test_the_order_of_the_issues_does_not_matter() -> None:
 
 
 def test_every_row_has_a_sentence_of_its_own_for_the_expert() -> None:
-    assert len({row.because for row in DECISION_TABLE}) == len(DECISION_TABLE)
+    assert len({row.reason for row in DECISION_TABLE}) == len(DECISION_TABLE)
     assert all(decide(issues_of(*counts)).reason for counts in ((1,), (0, 1), (0, 0, 1), (0, 0, 0, 1), ()))

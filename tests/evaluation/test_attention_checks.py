@@ -9,7 +9,7 @@ from evaluation.studies import document, study, truth
 from scipy.stats import beta
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_fault_detection
+from evalkit.evaluation.attention_checks import tabulate_attention_checks, tabulate_reviewer_fault_detection
 from evalkit.evaluation.attention_outcomes import AttentionCheckOutcome
 from evalkit.evaluation.report import build_report
 from evalkit.review.attention_checks import (
@@ -47,7 +47,7 @@ CASES = (
 
 
 def test_figures_are_those_counted_by_hand() -> None:
-    frame = tabulate_fault_detection(CASES).set_index(["reviewer", "simulated", "fault"])
+    frame = tabulate_reviewer_fault_detection(CASES).set_index(["reviewer", "simulated", "fault"])
     assert [tuple(frame.loc[key, ["seen", "noticed", "validated", "otherwise"]]) for key in [
         ("dr_lee", False, "all"), ("dr_lee", False, "type"), ("dr_lee", False, "boundary"), ("dr_ray", False, "all"),
         ("(together)", False, "all"), ("(together)", False, "type"), ("simulated_ash", True, "all"), ("(together)", True, "all"),
@@ -64,14 +64,14 @@ def test_figures_are_those_counted_by_hand() -> None:
 
 def test_reviewer_named_together_is_one_reviewer() -> None:
     named = case("j", "together", is_fault_noticed=True, outcome="corrected")
-    frame = tabulate_fault_detection([*CASES, named]).set_index(["reviewer", "simulated", "fault"])
+    frame = tabulate_reviewer_fault_detection([*CASES, named]).set_index(["reviewer", "simulated", "fault"])
     assert frame.loc[("together", False, "all"), "seen"] == 1
     assert frame.loc[("(together)", False, "all"), "seen"] == 7
     assert not frame.index.duplicated().any()
 
 
 def test_pending_and_void_checks_are_listed_but_not_counted() -> None:
-    assert tabulate_fault_detection(CASES[7:]).empty
+    assert tabulate_reviewer_fault_detection(CASES[7:]).empty
     assert list(tabulate_attention_checks(CASES[7:])["doc_id"]) == ["h", "i"]
     assert list(tabulate_attention_checks(CASES)["noticed"])[:2] == [True, False]
 

@@ -14,11 +14,11 @@ from sklearn.metrics import brier_score_loss
 from evalkit.evaluation.calibration import (
     ThresholdCertificate,
     certify_threshold,
-    choose_rows_of_equal_probability,
     compute_brier_score,
     compute_expected_calibration_error,
     tabulate_reliability,
     tabulate_risk_coverage,
+    thin_rows_to_equal_probability,
 )
 from evalkit.evaluation.intervals import compute_error_rate_upper_bound, count_audits_needed, estimate_proportion
 
@@ -318,23 +318,23 @@ def test_thinned_audits_were_drawn_with_equal_probability():
     random = np.random.default_rng(1)
     probability = np.where(np.arange(40_000) < 20_000, 0.2, 0.05)
     drawn = np.flatnonzero(random.random(40_000) < probability)
-    stayed = drawn[choose_rows_of_equal_probability(probability[drawn], seed=2)]
+    stayed = drawn[thin_rows_to_equal_probability(probability[drawn], seed=2)]
     early = int((stayed < 20_000).sum())
     assert stats.binomtest(early, 20_000, 0.05).pvalue > 0.01
     assert (stayed >= 20_000).sum() == (drawn >= 20_000).sum()
     assert np.array_equal(
-        choose_rows_of_equal_probability(probability[drawn], seed=2),
-        choose_rows_of_equal_probability(probability[drawn], seed=2),
+        thin_rows_to_equal_probability(probability[drawn], seed=2),
+        thin_rows_to_equal_probability(probability[drawn], seed=2),
     )
     assert not np.array_equal(
-        choose_rows_of_equal_probability(probability[drawn], seed=2),
-        choose_rows_of_equal_probability(probability[drawn], seed=3),
+        thin_rows_to_equal_probability(probability[drawn], seed=2),
+        thin_rows_to_equal_probability(probability[drawn], seed=3),
     )
 
 
 @given(st.lists(st.sampled_from([0.05, 0.2, 1.0]), max_size=30), st.integers(0, 5))
 def test_the_least_likely_all_stay(probabilities, seed):
-    stays = set(choose_rows_of_equal_probability(probabilities, seed).tolist())
+    stays = set(thin_rows_to_equal_probability(probabilities, seed).tolist())
     least = min(probabilities, default=1)
     assert {i for i, one in enumerate(probabilities) if one == least} <= stays <= set(range(len(probabilities)))
 
@@ -342,7 +342,7 @@ def test_the_least_likely_all_stay(probabilities, seed):
 @pytest.mark.parametrize("probability", [0, 1.1, math.nan])
 def test_impossible_probabilities_are_refused(probability):
     with pytest.raises(ValueError, match="above 0"):
-        choose_rows_of_equal_probability([probability], seed=0)
+        thin_rows_to_equal_probability([probability], seed=0)
 
 
 def test_bins_of_equal_mass_hold_equally_many() -> None:

@@ -10,7 +10,7 @@ from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated
 
 from evalkit.evaluation.headline_estimates import (
     compute_page_type_accuracy,
-    estimate_headline_figures,
+    estimate_headlines,
     score_agent_segmentation,
     score_agent_type,
 )
@@ -19,7 +19,7 @@ from evalkit.evaluation.study import add_review_probabilities
 
 
 def figure(made, name):
-    return next(one for one in estimate_headline_figures(study(*made)) if one.name == name)
+    return next(one for one in estimate_headlines(study(*made)) if one.name == name)
 
 
 def test_unreadable_pending_and_undeterminable_bound_estimate() -> None:

@@ -198,7 +198,7 @@ def test_nothing_structural_and_no_invented_quote_passes() -> None:
     structural = [fault.fault_id for fault in FAULTS if fault.nature == "structural"]
     missed = {kind: n for kind, n in shares(made).items() if kind in structural and n[0] < n[1]}
     assert missed == {}
-    assert made.alarms == ()
+    assert made.false_alarms == ()
 
 
 @pytest.mark.parametrize(
@@ -444,8 +444,8 @@ def test_fault_caught_by_another_agent_counts_as_caught() -> None:
 def test_escalated_clean_document_is_only_a_false_alarm() -> None:
     model = CountingModel(findings={"V2": [finding("MAJOR")]})
     made = plant([packet(), slides()], "structural", model=model)
-    assert [alarm.doc_id for alarm in made.alarms] == ["doc2_6", "doc2_6"]
-    assert made.alarms[0].codes == ("V2-SEMANTIC",)
+    assert [alarm.doc_id for alarm in made.false_alarms] == ["doc2_6", "doc2_6"]
+    assert made.false_alarms[0].codes == ("V2-SEMANTIC",)
     assert made.cases == ()
     assert made.false_alarm_rate[:2] == (1.0, pytest.approx(0.158, abs=0.001))
     assert made.macro_detection_rate is None
@@ -628,7 +628,7 @@ def test_pdfs_count_if_accepted_or_with_supplied_answer(samples: Path, tmp_path:
     made = run_mutation_test(
         words, without_ocr, classifications_folder=tmp_path, kinds=["merged"], max_cases_per_kind=3
     )
-    assert (made.clean_document_count, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
+    assert (made.clean_document_count, [alarm.codes for alarm in made.false_alarms]) == (1, [("V1-SEGMENT-COUNT",)])
     assert made.left_out_doc_ids == {LEFT_OUT_ESCALATED: ("poor_scan",)}
     assert ["gone" in problem for problem in made.problems] == [True]
 
@@ -660,7 +660,7 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
         forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
         same = run_mutation_test([demo_run.output], forgiving, kinds=["evidence-courtesy"], max_cases_per_kind=20)
     assert made.model == "gemini:gemini-2.5-flash"
-    assert (len(made.cases), made.alarms) == (20, ())
+    assert (len(made.cases), made.false_alarms) == (20, ())
     assert not any(case.caught for case in made.cases)  # it never finds anything
     assert set(made.usage_by_agent) == {"V2", "V3", "V4"}
     assert all(Decimal(usage.cost_usd or 0) > 0 for usage in made.usage_by_agent.values())
@@ -668,7 +668,7 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     assert spent == calls
     assert sum(usage.calls for usage in few.usage_by_agent.values()) <= 10
     assert not any(case.caught for case in few.cases)
-    assert few.alarms == ()
+    assert few.false_alarms == ()
     assert few.clean_document_count + len(few.problems) == made.clean_document_count
     assert few.problems
     assert (same.clean_document_count, same.problems) == (few.clean_document_count, few.problems), (

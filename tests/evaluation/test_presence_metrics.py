@@ -66,7 +66,7 @@ def test_scores_are_scikit_learns_with_the_documents_weights() -> None:
     assert found.document_count == 4
     for one in (found.precision, found.recall, found.f1, found.level_agreement):
         assert one.low < one.value < one.high
-    plain = measure_type_presence(study(*made)).by_type_reviewed.set_index("type").loc[GENOMIC]
+    plain = measure_type_presence(study(*made)).reviewed_table_by_type.set_index("type").loc[GENOMIC]
     assert (plain["precision"], plain["recall"], plain["level_agreement"]) == pytest.approx((3 / 4, 3 / 4, 3 / 6))
 
 
@@ -74,7 +74,7 @@ def test_mixture_errors_weigh_as_much_as_they_stand_for() -> None:
     both = {NOTE: "PRIMARY", GENOMIC: "PRIMARY"}
     known = measure_type_presence(study(mixed("a", both, ONLY_NOTE), mixed("b", ONLY_NOTE, ONLY_NOTE, drawn=0.25)))
     assert known.mixture_error.value == pytest.approx(0.5 / 5)
-    assert known.mixture_error_reviewed == pytest.approx(0.5 / 2)
+    assert known.reviewed_mixture_error == pytest.approx(0.5 / 2)
     assert known.mixture_error.low <= 0.1 < known.mixture_error.high
 
 
@@ -92,7 +92,7 @@ def test_only_a_mixture_that_somebody_stands_for_is_measured_by(vouched: frozens
     known = measure_type_presence(study(mixed("a", RAW, RAW, vouched=vouched)))
     assert known.document_count == 0
     assert known.mixture_error.value is None
-    assert math.isnan(known.mixture_error_reviewed)
+    assert math.isnan(known.reviewed_mixture_error)
 
 
 def test_what_is_nowhere_and_never_said_is_not_known() -> None:

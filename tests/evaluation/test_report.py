@@ -17,7 +17,7 @@ from places import open_folder
 from sklearn.metrics import f1_score
 from statements.reviewing import break_template, review_without_model, statement, wrong_dates
 
-from evalkit.evaluation.acceptance_threshold import find_certified_acceptance_threshold, measure_confidence_calibration
+from evalkit.evaluation.acceptance_threshold import certify_acceptance_threshold, measure_confidence_calibration
 from evalkit.evaluation.document_type_scores import score_document_types
 from evalkit.evaluation.intervals import estimate_proportion
 from evalkit.evaluation.report import (
@@ -336,10 +336,10 @@ def audited(number: int, right: bool, confidence: float = 0.9, **fields):
 
 def test_a_threshold_is_offered_only_with_its_proof() -> None:
     enough = study(*(audited(number, right=True) for number in range(59)))
-    assert find_certified_acceptance_threshold(enough, max_error_rate=0.05).certificate.threshold is not None
+    assert certify_acceptance_threshold(enough, max_error_rate=0.05).certificate.threshold is not None
     few = study(*(audited(number, right=True) for number in range(58)))
-    assert find_certified_acceptance_threshold(few, max_error_rate=0.05).certificate.threshold is None
-    assert find_certified_acceptance_threshold(few, max_error_rate=0.05).certificate.more_audits_needed == 1
+    assert certify_acceptance_threshold(few, max_error_rate=0.05).certificate.threshold is None
+    assert certify_acceptance_threshold(few, max_error_rate=0.05).certificate.more_audits_needed == 1
 
 
 def test_only_blind_audits_prove_anything() -> None:
@@ -348,13 +348,13 @@ def test_only_blind_audits_prove_anything() -> None:
         escalated_document(f"e{number}", truth=truth(), reviews=(answer(f"e{number}", is_blind=True),))
         for number in range(59)
     ]
-    made = find_certified_acceptance_threshold(study(*seen, *hard), max_error_rate=0.05)
+    made = certify_acceptance_threshold(study(*seen, *hard), max_error_rate=0.05)
     assert (made.audit_count, made.certificate.threshold) == (0, None)
 
 
 def test_audits_of_two_rates_are_equalised_first() -> None:
     rows = [audited(number, right=True, review_probability=0.2 if number < 400 else 0.05) for number in range(500)]
-    made = find_certified_acceptance_threshold(study(*rows), max_error_rate=0.05)
+    made = certify_acceptance_threshold(study(*rows), max_error_rate=0.05)
     assert made.audit_count + made.set_aside_count == 500
     assert 150 < made.audit_count < 250
 
@@ -362,7 +362,7 @@ def test_audits_of_two_rates_are_equalised_first() -> None:
 def test_audits_that_cannot_be_told_count_as_wrong() -> None:
     rows = [audited(number, right=True) for number in range(60)]
     lost = [audited(number, right=True, truth=None, truth_status="undeterminable") for number in range(60, 100)]
-    made = find_certified_acceptance_threshold(study(*rows, *lost), max_error_rate=0.05)
+    made = certify_acceptance_threshold(study(*rows, *lost), max_error_rate=0.05)
     assert made.certificate.threshold is None
     assert (made.cannot_tell_count, len(made.wrong_audit_ids)) == (40, 40)
 
@@ -382,14 +382,14 @@ def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
         )
         for number in range(62, 70)
     ]
-    made = find_certified_acceptance_threshold(study(*rows, *wrong), max_error_rate=0.05)
+    made = certify_acceptance_threshold(study(*rows, *wrong), max_error_rate=0.05)
     assert (made.audit_count, len(made.wrong_audit_ids), made.certificate.threshold) == (70, 8, None)
 
 
 def test_no_threshold_while_accepted_errors_are_known() -> None:
     rows = [audited(number, right=True) for number in range(161)]
     other = audited(200, right=False, review_reason="escalated", review_probability=1.0)
-    made = find_certified_acceptance_threshold(study(*rows, other), max_error_rate=0.05)
+    made = certify_acceptance_threshold(study(*rows, other), max_error_rate=0.05)
     assert made.certificate.threshold is None
     assert made.unaudited_wrong_ids == ("d200",)
     assert "another reason than an audit" in _describe_threshold_evidence(made)
@@ -398,7 +398,7 @@ def test_no_threshold_while_accepted_errors_are_known() -> None:
 @pytest.mark.parametrize("drawn_with", [0.0, None])
 def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> None:
     rows = [audited(number, right=True) for number in range(161)]
-    made = find_certified_acceptance_threshold(
+    made = certify_acceptance_threshold(
         study(*rows, document("never", review_probability=drawn_with, inclusion_probability=drawn_with)),
         max_error_rate=0.05,
     )
@@ -417,7 +417,7 @@ def test_blind_answer_changed_after_reveal_is_no_proof() -> None:
             answer("d60"),
         ),
     )
-    made = find_certified_acceptance_threshold(study(*rows, led), max_error_rate=0.05)
+    made = certify_acceptance_threshold(study(*rows, led), max_error_rate=0.05)
     assert made.wrong_audit_ids == ("d60",)
 
 

@@ -14,7 +14,7 @@ from places import open_folder
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.sampling import draw_stratified_sample
-from evalkit.pipeline.sample_draws import read_drawn_document_probabilities
+from evalkit.pipeline.sample_draws import read_probability_by_drawn_doc_id
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -98,7 +98,7 @@ def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probabil
     files = open_folder(tmp_path)
     files.write_json("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
     with pytest.raises(StoreError, match=r"draws/0001\.json does not have the shape"):
-        read_drawn_document_probabilities(files)
+        read_probability_by_drawn_doc_id(files)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_a_lost_draw_is_missed_and_a_stray_file_is_none(tmp_path: Path, lost: st
     for name in {"draws/0001.json", "draws/0002.json", found} - {lost}:
         files.write_json(name, {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": []})
     with pytest.raises(StoreError, match=f"{lost} is not there, and {found} is"):
-        read_drawn_document_probabilities(files)
+        read_probability_by_drawn_doc_id(files)

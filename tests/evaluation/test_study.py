@@ -17,7 +17,7 @@ from evalkit.evaluation.sampling import draw_and_queue_sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.pipeline import RunSummary
 from evalkit.pipeline.reindex import reindex
-from evalkit.pipeline.supplied_labels import parse_page_spans
+from evalkit.pipeline.supplied_labels import parse_typed_page_ranges
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.simulated_experts import simulate_and_submit_reviews
 
@@ -213,10 +213,10 @@ def test_simulated_experts_review_all_pending_correctly(output: Path, samples: P
     ],
 )
 def test_segments_are_read_as_they_are_written(written, read) -> None:
-    assert parse_page_spans(written) == read
+    assert parse_typed_page_ranges(written) == read
 
 
 @pytest.mark.parametrize("written", ["Genomic Report", "1-5", 7, [{"start_page": 1}], ["1-5 Other"]])
 def test_segments_in_another_form_are_refused(written) -> None:
     with pytest.raises(ValueError, match="segment"):
-        parse_page_spans(written)
+        parse_typed_page_ranges(written)

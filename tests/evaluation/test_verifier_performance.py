@@ -22,8 +22,8 @@ from evalkit.evaluation.verifier_performance import (
     get_rule_key,
     is_answer_wrong,
     is_sole_escalator,
+    tabulate_escalated_errors,
     tabulate_rule_performance,
-    tabulate_stopped_errors,
     tabulate_unraised_corrections,
 )
 
@@ -179,7 +179,7 @@ def test_simulated_reviewers_are_counted_in_every_frame() -> None:
     by_a_person = escalated_document("c", issues=dismissed, truth=corrected())
     whole = study(asked, known, by_a_person)
     assert list(tabulate_rule_performance(whole)["simulated"]) == [2]
-    assert set(tabulate_stopped_errors(whole)["simulated"]) == {1}
+    assert set(tabulate_escalated_errors(whole)["simulated"]) == {1}
     frame = tabulate_unraised_corrections(whole)
     assert set(zip(frame["doc_id"], frame["simulated"], strict=True)) == {("b", 1), ("c", 0)}
 
@@ -235,7 +235,7 @@ def some_errors() -> Study:
 
 
 def test_the_share_of_errors_that_each_stopped() -> None:
-    frame = tabulate_stopped_errors(some_errors())
+    frame = tabulate_escalated_errors(some_errors())
     assert tuple(frame.columns) == STOPPED_COLUMNS
     kinds = frame[frame["level"] == "type"].set_index("who")
     assert list(kinds.index) == ["any", "none", "V2", "V3", "V4", SEMANTIC, VENDOR, ABSENT]
@@ -252,7 +252,7 @@ def test_the_share_of_errors_that_each_stopped() -> None:
 
 
 def test_the_interval_of_what_was_stopped_by_hand() -> None:
-    kinds = tabulate_stopped_errors(some_errors()).set_index(["level", "who"])
+    kinds = tabulate_escalated_errors(some_errors()).set_index(["level", "who"])
     interval = estimate_proportion(1, 2)
     # Of four accepted documents one is known to be wrong and one to be right.
     most, least = min(4 * interval.high, 3), max(4 * interval.low, 1)
@@ -265,8 +265,8 @@ def test_the_interval_of_what_was_stopped_by_hand() -> None:
 def test_pending_documents_widen_the_bounds() -> None:
     pending = escalated_document("pending", issues=(finding(VENDOR),))
     before, after = (
-        tabulate_stopped_errors(some_errors()),
-        tabulate_stopped_errors(study(*some_errors().documents, pending)),
+        tabulate_escalated_errors(some_errors()),
+        tabulate_escalated_errors(study(*some_errors().documents, pending)),
     )
     before, after = (one.set_index(["level", "who"]) for one in (before, after))
     assert after.loc[("type", "V3"), "share"] == before.loc[("type", "V3"), "share"]
@@ -277,7 +277,7 @@ def test_pending_documents_widen_the_bounds() -> None:
 
 def test_without_a_look_at_accepted_documents_no_share_is_told() -> None:
     one = study(escalated_document("a", truth=corrected(), issues=(finding(VENDOR),)), document("b"), document("c"))
-    any_one = row(tabulate_stopped_errors(one), level="type", who="any")
+    any_one = row(tabulate_escalated_errors(one), level="type", who="any")
     assert any_one["share"] is None or math.isnan(any_one["share"])
     assert any_one["low"] == pytest.approx(1 / 3, abs=1e-9)
     assert (any_one["high"], any_one["reviewed_share"]) == (1.0, 1.0)
@@ -285,7 +285,7 @@ def test_without_a_look_at_accepted_documents_no_share_is_told() -> None:
 
 def test_only_vouched_parts_and_real_answers_are_errors() -> None:
     segments = ((1, 1, NOTE), (2, 2, GENOMIC))
-    frame = tabulate_stopped_errors(
+    frame = tabulate_escalated_errors(
         study(
             escalated_document("type_only", truth=corrected(GENOMIC, vouched=frozenset({"dominant_type"})), issues=()),
             escalated_document("segments_only", truth=corrected(NOTE, *segments), issues=(finding(VENDOR),)),
@@ -304,7 +304,7 @@ def test_only_vouched_parts_and_real_answers_are_errors() -> None:
 def test_segments_are_compared_as_is_and_merged() -> None:
     """One note was cut into two, which is an error in the first reading alone; a wrong page is one in both."""
     cut = ((1, 1, NOTE), (2, 2, NOTE))
-    frame = tabulate_stopped_errors(
+    frame = tabulate_escalated_errors(
         study(
             escalated_document("cut", truth=corrected(NOTE, *cut), issues=(finding(VENDOR),)),
             escalated_document("joined", truth=truth(NOTE), agent_labels=labels(NOTE, *cut), issues=(finding(VENDOR),)),
@@ -323,7 +323,7 @@ def test_segments_are_compared_as_is_and_merged() -> None:
 
 
 def test_nothing_at_all() -> None:
-    frame = tabulate_stopped_errors(study())
+    frame = tabulate_escalated_errors(study())
     assert list(frame["who"]) == ["any", "none"] * 3
     assert set(frame["low"]) == {0.0}
     assert set(frame["high"]) == {1.0}
@@ -341,12 +341,12 @@ def test_the_share_lies_in_its_interval_and_the_two_halves_agree(hits, misses, o
     if known is not None:
         drawn = [one._replace(is_hit=bool(known)) for one in drawn]
     one = estimate_hit_share_in_domain(
-        CertainlyReviewedCounts(hits, misses, open_hits, open_misses), drawn, rest, known_uncertain_hit_share=known
+        CertainlyReviewedCounts(hits, misses, open_hits, open_misses), drawn, rest, known_drawable_hit_share=known
     )
     swapped = [each._replace(is_hit=not each.is_hit) for each in drawn]
     mirrored = None if known is None else 1 - known
     other = estimate_hit_share_in_domain(
-        CertainlyReviewedCounts(misses, hits, open_misses, open_hits), swapped, rest, known_uncertain_hit_share=mirrored
+        CertainlyReviewedCounts(misses, hits, open_misses, open_hits), swapped, rest, known_drawable_hit_share=mirrored
     )
     assert 0 <= one.low <= one.high <= 1
     assert one.low == pytest.approx(1 - other.high, abs=1e-9)

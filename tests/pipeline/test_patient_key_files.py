@@ -18,7 +18,7 @@ import evalkit
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.pipeline.audit_verify import verify_integrity
-from evalkit.pipeline.purge import find_patient_documents
+from evalkit.pipeline.purge import find_doc_ids_of_patient
 from evalkit.pipeline.reindex import reindex
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.manuscript import Manuscript
@@ -118,24 +118,24 @@ def test_an_audit_still_finds_forged_ground_truth(output: Path, name: str, value
 
 def test_a_patient_is_found_on_every_page_of_every_file(output: Path) -> None:
     folder = open_folder(output)
-    assert find_patient_documents(folder, find_key(output, "miriam")) == ["dorothy", "miriam"]
-    assert find_patient_documents(folder, find_key(output, "dorothy")) == ["dorothy"]
-    assert find_patient_documents(folder, find_key(output, "other")) == ["other"]
+    assert find_doc_ids_of_patient(folder, find_key(output, "miriam")) == ["dorothy", "miriam"]
+    assert find_doc_ids_of_patient(folder, find_key(output, "dorothy")) == ["dorothy"]
+    assert find_doc_ids_of_patient(folder, find_key(output, "other")) == ["other"]
 
 
 def test_keys_of_one_person_lead_to_each_other(output: Path) -> None:
     """Miriam's number at her own clinic is on no page of Dorothy's file, but her name and birth date are."""
     number_key = find_key(output, "miriam", "number_key")
     assert number_key not in (output / "results/dorothy.json").read_text()
-    assert find_patient_documents(open_folder(output), number_key) == ["dorothy", "miriam"]
+    assert find_doc_ids_of_patient(open_folder(output), number_key) == ["dorothy", "miriam"]
 
 
 def test_an_unknown_key_or_another_salt_is_refused(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotFound):
-        find_patient_documents(open_folder(output), "0" * 32)
+        find_doc_ids_of_patient(open_folder(output), "0" * 32)
     monkeypatch.setenv("EVALKIT_PATIENT_SALT", "another one of many characters")
     with pytest.raises(UsageError):
-        find_patient_documents(open_folder(output), find_key(output, "other"))
+        find_doc_ids_of_patient(open_folder(output), find_key(output, "other"))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_damaged_bundle_is_named_and_not_passed_over(output: Path, spoil: Any)
     path = output / "document_bundles/dorothy.json"
     path.write_text(spoil(path.read_text()))
     with pytest.raises(StoreError, match=r"document_bundles/dorothy\.json") as refused:
-        find_patient_documents(open_folder(output), find_key(output, "other"))
+        find_doc_ids_of_patient(open_folder(output), find_key(output, "other"))
     assert "1972" not in f"{refused.value}{refused.value.__cause__}"
 
 

@@ -35,7 +35,7 @@ def write_roster(folder: Path, text: str, name: str = "patients.csv") -> Path:
 def test_rows_become_comparable_facts(tmp_path: Path) -> None:
     path = write_roster(tmp_path, HEADER + 'a,,"Marsh, Helen A.",02/03/1950,MRN-40917\n,b.pdf,,,TM 17\n')
     sources = [SourceDocument(doc_id, Path(f"/x/{doc_id}.pdf"), None) for doc_id in "abc"]
-    identities = read_patient_roster(path).select_identities(sources)
+    identities = read_patient_roster(path).map_identities_by_doc_id(sources)
     facts = {doc_id: [(fact.kind, fact.normal) for fact in identity] for doc_id, identity in identities.items()}
     assert facts == {
         "a": [("patient", "MARSH HELEN"), ("date_of_birth", "1950-02-03"), ("mrn", "MRN40917")],
@@ -113,7 +113,7 @@ def test_the_innermost_folder_decides(tmp_path: Path, path: str, patients: str, 
     monkeypatch.chdir(tmp_path)
     by_folder = {"mail/charts": "one", "mail": "several", str(tmp_path / "mail/charts/bulk/"): "several"}
     expectation = build_patient_expectation(Settings(patients_by_folder=by_folder), tmp_path / path)
-    assert expectation.patients == patients
+    assert expectation.patients_per_file == patients
 
 
 def test_only_what_is_expected_changes_the_fingerprint(tmp_path: Path) -> None:

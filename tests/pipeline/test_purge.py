@@ -39,13 +39,13 @@ from evalkit.pipeline.purge import (
     ExpiredDocuments,
     PurgeRecord,
     find_expired_documents,
-    find_purged_documents_restored,
-    list_files_purge_would_remove,
+    find_restored_purged_doc_ids,
+    map_purge_file_names_by_doc_id,
     purge,
     read_purge_records,
 )
 from evalkit.pipeline.reindex import reindex
-from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_eligible_draw_probabilities
+from evalkit.pipeline.sample_draws import Draw, Stratum, read_all_draws, read_probability_by_eligible_doc_id
 from evalkit.pipeline.supplied_labels import merge_stored_production_labels, read_stored_production_labels
 from evalkit.review import ReviewSession, SMEReviewHelper
 from evalkit.review.packet import withdraw_packet_unless_frozen
@@ -131,7 +131,7 @@ def test_no_byte_of_the_document_or_its_name_stays(output: Path, patient_folder:
             MOVED_SQLITE_FILE,
         ),
     }
-    assert done.deleted_rows.keys() >= {
+    assert done.deleted_row_counts.keys() >= {
         "documents",
         "cases",
         "closings",
@@ -141,7 +141,7 @@ def test_no_byte_of_the_document_or_its_name_stays(output: Path, patient_folder:
         "production",
         "draws",
     }
-    assert done.digested_reviews == 5
+    assert done.digested_review_count == 5
     assert any(FILE in line for line in done.remaining_traces)
 
 
@@ -155,7 +155,7 @@ def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert {name for name in after.keys() & before.keys() if after[name] != before[name]} == shared
     assert after["production.json"]["labels"].keys() == {OTHER}
-    assert read_eligible_draw_probabilities(open_folder(output))["quest_cbc"] == 0.75
+    assert read_probability_by_eligible_doc_id(open_folder(output))["quest_cbc"] == 0.75
     index = open_index(output)
     assert [call.answer for call in index.call_journal.find_calls("q" + "ff" * 32)] == ["somebody else"]
     index.close()
@@ -190,7 +190,7 @@ def test_records_are_chained(output: Path) -> None:
 
 def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
     before = read_output_files(output)
-    would = list_files_purge_would_remove(open_folder(output), [DOC])
+    would = map_purge_file_names_by_doc_id(open_folder(output), [DOC])
     assert read_output_files(output) == before
     (done,) = purge(open_folder(output), [DOC], purged_at=LATER)
     assert would == {DOC: list(done.removed_files)}
@@ -231,7 +231,7 @@ def test_purge_names_open_case_and_its_session_saves_nothing(output: Path) -> No
     desk = ReviewSession(open_folder(output), "dr_lee", "tab")
     case = desk.open_and_claim_case(case_id)
     (done,) = purge(open_folder(output), [case_id], purged_at=NOW)
-    assert done.open_cases == (f"dr_lee had {case_id} open",)
+    assert done.open_case_notes == (f"dr_lee had {case_id} open",)
     for act in (
         lambda: desk.save_draft_and_get_time(case_id, case.draft.set_notes("unpurgeable")),
         lambda: desk.submit_review(case_id, case.draft, undeterminable_reason="unpurgeable"),
@@ -333,7 +333,7 @@ def test_case_added_after_a_killed_purge_is_purged_too(output: Path, monkeypatch
     case = desk.open_and_claim_case(OTHER)
     desk.submit_and_request_second_opinion(OTHER, mark_all_seen(case, case.draft), "is it unpurgeable?")
     desk.close()
-    killed("ProductionLabelsAndDraws.count_files_naming_document", [])
+    killed("ProductionLabelsAndDraws.count_naming_files_by_kind", [])
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
     purge(open_folder(output), [], purged_at=LATER)
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
@@ -437,9 +437,7 @@ def test_purged_document_is_reimported_only_on_request(output: Path, patient_fol
     again = evalkit.run([copy], output=output, even_purged=True)
     assert [one.doc_id for one in again.documents] == ["another_name"]
     assert evalkit.run([copy], output=output).documents[0].resumed  # it was let in: nobody asks twice
-    assert find_purged_documents_restored(open_folder(output)) == [
-        "another_name"
-    ]  # the test's purge lies in the future
+    assert find_restored_purged_doc_ids(open_folder(output)) == ["another_name"]  # the test's purge lies in the future
 
 
 def test_a_restored_backup_is_purged_again(output: Path, patient_folder: Path, tmp_path: Path) -> None:
@@ -447,10 +445,10 @@ def test_a_restored_backup_is_purged_again(output: Path, patient_folder: Path, t
     restored = tmp_path / "restored"
     shutil.copytree(patient_folder, restored)
     shutil.copytree(output / "purged", restored / "purged")
-    assert find_purged_documents_restored(open_folder(restored)) == [DOC]
-    purge(open_folder(restored), find_purged_documents_restored(open_folder(restored)), purged_at=LATER)
+    assert find_restored_purged_doc_ids(open_folder(restored)) == [DOC]
+    purge(open_folder(restored), find_restored_purged_doc_ids(open_folder(restored)), purged_at=LATER)
     assert remembering(restored, own_words(patient_folder, patient_folder.parent / "control") | NAMES) == {}
-    assert find_purged_documents_restored(open_folder(restored)) == []
+    assert find_restored_purged_doc_ids(open_folder(restored)) == []
 
 
 def test_restored_unreadable_document_is_purged_again(tmp_path: Path) -> None:
@@ -460,11 +458,11 @@ def test_restored_unreadable_document_is_purged_again(tmp_path: Path) -> None:
     files.write_json(result_file_name("Zebulon"), result)
     purge(files, ["Zebulon"], purged_at=LATER)
     files.write_json(result_file_name("Zebulon"), result)  # of an evalkit that noted no times there
-    assert find_purged_documents_restored(files) == ["Zebulon"]
+    assert find_restored_purged_doc_ids(files) == ["Zebulon"]
     files.write_json(
         result_file_name("Zebulon"), result | {"times": {"finished_at": "2027-02-02T00:00:00Z"}}
     )  # let in again
-    assert find_purged_documents_restored(files) == []
+    assert find_restored_purged_doc_ids(files) == []
 
 
 def test_review_of_restored_document_does_not_prevent_purge(output: Path, patient_folder: Path) -> None:
@@ -473,7 +471,7 @@ def test_review_of_restored_document_does_not_prevent_purge(output: Path, patien
     helper = SMEReviewHelper(output, "dr_first", clock=lambda: "2027-02-02T00:00:00+00:00")
     helper.reopen(OTHER, "to look again")
     helper.close()
-    assert find_purged_documents_restored(open_folder(output)) == [OTHER]
+    assert find_restored_purged_doc_ids(open_folder(output)) == [OTHER]
 
 
 def test_review_after_reimport_survives_an_old_purge_record(output: Path) -> None:
@@ -487,9 +485,9 @@ def test_review_after_reimport_survives_an_old_purge_record(output: Path) -> Non
         files.write_json(name, files.read_json(name) | {"sha256": sha256, "times": {}})
     reindex(open_folder(output))
     (output / f"document_bundles/{OTHER}.json").unlink()
-    assert find_purged_documents_restored(open_folder(output)) == []  # for its review is newer
+    assert find_restored_purged_doc_ids(open_folder(output)) == []  # for its review is newer
     shutil.rmtree(output / f"reviews/{OTHER}")
-    assert find_purged_documents_restored(open_folder(output)) == [OTHER]
+    assert find_restored_purged_doc_ids(open_folder(output)) == [OTHER]
 
 
 def aged(output: Path, doc_id: str, at: datetime) -> None:
@@ -647,7 +645,7 @@ def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pyte
 
     monkeypatch.setattr(LocalOutputFolder, "list_json_files", listing)
     monkeypatch.setattr(LocalOutputFolder, "iterate_files_recursively", reading)
-    assert list(list_files_purge_would_remove(open_folder(output), doc_ids)) == doc_ids
+    assert list(map_purge_file_names_by_doc_id(open_folder(output), doc_ids)) == doc_ids
     assert listed.count("sme_packets") == 1
     purge(open_folder(output), doc_ids, purged_at=LATER)
     assert (listed.count("sme_packets"), listed.count("ground_truth"), listed.count("all of reviews")) == (2, 2, 1)

@@ -36,7 +36,7 @@ from evalkit.doctor import run_doctor_checks
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.llm.vision_support import TEST_IMAGE_TEXT
-from evalkit.pipeline.purge import find_expired_documents, find_purged_documents_restored, purge
+from evalkit.pipeline.purge import find_expired_documents, find_restored_purged_doc_ids, purge
 from evalkit.pipeline.statement_templates import build_review_loop_config
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
@@ -230,13 +230,13 @@ def test_purged_statement_is_reimported_only_on_request(folder: Path) -> None:
     assert any("cycle_1" in name for name in done.removed_files)
     with pytest.raises(UsageError, match=r"statement\.pdf was purged"):
         review("bank.toml", "statement.pdf")
-    assert find_purged_documents_restored(open_folder("output")) == []
+    assert find_restored_purged_doc_ids(open_folder("output")) == []
     Path("output/document_bundles/statement.json").write_bytes(backup)  # restored
-    assert find_purged_documents_restored(open_folder("output")) == ["statement"]
+    assert find_restored_purged_doc_ids(open_folder("output")) == ["statement"]
     purge(open_folder("output"), ["statement"], purged_at=now.isoformat())
     assert review("bank.toml", "statement.pdf", "--even-purged")["status"] == "stable"
     assert review("bank.toml", "statement.pdf")["status"] == "stable"  # it was let in: nobody asks twice
-    assert find_purged_documents_restored(open_folder("output")) == []
+    assert find_restored_purged_doc_ids(open_folder("output")) == []
 
 
 def test_statement_of_equal_file_name_gets_its_own_id(folder: Path) -> None:
@@ -376,7 +376,7 @@ def test_specified_settings_are_read_and_are_the_defaults(folder: Path) -> None:
     without = Settings.load().vllm_review
     Path("evalkit.toml").write_text(DEFAULTS)
     given = Settings.load().vllm_review
-    assert given.reviewers.models_by_role == {
+    assert given.reviewers.model_name_by_role == {
         "layout_geometry": "claude-3-5-sonnet", "semantic_financial": "claude-3-5-sonnet", "arbitrator": "claude-3-opus"
     }  # fmt: skip
     assert given.model_copy(update={"reviewers": without.reviewers}) == without

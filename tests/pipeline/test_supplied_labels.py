@@ -12,16 +12,16 @@ from evalkit.pipeline.document_discovery import SourceDocument
 from evalkit.pipeline.supplied_labels import (
     MAX_PAGE_NUMBER,
     SuppliedLabels,
-    list_unknown_production_words,
+    list_unknown_production_labels,
     list_unused_label_problems,
-    map_production_row,
-    map_production_type,
     merge_stored_production_labels,
-    parse_page_spans,
+    parse_typed_page_ranges,
     read_production_labels,
     read_stored_production_labels,
     read_supplied_classifications,
     read_true_labels,
+    translate_production_row,
+    translate_production_type,
 )
 
 HEAD = "doc_id,dominant_type,segments\n"
@@ -130,12 +130,12 @@ def test_a_truth_as_json_needs_whole_segments(tmp_path: Path, segment: dict) -> 
 
 
 def test_spans_come_by_first_page() -> None:
-    assert parse_page_spans("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
+    assert parse_typed_page_ranges("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
     objects = [
         {"start_page": start, "end_page": start, "dominant_type": kind} for start, kind in ((3, None), (1, None))
     ]
-    assert parse_page_spans(objects) == ((1, 1, None), (3, 3, None))
-    assert parse_page_spans(f"{MAX_PAGE_NUMBER} Other") == ((MAX_PAGE_NUMBER, MAX_PAGE_NUMBER, "Other"),)
+    assert parse_typed_page_ranges(objects) == ((1, 1, None), (3, 3, None))
+    assert parse_typed_page_ranges(f"{MAX_PAGE_NUMBER} Other") == ((MAX_PAGE_NUMBER, MAX_PAGE_NUMBER, "Other"),)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_spans_come_by_first_page() -> None:
 )
 def test_what_is_no_segment_is_a_value_error_and_nothing_else(segments) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - that there is no other error is what is tested
-        parse_page_spans(segments)
+        parse_typed_page_ranges(segments)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -168,12 +168,15 @@ def test_what_is_no_segment_is_a_value_error_and_nothing_else(segments) -> None:
 def test_a_file_name_labels_the_one_document_of_that_name() -> None:
     note, other = {"dominant_type": "Clinical Note"}, {"dominant_type": "Other"}
     labels = SuppliedLabels({"scan.pdf": note, "two": other})
-    assert labels.select_labels(sources("a/scan.pdf", "b/report.pdf", "c/none.pdf")) == {"one": note, "two": other}
+    assert labels.map_labels_by_doc_id(sources("a/scan.pdf", "b/report.pdf", "c/none.pdf")) == {
+        "one": note,
+        "two": other,
+    }
     both = sources("a/scan.pdf", "b/report.pdf", "c/scan.pdf")
-    assert labels.select_labels(both) == {"two": other}
+    assert labels.map_labels_by_doc_id(both) == {"two": other}
     assert labels.find_ambiguous_names(both) == ["scan.pdf"]
     own = SuppliedLabels({"scan.pdf": note, "one": other, "two": note})
-    assert own.select_labels(sources("a/scan.pdf", "b/scan.pdf")) == {"one": other, "two": note}
+    assert own.map_labels_by_doc_id(sources("a/scan.pdf", "b/scan.pdf")) == {"one": other, "two": note}
     assert own.find_ambiguous_names(sources("a/scan.pdf", "b/scan.pdf")) == []
 
 
@@ -207,12 +210,12 @@ def test_unmatched_label_rows_are_counted_and_five_named() -> None:
 )
 def test_production_words_are_mapped_by_trim_case_and_setting(word: str | None, type_name: str | None) -> None:
     foreign_types = {" Gen": "Genomic Report", "Lab Result": "Other", "Pathology Report": "Radiology Report"}
-    assert map_production_type(word, foreign_types) == type_name
+    assert translate_production_type(word, foreign_types) == type_name
     if word:
-        row = map_production_row({"dominant_type": word, "confidence": 0.4}, foreign_types)
+        row = translate_production_row({"dominant_type": word, "confidence": 0.4}, foreign_types)
         assert row == {"dominant_type": type_name, "confidence": 0.4} | ({} if word == type_name else {"label": word})
-        assert map_production_row(row, foreign_types) == row
-        unknown_words = list_unknown_production_words([row, row], foreign_types)
+        assert translate_production_row(row, foreign_types) == row
+        unknown_words = list_unknown_production_labels([row, row], foreign_types)
         assert unknown_words == (() if type_name else (word,))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from review.racing import race_for_reviews, run_together
 
-from evalkit.classification.patient_keys import drop_patients
+from evalkit.classification.patient_keys import drop_patient_keys
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth_table import read_folder_ground_truth
 from evalkit.review import (
@@ -87,7 +87,7 @@ def test_slide_10_the_expert_corrects(genomic: Any, workspace: Any) -> None:
     assert [(one["start_page"], one["end_page"], one["dominant_type"]) for one in answer["segments"]] == [
         (1, 2, "Other")
     ]
-    assert review.before == drop_patients(genomic.classification)
+    assert review.before == drop_patient_keys(genomic.classification)
     assert review.after is not None
     for segment in answer["segments"]:
         del segment["patient"]  # of the pages, not of the review

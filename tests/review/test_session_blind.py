@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalkit.classification.patient_keys import drop_patients
+from evalkit.classification.patient_keys import drop_patient_keys
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import ReviewConflict, ReviewRefused
 from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, publish_packet_unless_frozen
@@ -152,7 +152,7 @@ def test_saying_the_same_validates(audit: Any, workspace: Any, open_tab: Any) ->
     done = lee.submit_review("doc2_6", draft)
     review = done.review
     assert (review.outcome, review.vouched) == ("validated", ("dominant_type", "segments"))
-    assert review.after == review.before == drop_patients(audit.classification)
+    assert review.after == review.before == drop_patient_keys(audit.classification)
     assert (review.shown.agent, review.shown.production) == (False, "after")
     assert [row["flag"] for row in review.segment_flags] == ["other_patient"]
     assert (done.production_type, done.agent_type, done.is_same_as_agent) == ("Other", "Genomic Report", True)

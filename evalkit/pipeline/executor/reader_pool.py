@@ -201,10 +201,12 @@ def read_with_limits(
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(reader_config.timeout_seconds)
     try:
-        restart_timeout = partial(_restart_kill_timer, reader_config.timeout_seconds)
-        documentai = reader_config.documentai and replace(reader_config.documentai, before_chunk=restart_timeout)
+        restart_kill_timer = partial(_restart_kill_timer, reader_config.timeout_seconds)
+        documentai = reader_config.documentai and replace(reader_config.documentai, before_chunk=restart_kill_timer)
         engine = None if documentai else _create_ocr_engine(reader_config)
-        recogniser = _create_recogniser(engine, reader_config.ocr_page_seconds, restart_timeout) if engine else None
+        recogniser = (
+            _create_page_ocr_settings(engine, reader_config.ocr_page_seconds, restart_kill_timer) if engine else None
+        )
         with limit_process_resources(reader_config.memory_limit_mb) as effective_limit_mb:
             bundle = read_document(
                 path,
@@ -239,13 +241,13 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
     return _TimedOcrEngine(ocr_engine) if ocr_engine else None
 
 
-def _create_recogniser(
-    engine: _TimedOcrEngine, max_page_seconds: int, restart_timeout: Callable[[], None]
+def _create_page_ocr_settings(
+    engine: _TimedOcrEngine, max_page_seconds: int, restart_kill_timer: Callable[[], None]
 ) -> PageOcrSettings:
     """Each page that it has done gives the file its whole time again."""
     from evalkit.documents.scanned_pages import PageOcrSettings
 
-    return PageOcrSettings(engine, max_page_seconds, restart_timeout)
+    return PageOcrSettings(engine, max_page_seconds, restart_kill_timer)
 
 
 @dataclass

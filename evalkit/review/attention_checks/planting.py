@@ -18,7 +18,11 @@ from statistics import median
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.findings import TEXT_FINDING_CODES, is_agent_failure_issue
 from evalkit.classification.patient_check import PATIENT_CODES
-from evalkit.classification.patient_keys import add_patients, compute_patients, load_patient_salt
+from evalkit.classification.patient_keys import (
+    attach_patient_keys,
+    compute_patient_keys_by_page_range,
+    load_or_create_patient_salt,
+)
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -101,11 +105,13 @@ def plant_and_save_attention_check(
     if output_folder.has_file(result_file_name(case_id)) or output_folder.has_file(packet_file_name(case_id)):
         return None
     verdict = V5DecisionMaker().decide(issues)
-    patients = compute_patients(faulty_answer, group_pages_by_person(bundle.pages), load_patient_salt(output_folder))
+    patients = compute_patient_keys_by_page_range(
+        faulty_answer, group_pages_by_person(bundle.pages), load_or_create_patient_salt(output_folder)
+    )
     shown_result = result.model_copy(
         update={
             "doc_id": case_id,
-            "classification": add_patients(faulty_answer, patients),
+            "classification": attach_patient_keys(faulty_answer, patients),
             "issues": issues,
             "decision": verdict.decision,
             "decision_rule": verdict.rule,
