@@ -134,7 +134,7 @@ class MutationTestReport:
     model: str
     clean_counts: Mapping[AnswerOrigin, int]
     """How many answers were taken for right, by who says so. Nothing is planted into those that escalate by themselves."""
-    alarms: tuple[FalseAlarm, ...]
+    false_alarms: tuple[FalseAlarm, ...]
     """Those that escalate by themselves although somebody else than the program says that they are right."""
     cases: tuple[JudgedMutation, ...]
     skipped_counts: Mapping[str, int]
@@ -154,7 +154,7 @@ class MutationTestReport:
     @property
     def false_alarm_rate(self) -> Estimate:
         """Answers that escalate among those known to be right, with the exact 95 % interval."""
-        return estimate_proportion(len(self.alarms), sum(self.count_clean_answers(is_counted=True).values()))
+        return estimate_proportion(len(self.false_alarms), sum(self.count_clean_answers(is_counted=True).values()))
 
     def count_clean_answers(self, *, is_counted: bool) -> dict[AnswerOrigin, int]:
         """The origins whose answers count for false alarms, or those whose do not, with the number of answers."""
@@ -205,7 +205,7 @@ class MutationTestReport:
             "false_alarms": {
                 "counted": self.count_clean_answers(is_counted=True),
                 "not_counted": self.count_clean_answers(is_counted=False),
-                "documents": [vars(alarm) for alarm in self.alarms],
+                "documents": [vars(alarm) for alarm in self.false_alarms],
                 "share": false_alarm_rate.value,
                 "low": false_alarm_rate.low,
                 "high": false_alarm_rate.high,
@@ -764,10 +764,10 @@ def _describe_false_alarms(report: MutationTestReport) -> Iterator[str]:
     if rate.value is None:
         yield "False alarms: not known, as no answer was supplied by another system or validated by an expert"
     else:
-        code_counts = Counter(code for alarm in report.alarms for code in alarm.codes)
+        code_counts = Counter(code for alarm in report.false_alarms for code in alarm.codes)
         codes = ", ".join(f"{code} {code_count}" for code, code_count in sorted(code_counts.items()))
         yield (
-            f"False alarms: {len(report.alarms)} of {sum(counted.values())} answers "
+            f"False alarms: {len(report.false_alarms)} of {sum(counted.values())} answers "
             f"({', '.join(f'{count} {origin}' for origin, count in counted.items())}) escalate although nothing was planted, "
             f"{100 * rate.value:.1f} % (95 % interval {100 * rate.low:.1f} to {100 * rate.high:.1f}){codes and f': {codes}'}"
         )

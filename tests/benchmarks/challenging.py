@@ -303,7 +303,7 @@ def main() -> None:
     )
     began = time.process_time()
     checks = RetryOrchestrator()
-    several = PatientExpectation(patients="several")  # a packet's texts are about different persons
+    several = PatientExpectation(patients_per_file="several")  # a packet's texts are about different persons
     options = {"max_cases_per_kind": asked.limit, "seed": asked.seed, "patient_expectation": several}
     faults = select_mutation_operators(filter(None, asked.kinds.split(",")))
     quotes = [fault for fault in faults if fault.nature == "quote"]

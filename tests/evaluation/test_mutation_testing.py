@@ -456,7 +456,7 @@ def test_only_answers_known_to_be_right_raise_false_alarms(origin: AnswerOrigin)
     model = CountingModel(findings={"V2": [finding("MAJOR")]})
     made = plant([replace(packet(), origin=origin)], "structural", model=model)
     is_counted = origin not in ("unvalidated", "simulated")
-    assert len(made.alarms) == is_counted
+    assert len(made.false_alarms) == is_counted
     assert made.false_alarm_rate.value == (1.0 if is_counted else None)
     counted = made.to_json()["false_alarms"]
     assert counted["counted" if is_counted else "not_counted"] == {origin: 1}
@@ -475,16 +475,16 @@ def test_files_of_several_patients_are_challenged_as_they_are_run() -> None:
     named = [page.model_copy(update={"identifiers": find_patient_identifiers(page.text, ())}) for page in bundle.pages]
     bundle = bundle.model_copy(update={"pages": tuple(named)})
     clean = CleanAnswer(bundle, parse_answer(answer(*parts, overall=NOTE, shares={NOTE: 1.0})))
-    several = PatientExpectation(patients="several")
-    assert "V2-PATIENT-SEVERAL" in plant([clean], "segment-count").alarms[0].codes
-    assert plant([clean], "segment-count", patient_expectation=several).alarms == ()
+    several = PatientExpectation(patients_per_file="several")
+    assert "V2-PATIENT-SEVERAL" in plant([clean], "segment-count").false_alarms[0].codes
+    assert plant([clean], "segment-count", patient_expectation=several).false_alarms == ()
 
 
 def test_the_setting_of_patients_holds(demo_run: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluate, expected = RetryOrchestrator.evaluate, set()
 
     async def note_expectation(self: RetryOrchestrator, *words: Any, patient_expectation: PatientExpectation) -> Any:
-        expected.add(patient_expectation.patients)
+        expected.add(patient_expectation.patients_per_file)
         return await evaluate(self, *words, patient_expectation=patient_expectation)
 
     monkeypatch.setattr(RetryOrchestrator, "evaluate", note_expectation)

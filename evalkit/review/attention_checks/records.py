@@ -201,7 +201,7 @@ def _collect_types_on_fault_pages(
 def describe_fault(fault: PlantedFault) -> str:
     """What was planted, in a sentence.
 
-    >>> describe_fault(Fault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
+    >>> describe_fault(PlantedFault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
     'A document was shown to begin on page 5; it begins on page 6.'
     """
     is_single_page = fault.start_page == fault.end_page
