@@ -337,7 +337,7 @@ def tabulate_ranking(trials: Sequence[Trial]) -> Table | None:
         "escalations that were needed", f"{sum(not trial.is_right for trial in escalated)} of {len(escalated)}"
     )
     table.add_row("pages, wrong ones", f"{ranking.page_count}, {ranking.wrong_page_count}")
-    for caught in ranking.caught:
+    for caught in ranking.caught_errors:
         table.add_row(
             f"errors caught at {caught.page_share:.0%} of pages",
             f"{caught.caught_share:.1%} (best possible {caught.best_possible_share:.1%})",
