@@ -5,12 +5,12 @@ The certainty of its segment's type, doubts about the seam before it, and the op
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from evalkit.classification.v2_consistency import DOUBTS_KEY
+from evalkit.classification.v2_consistency import get_stated_beginning_probabilities
 
 _RISK_BY_SEVERITY = {"BLOCKER": 0.9, "MAJOR": 0.5, "MINOR": 0.02}
 """Of an open issue on all pages of its segment, or on the page alone if it is about no segment or about the seam before it."""
@@ -38,8 +38,9 @@ def compute_page_risks(
         for presence in segment["segment_composition"]:
             if presence["document_type"] == segment["dominant_type"]:
                 certainties[pages.start - 1 : pages.stop - 1] = presence["confidence"]
-    for page, probability in _iterate_doubts(classification):
-        if 1 < page <= page_count:
+    for page, probability in get_stated_beginning_probabilities(classification["self_evaluation"]).items():
+        # What another system's answer tells of itself may be anything.
+        if 1 < page <= page_count and type(probability) in (int, float) and 0 <= probability <= 1:
             certainties[page - 1] *= probability if page in beginnings else 1 - probability
     for issue in issues:
         if issue["status"] == "open":
@@ -55,11 +56,3 @@ def _find_pages_at_issue(issue: Mapping[str, Any], pages_by_segment: Mapping[int
     if is_about_page and issue["page"] in pages_by_segment[None]:
         return range(issue["page"], issue["page"] + 1)
     return pages_by_segment.get(issue["segment_index"], range(0))
-
-
-def _iterate_doubts(classification: Mapping[str, Any]) -> Iterator[tuple[int, float]]:
-    """Pages that may begin a document, with the classifier's own probability that they do."""
-    self_evaluation = classification["self_evaluation"]
-    doubts = self_evaluation.get(DOUBTS_KEY, ()) if isinstance(self_evaluation, dict) else ()
-    for doubt in doubts:
-        yield doubt["page"], min(1.0, max(0.0, float(doubt["begins"])))

@@ -166,7 +166,7 @@ def _join_self_evaluations(answers: Sequence[ClassificationOutput]) -> str | dic
     doubted_pages = {
         page: probability
         for answer in answers
-        for page, probability in get_stated_beginning_probabilities(answer).items()
+        for page, probability in get_stated_beginning_probabilities(answer.self_evaluation).items()
     }
     if not doubted_pages:
         return summary

@@ -105,7 +105,7 @@ class V2ConsistencyChecker:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
-        stated_doubts = get_stated_beginning_probabilities(classification)
+        stated_doubts = get_stated_beginning_probabilities(classification.self_evaluation)
         issues = [
             *_find_consistency_issues(classification, bundle.total_pages, self._min_confidence),
             *_check_doubted_boundaries(classification, bundle),
@@ -403,7 +403,7 @@ def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
 def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
     """Joins of which the classifier itself cannot tell whether a document begins there, and nor do the page's own signs."""
     first_pages = {segment.start_page for segment in answer.segments}
-    for page, probability in sorted(get_stated_beginning_probabilities(answer).items()):
+    for page, probability in sorted(get_stated_beginning_probabilities(answer.self_evaluation).items()):
         if not 1 <= page <= bundle.total_pages:
             continue
         weight = weigh_boundary(answer, bundle, page)
@@ -431,9 +431,9 @@ def _check_doubted_boundaries(answer: ClassificationOutput, bundle: DocumentBund
         )
 
 
-def get_stated_beginning_probabilities(answer: ClassificationOutput) -> dict[int, Any]:
-    """Page → what is told of its join, as ``DOUBTS_KEY`` says; whatever has another shape is no doubt."""
-    doubts = answer.self_evaluation.get(DOUBTS_KEY) if isinstance(answer.self_evaluation, dict) else None
+def get_stated_beginning_probabilities(self_evaluation: Any) -> dict[int, Any]:
+    """Page → what an answer tells of its join, as ``DOUBTS_KEY`` says; whatever has another shape is no doubt."""
+    doubts = self_evaluation.get(DOUBTS_KEY) if isinstance(self_evaluation, dict) else None
     doubt_rows = [doubt_row for doubt_row in doubts if isinstance(doubt_row, dict)] if isinstance(doubts, list) else []
     return {
         doubt_row["page"]: doubt_row.get("begins") for doubt_row in doubt_rows if type(doubt_row.get("page")) is int

@@ -60,3 +60,12 @@ def test_doubt_about_a_seam_raises_its_page_only():
 def test_open_issue_raises_the_pages_it_is_about(issue, raised):
     risks = compute_page_risks(build_answer((1, 2, 1.0), (3, 4, 1.0)), [issue], 4)
     assert {page for page, risk in enumerate(risks, 1) if risk >= 0.5} == raised
+
+
+@pytest.mark.parametrize(
+    "told",
+    [None, "unsure", {DOUBTS_KEY: 3}, {DOUBTS_KEY: ["page 2"]}, {DOUBTS_KEY: [{"page": 2, "begins": "maybe"}, {}]}],
+)
+def test_doubts_of_another_shape_are_none(told: Any) -> None:
+    answer = build_answer((1, 2, 0.9)) | {"self_evaluation": told}
+    assert compute_page_risks(answer, [], 2) == pytest.approx([0.1, 0.1])

@@ -27,6 +27,7 @@ from evalkit.classification.training import (
     ActJudgements,
     FittedWeights,
     LabelledText,
+    TrainingSet,
     assign_folds_to_groups,
     build_pages_from_text,
     build_training_set,
@@ -342,6 +343,13 @@ def test_held_out_source_excludes_notes_that_quote_it() -> None:
     ]
 
 
+def build_whole_texts(count: int) -> TrainingSet:
+    some = made_up(count)
+    return build_training_set(
+        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
+    )
+
+
 def calibrate(sums, training_set, rows=None, contradictions=None):
     """Nothing is contradicted unless it is said."""
     if contradictions is None:
@@ -351,10 +359,7 @@ def calibrate(sums, training_set, rows=None, contradictions=None):
 
 
 def test_belief_rests_on_the_rows_that_are_given() -> None:
-    some = made_up(2)
-    found = build_training_set(
-        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
-    )
+    found = build_whole_texts(2)
     sums = np.eye(5)[found.true_types] * 8
     sums[::2] = np.roll(sums[::2], 1, axis=1)
     right = sums.argmax(axis=1) == found.true_types
@@ -372,10 +377,7 @@ def test_misreading_keeps_what_is_no_letter(text: str, seed: int) -> None:
 
 
 def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
-    some = made_up(2)
-    found = build_training_set(
-        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
-    )
+    found = build_whole_texts(2)
     right = np.eye(5)[found.true_types] * 8
     assert calibrate(right, found).temperature == 1
     half_wrong = right.copy()
@@ -384,10 +386,7 @@ def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
 
 
 def test_threshold_is_lowest_that_admits_few_errors() -> None:
-    some = made_up(4)
-    found = build_training_set(
-        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
-    )
+    found = build_whole_texts(4)
     sums = np.eye(5)[found.true_types] * 6
     sums[0] = np.roll(np.eye(5)[found.true_types[0]], 1) * 3.2
     believed = calibrate(sums, found)
@@ -397,10 +396,7 @@ def test_threshold_is_lowest_that_admits_few_errors() -> None:
 
 
 def test_errors_that_acts_contradict_ask_for_no_higher_threshold() -> None:
-    some = made_up(4)
-    found = build_training_set(
-        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
-    )
+    found = build_whole_texts(4)
     sums = np.eye(5)[found.true_types] * 6
     sums[0] = np.roll(np.eye(5)[found.true_types[0]], 1) * 3.2
     contradictions = np.zeros((len(sums), 5), dtype=bool)
@@ -409,10 +405,7 @@ def test_errors_that_acts_contradict_ask_for_no_higher_threshold() -> None:
 
 
 def test_texts_with_fewer_known_words_than_learned_are_believed_less() -> None:
-    some = made_up(4)
-    found = build_training_set(
-        [one for one in create_text_variants(some, assign_folds_to_groups(some)) if one.name == "whole"]
-    )
+    found = build_whole_texts(4)
     fitted = fit_weights(found, np.arange(len(found.variants)), 2)
     assert fitted.min_known_share > 0
     strange = replace(found, term_sets=[terms | {f"strange{n}" for n in range(999)} for terms in found.term_sets])
