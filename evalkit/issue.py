@@ -5,7 +5,7 @@ An issue is frozen; a change (numbering, a new status) makes a new value. ``Issu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -106,6 +106,8 @@ class Issue(BaseModel):
     """Where the quote, or the passage nearest to it, really stands."""
     boxes: tuple[PageBox, ...] = ()
     """The rectangles of that place."""
+    facts: Mapping[str, int | float | str] = Field(default_factory=dict)
+    """What the rule found, as names with numbers or words: the screen's sentence is made from them, never from ``message``."""
     status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"
     """Open issues are counted by the arbiter; people confirm or dismiss them."""
 
