@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from evalkit.classification.document_result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.core.log_events import LogLineFormat
     from evalkit.documents.bundle import DocumentBundle
+    from evalkit.evaluation.challenge.report import MutationTestReport
     from evalkit.evaluation.intervals import Estimate
-    from evalkit.evaluation.mutation_testing import MutationTestReport
     from evalkit.evaluation.paired_accuracy import OverallAccuracyComparison, PairedAccuracy
     from evalkit.evaluation.report import EvaluationReport
     from evalkit.evaluation.run_comparison import RunComparison
@@ -823,7 +823,7 @@ def challenge(
 
     Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
     """
-    from evalkit.evaluation.mutation_testing import run_mutation_test
+    from evalkit.evaluation.challenge import run_mutation_test
 
     settings = _load_settings(models={"default": model} if model is not None else None, profile=profile)
     challenge_outcome = run_mutation_test(
@@ -1469,7 +1469,7 @@ def _print_evaluation_report(evaluation_report: EvaluationReport, to: Path | Non
 
 
 def _print_challenge(challenge_outcome: MutationTestReport) -> None:
-    from evalkit.evaluation.mutation_testing import format_report_table_and_summary
+    from evalkit.evaluation.challenge.report import format_report_table_and_summary
 
     head, rows, tail = format_report_table_and_summary(challenge_outcome)
     _print_table(rows, head)

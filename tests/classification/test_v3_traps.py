@@ -48,7 +48,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.verifiers import find_offline_issues
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
-from evalkit.evaluation.faults import load_fault_texts as texts_of_faults
+from evalkit.evaluation.challenge.mutated_answer import load_fault_texts as texts_of_faults
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer
 

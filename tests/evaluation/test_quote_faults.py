@@ -6,7 +6,7 @@ import pytest
 from benchmarks.quote_alterations import list_planted_pages
 from builders import document
 
-from evalkit.evaluation.quote_faults import QuotableText, load_quote_faults
+from evalkit.evaluation.challenge.quote_faults import QuotableText, load_quote_faults
 
 KINDS = tuple(load_quote_faults())
 

@@ -42,27 +42,23 @@ from evalkit.classification.patient_check import PatientExpectation
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.identity.page_identity import find_patient_identifiers
 from evalkit.errors import UsageError
-from evalkit.evaluation.faults import (
-    FAULT_BY_ID,
-    FAULTS,
+from evalkit.evaluation.challenge import challenge, run_mutation_test
+from evalkit.evaluation.challenge.clean_answers import LEFT_OUT_CORRECTION, LEFT_OUT_ESCALATED
+from evalkit.evaluation.challenge.fault_table import FAULT_BY_ID, FAULTS
+from evalkit.evaluation.challenge.judging import is_nearly_same_classification, plant_and_judge_mutations
+from evalkit.evaluation.challenge.mutated_answer import (
     AnswerOrigin,
     CleanAnswer,
     FaultNotApplicableError,
     MutatedAnswer,
     load_fault_texts,
 )
-from evalkit.evaluation.mutation_testing import (
+from evalkit.evaluation.challenge.mutation_testing import select_mutation_operators
+from evalkit.evaluation.challenge.report import (
     KIND_COLUMNS,
-    LEFT_OUT_CORRECTION,
-    LEFT_OUT_ESCALATED,
     JudgedMutation,
     MutationTestReport,
-    challenge,
     format_report_table_and_summary,
-    is_nearly_same_classification,
-    plant_and_judge_mutations,
-    run_mutation_test,
-    select_mutation_operators,
 )
 from evalkit.llm.model import Answer, AnswerT, Model, Question
 from evalkit.pipeline import RunSummary
@@ -351,7 +347,7 @@ def test_planted_report_page_has_evidence(name: str) -> None:
     for text in load_fault_texts()[name]:
         only_it = {**load_fault_texts(), name: [text]}
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("evalkit.evaluation.faults.load_fault_texts", lambda said=only_it: said)
+            patched.setattr("evalkit.evaluation.challenge.mutated_answer.load_fault_texts", lambda said=only_it: said)
             draft = MutatedAnswer.from_clean_answer(packet())
             FAULT_BY_ID[f"trap-{kind}"].plant(draft, random.Random(0))
         claimed = next(row for row in draft.segments[-1]["segment_composition"] if row["presence_level"] == "PRIMARY")

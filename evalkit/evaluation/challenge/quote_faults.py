@@ -40,7 +40,7 @@ class _Alteration(NamedTuple):
 @cache
 def load_quote_faults() -> Mapping[str, Mapping[str, Any]]:
     """Load the kinds of altered quotes, in the order of the report: ``quote_faults.toml``."""
-    return tomllib.loads((files("evalkit.evaluation") / "quote_faults.toml").read_text("utf-8"))
+    return tomllib.loads((files("evalkit.evaluation.challenge") / "quote_faults.toml").read_text("utf-8"))
 
 
 @cache
