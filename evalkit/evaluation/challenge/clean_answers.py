@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from evalkit.classification.document_result import DocumentResult
 from evalkit.classification.orchestrator import ClassificationOutcome
@@ -26,10 +26,6 @@ from evalkit.pipeline.supplied_labels import read_supplied_classifications
 from evalkit.review.loaders import read_bundle, read_result
 from evalkit.settings import Settings
 from evalkit.store import RESULTS_FOLDER, open_output_folder
-
-if TYPE_CHECKING:
-    pass
-
 
 T = TypeVar("T")
 Evaluate = Callable[[DocumentBundle, Any], Awaitable[ClassificationOutcome]]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.classification.findings import is_agent_failure_issue
 from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
@@ -17,6 +17,7 @@ from evalkit.classification.patient_check import ANY_PATIENT, PatientExpectation
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.evaluation.challenge.clean_answers import Evaluate, gather_bounded
 from evalkit.evaluation.challenge.fault_table import FAULTS
 from evalkit.evaluation.challenge.mutated_answer import (
     CleanAnswer,
@@ -24,13 +25,9 @@ from evalkit.evaluation.challenge.mutated_answer import (
     MutatedAnswer,
     MutationOperator,
 )
+from evalkit.evaluation.challenge.report import FalseAlarm, JudgedMutation, MutationTestReport
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.store import encode_canonical_json
-
-if TYPE_CHECKING:
-    pass
-from evalkit.evaluation.challenge.clean_answers import Evaluate, gather_bounded
-from evalkit.evaluation.challenge.report import FalseAlarm, JudgedMutation, MutationTestReport
 
 DEFAULT_MAX_CASES = 40
 """Cases of a kind, unless said otherwise: enough to tell 90 % from 100 %."""
