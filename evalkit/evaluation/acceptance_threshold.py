@@ -1,4 +1,4 @@
-"""Which documents might be accepted without a person, with the proof that blind audits give for it.
+"""Acceptance thresholds: documents that need no person, proved by blind audits.
 
 The arbiter's table is not changed by any of this: a threshold is offered beside it.
 """
@@ -29,7 +29,7 @@ CANDIDATE_THRESHOLDS = tuple(round(step / 20, 2) for step in range(20))
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """Whether the confidence in the type can be believed, of all documents whose truth is known."""
+    """Calibration of the confidence in the type, over documents with known truth."""
 
     document_count: int
     missing_confidence_count: int
@@ -44,7 +44,7 @@ class ConfidenceCalibration:
 
 @dataclass(frozen=True)
 class AcceptanceThresholdEvidence:
-    """What blind audits show about accepting from some confidence upwards."""
+    """Evidence of blind audits for accepting above a confidence."""
 
     max_error_rate: float
     """At most this share of what is accepted has a wrong type …"""
@@ -70,7 +70,7 @@ class AcceptanceThresholdEvidence:
 
 
 def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
-    """Confidence against truth, each document weighing as many as it stands for."""
+    """Compare confidence with truth; each document counts with its sampling weight."""
     known_documents = [
         (document, correctness)
         for document in study.reviewed_documents
@@ -97,7 +97,9 @@ def measure_confidence_calibration(study: Study) -> ConfidenceCalibration:
 def certify_acceptance_threshold(
     study: Study, *, max_error_rate: float = 0.05, confidence_level: float = 0.95
 ) -> AcceptanceThresholdEvidence:
-    """The lowest confidence from which at most ``max_error_rate`` of the accepted documents have a wrong type, shown by blind audits.
+    """Find the lowest confidence above which blind audits prove few enough errors.
+
+    At most ``max_error_rate`` of the documents accepted above it have a wrong type.
 
     An audit is a document that the arbiter accepted and chance drew, and whose first answer was given before the agent's
     was shown. Labels that were given replace what an audit found, never that it was one.
@@ -159,13 +161,13 @@ def _is_blind_audit(document: DocumentRecord) -> bool:
 
 
 def _is_agent_type_right_in_audit(document: DocumentRecord) -> bool:
-    """Whether an audit found the agent's type: its truth, and the first answer, which nobody had led."""
+    """Check the agent's type against an audit's truth and its first, blind answer."""
     first_labels = document.reviews[0].labels_after if document.reviews else None
     agent_type = document.agent_labels.dominant_type if document.agent_labels else None
     return score_agent_type(document) == 1 and (first_labels is None or first_labels.dominant_type == agent_type)
 
 
 def _get_valid_confidence(document: DocumentRecord) -> float | None:
-    """In 0..1; None where there is none that can be used."""
+    """Return the confidence, 0..1; None if it is missing or out of range."""
     confidence = document.agent_labels.confidence if document.agent_labels else None
     return confidence if confidence is not None and 0 <= confidence <= 1 else None

@@ -1,4 +1,4 @@
-"""Draw attention checks, and say how often experts notice the fault that was planted in the answer on their screen.
+"""Attention checks: plant a fault into an answer, and count how often experts notice.
 
 Attention checks alone say this: of a wrong answer that was validated by itself, nobody knows.
 """
@@ -38,7 +38,7 @@ _DETECTION_COLUMNS = (
 
 
 def tabulate_reviewer_fault_detection(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
-    """One row per reviewer and kind of fault, with one of all kinds, and such rows of all reviewers together.
+    """Tabulate planted faults by reviewer and kind, with totals of both.
 
     Columns: ``reviewer`` (or ``(together)``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
     ``all``), ``seen`` (attention checks answered), ``noticed`` (the planted part was corrected), ``validated`` (the wrong
@@ -89,8 +89,10 @@ def _summarise_checks(checks: Sequence[AttentionCheckOutcome]) -> dict[str, Any]
 
 
 def tabulate_attention_checks(checks: Iterable[AttentionCheckOutcome]) -> pd.DataFrame:
-    """One row per attention check: ``doc_id``, ``fault_description``, ``status``, ``reviewer``, ``outcome``, ``noticed``, ``active_seconds``,
-    ``simulated``, ``case_id``.
+    """Tabulate the attention checks, one row each.
+
+    Columns: ``doc_id``, ``fault_description``, ``status``, ``reviewer``, ``outcome``, ``noticed``, ``active_seconds``, ``simulated``,
+    ``case_id``.
     """
     status_labels: dict[AttentionCheckStatus, str] = {
         "answered": "answered",
@@ -132,7 +134,7 @@ class PlantedAttentionChecks:
 def plant_and_queue_attention_checks(
     output_folder: OutputFolder, max_case_count: int, *, seed: str, drawn_at: str
 ) -> PlantedAttentionChecks:
-    """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``max_case_count``.
+    """Queue up to ``max_case_count`` cases whose shown answer is wrong on purpose.
 
     Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
     person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,

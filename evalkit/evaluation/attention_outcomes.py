@@ -1,4 +1,4 @@
-"""What became of each attention check: a case counts only while what is known of the planted part is still true.
+"""Outcomes of attention checks, counted while the planted part's truth still holds.
 
 A revision of something else in the document takes nothing away.
 """
@@ -51,14 +51,17 @@ class AttentionCheckOutcome:
 
     @property
     def is_wrongly_validated(self) -> bool:
-        """Whether the wrong answer was validated, and nobody asked."""
+        """True if the wrong answer was validated and no colleague was asked."""
         return self.outcome == "validated" and not self.is_colleague_asked
 
 
 def read_attention_check_outcomes(
     output_folder: OutputFolder, collected_problems: list[str]
 ) -> Iterator[AttentionCheckOutcome]:
-    """The attention checks of an output folder, in order; a sentence in ``collected_problems`` for each that cannot be read."""
+    """Read the attention checks of an output folder, in order.
+
+    ``collected_problems`` gets a sentence for each that cannot be read.
+    """
     roster = ReviewerRoster(output_folder).list_deciding_reviewers()
     for case_id, _ in iterate_check_case_and_doc_ids(output_folder):
         try:

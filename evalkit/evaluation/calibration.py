@@ -1,4 +1,4 @@
-"""Whether a confidence means what it says, and what could be accepted on its word.
+"""Calibration: confidence against accuracy, and the threshold that audits can prove.
 
 Pure functions of parallel lists, one entry a document: the confidence or another score (higher is surer) and whether
 the answer was right. Nothing here changes a decision: :func:`certify_threshold` offers a threshold with its proof, V5 stays
@@ -22,7 +22,7 @@ _FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 
 class ThresholdCertificate(NamedTuple):
-    """What blind audits show about accepting above a threshold."""
+    """Evidence of blind audits for accepting above a threshold."""
 
     threshold: float | None
     """Accept where the score is at least this. None: nothing could be shown."""
@@ -45,7 +45,9 @@ def tabulate_reliability(
     bin_count: int = 10,
     is_equal_mass: bool = False,
 ) -> pd.DataFrame:
-    """Confidence against accuracy: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high`` per bin.
+    """Tabulate confidence against accuracy, one row per bin.
+
+    Columns: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high``.
 
     The bins are equally wide or, for ``is_equal_mass``, hold equally many documents as far as equal confidences allow.
     They are above ``low`` and up to ``high``, the first one with 0; those that nothing fell into are left out. ``effective_size`` counts documents; ``confidences`` and ``accuracy`` are means (weighted), and the interval is
@@ -92,7 +94,7 @@ def compute_expected_calibration_error(
     bin_count: int = 10,
     is_equal_mass: bool = False,
 ) -> float:
-    """Mean distance of confidence and accuracy over the bins of :func:`tabulate_reliability`, each by its weight; 0 to 1.
+    """Compute the mean gap between confidence and accuracy over weighted bins, 0..1.
 
     NaN without documents. Source: Naeini, Cooper and Hauskrecht, AAAI 2015.
 
@@ -111,7 +113,7 @@ def compute_expected_calibration_error(
 
 
 def _compute_bin_edges(confidences: _FloatArray, bin_count: int, is_equal_mass: bool) -> _FloatArray:
-    """Where bins begin and end, from 0 to 1."""
+    """Compute the edges of the bins, from 0 to 1."""
     edges = np.linspace(0.0, 1.0, bin_count + 1)
     if is_equal_mass and len(confidences):
         edges[1:-1] = np.quantile(confidences, edges[1:-1])
@@ -121,7 +123,9 @@ def _compute_bin_edges(confidences: _FloatArray, bin_count: int, is_equal_mass: 
 def compute_brier_score(
     confidences: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> float:
-    """Mean squared distance of confidence and outcome, 0 (sure and right) to 1 (sure and wrong); NaN without any.
+    """Compute the mean squared distance of confidence and outcome; NaN without any.
+
+    0: sure and right; 1: sure and wrong.
 
     Source: Brier, Monthly Weather Review 78 (1950); scikit-learn computes it.
     """
@@ -137,7 +141,9 @@ def compute_brier_score(
 def tabulate_risk_coverage(
     scores: Sequence[float], correct: Sequence[bool], weights: Sequence[float] | None = None
 ) -> pd.DataFrame:
-    """What accepting from each score upwards would cover and cost: ``threshold, coverage, risk, n``, highest first.
+    """Tabulate coverage and risk of accepting above each score, highest score first.
+
+    Columns: ``threshold, coverage, risk, n``.
 
     ``coverage`` is the share of all documents that is accepted, ``risk`` the wrong share of those (both weighted),
     ``audit_count`` how many they are. To be looked at, not to choose by: a threshold chosen here is lucky (:func:`certify_threshold`).
@@ -174,7 +180,9 @@ def certify_threshold(
     confidence_level: float = 0.95,
     candidate_thresholds: Sequence[float],
 ) -> ThresholdCertificate:
-    """The lowest threshold for which blind audits show that at most ``max_error_rate`` of what it accepts is wrong.
+    """Find the lowest threshold that blind audits prove safe.
+
+    At most ``max_error_rate`` of what it accepts is wrong.
 
     Args:
         scores: of each audited document; higher is surer.
@@ -256,7 +264,9 @@ def certify_threshold(
 
 
 def thin_rows_to_equal_probability(inclusion_probabilities: Sequence[float], seed: int) -> npt.NDArray[np.intp]:
-    """Which rows stay so that those that stay were drawn with equal probability: each with min(p) / p.
+    """Choose rows so that all chosen ones had the same probability of being drawn.
+
+    Each row stays with probability min(p) / p.
 
     What was drawn at 20 % and at 5 % becomes a sample at 5 %. The choice looks at probabilities alone.
 
@@ -286,7 +296,7 @@ class _AcceptedAudits(NamedTuple):
 
 
 def _count_accepted_audits(scores: _FloatArray, correct: _FloatArray, thresholds: _FloatArray) -> list[_AcceptedAudits]:
-    """From the highest threshold to the lowest."""
+    """Count the audits above each threshold, from the highest to the lowest."""
     descending = np.unique(thresholds)[::-1]
     sorted_scores, sorted_wrong_scores = np.sort(scores), np.sort(scores[correct == 0])
     audit_counts = len(sorted_scores) - np.searchsorted(sorted_scores, descending)

@@ -1,4 +1,4 @@
-"""The data card of an exported folder: what is in it, who says so, and how far that can be trusted.
+"""The data card of an export: contents, sources, and how far they can be trusted.
 
 It is Markdown with the YAML head that Hugging Face's tools read. It names no document: file names may hold patients'
 names.
@@ -36,7 +36,7 @@ _FEATURE_DTYPES = {"string": "string", "Int64": "int64", "Float64": "float64", "
 
 @dataclass(frozen=True)
 class DataCardFacts:
-    """What the card tells."""
+    """Contents of the data card."""
 
     level: TableLevel
     documents_by_split: Mapping[str, tuple[GroundTruthDocument, ...]]
@@ -60,7 +60,7 @@ class DataCardFacts:
 
 
 def render_data_card(facts: DataCardFacts) -> str:
-    """The card as Markdown: ``data_card.md.j2``."""
+    """Render the data card as Markdown from ``data_card.md.j2``."""
     documents = facts.all_documents
     source_counts = Counter(document.record.ground_truth_source for document in documents)
     type_counts = Counter((_get_overall_type(document), document.record.ground_truth_source) for document in documents)
@@ -145,6 +145,6 @@ def _format_table(column_names: Sequence[str], rows: Iterable[Iterable[object]])
 
 
 def _escape_cell(cell: object) -> str:
-    """A cell that cannot end the table or become markup, except for what the card itself makes bold or code."""
+    """Escape a table cell, except bold and code that the card itself adds."""
     text = re.sub(r"\s+", " ", str(cell))
     return re.sub(r"([|<>\[\]\\])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""Who a document is about, masked: names, dates, numbers and places that patterns can find. No guarantee.
+"""Mask names, dates, numbers and places that patterns can find. No guarantee.
 
 Three things are done to a text. Values behind labels are masked ("Patient: …", "MRN …"), and so are forms that need no
 label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
@@ -389,7 +389,7 @@ _TERM_SUFFIX_PATTERN = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ica
 
 @dataclass(frozen=True)
 class KnownIdentifiers:
-    """Who a document names: masked wherever it stands."""
+    """Names and numbers that a document labels: masked wherever they appear."""
 
     names: frozenset[str] = frozenset()
     """Names as they are written, whole."""
@@ -400,7 +400,7 @@ class KnownIdentifiers:
 
     @classmethod
     def from_bundle(cls, bundle: DocumentBundle) -> KnownIdentifiers:
-        """The names and numbers that carry a label anywhere in a document."""
+        """Find the names and numbers that carry a label anywhere in a document."""
         labelled_identifiers = find_labelled_identifiers([page.text for page in bundle.pages])
         page_identifiers = [identifier for page in bundle.pages for identifier in page.identifiers]
         return cls(
@@ -442,14 +442,14 @@ NO_IDENTIFIERS = KnownIdentifiers()
 
 
 def find_labelled_identifiers(texts: Iterable[str]) -> KnownIdentifiers:
-    """The names and numbers that carry a label, a title or a degree somewhere in these texts."""
+    """Find names and numbers that carry a label, title or degree in these texts."""
     masked_values = [(mask, text[start:end]) for text in texts for mask, start, end in _find_pattern_matches(text)]
     numbers = {value for mask, value in masked_values if mask == "ID" and _count_digits(value) >= 4}
     return KnownIdentifiers(frozenset(value for mask, value in masked_values if mask == "NAME"), frozenset(numbers))
 
 
 def _iterate_name_parts(name: str) -> Iterator[str]:
-    """The words of a name that say whose it is, without initials, titles and words of forms."""
+    """Yield a name's identifying words, without initials, titles and words of forms."""
     for name_part in re.findall(r"[^\W\d_](?:[\w'’-]*\w)?", name):
         if (
             len(name_part) > 1
@@ -474,7 +474,7 @@ def _find_pattern_matches(text: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> list[tuple[int, int, str]]:
-    """What is masked in a text: start, end (exclusive) and mask, in order, without overlaps."""
+    """Find what to mask: start, end (exclusive) and mask, in order, not overlapping."""
     known_matches = [] if known_identifiers.pattern is None else [
         ("NAME" if match.lastgroup == "name" else "ID", _find_name_start(text, match.start()), match.end())
         for match in known_identifiers.pattern.finditer(text)
@@ -502,7 +502,7 @@ def find_mask_spans(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFI
 
 
 def _iterate_folder_word_masks_with_spans(folder_words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
-    """Where words of names of files and reviewers stand."""
+    """Yield the places of words that name files and reviewers."""
     for token in _TOKEN_PATTERN.finditer(text):
         if token[0].startswith(_DOCUMENT_PREFIX):
             continue
@@ -519,13 +519,15 @@ def _is_written_as_name(word: str) -> bool:
 
 
 def _find_name_start(text: str, start: int) -> int:
-    """Where a name begins: "de la Fontaine" before its last word."""
+    """Find where a name begins: "de la Fontaine" before its last word."""
     particles = _PARTICLES_BEFORE_NAME.search(text, max(start - 12, 0), start)
     return particles.start() if particles else start
 
 
 def mask_text(text: str, known_identifiers: KnownIdentifiers = NO_IDENTIFIERS) -> str:
-    """The text with ``[NAME]``, ``[DATE]``, ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]`` and ``[AGE]``.
+    """Mask a text: ``[NAME]``, ``[DATE]``, ``[PHONE]``, ``[EMAIL]``, ``[URL]`` …
+
+    Further masks: ``[ADDRESS]``, ``[ID]``, ``[AGE]``.
 
     ``known_identifiers`` are those that the document labels, on whichever page.
 
@@ -546,12 +548,12 @@ _DOCUMENT_PREFIX = "doc_"
 
 
 def create_document_pseudonym(sha256: str) -> str:
-    """What a document is called where its name could hold a patient's: ``doc_`` and 12 hexadecimal digits."""
+    """Create a document's pseudonym: ``doc_`` and 12 hexadecimal digits."""
     return f"{_DOCUMENT_PREFIX}{sha256[:12]}"
 
 
 def assign_reviewer_pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
-    """``reviewer_1`` … in the order of the names' hashes; a program's reviews stay marked as such."""
+    """Assign ``reviewer_1`` … in order of the names' hashes; programs stay marked."""
     sorted_reviewers = sorted(
         set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
     )
@@ -591,11 +593,11 @@ class _NameForm:
 
     @cached_property
     def is_identifying(self) -> bool:
-        """Whether it names somebody or something however its words are joined: not "ct_scan", which many notes say."""
+        """True if it identifies however its words are joined; "ct_scan" does not."""
         return any(word not in _WORDS_THAT_ARE_ALSO_NAMES for word in _iterate_identifying_words(self.spelling))
 
     def is_name_reference(self, matched_text: str, *, has_pdf_ending: bool) -> bool:
-        """Whether these words of a text are the name."""
+        """True if these words of a text are the name."""
         if self.is_identifying or (has_pdf_ending and self.is_file):
             return True
         if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
@@ -612,7 +614,7 @@ class _NameForm:
 
 
 class PseudonymMap:
-    """What the documents and reviewers of an output folder are called in an export, wherever they are named.
+    """Pseudonyms of an output folder's documents and reviewers.
 
     Case does not matter, nor what joins the words of a name, nor the ending ``.pdf``. A name of nothing but ordinary
     words is found only as it is written.
@@ -651,7 +653,7 @@ class PseudonymMap:
         """What says in these names who it is about, in small letters: for ``KnownIdentifiers.folder_words``."""
 
     def pseudonymise_text(self, text: str) -> str:
-        """The text with all documents and reviewers under their new names."""
+        """Replace all documents' and reviewers' names in a text."""
         tokens = list(_TOKEN_PATTERN.finditer(text))
         folded_tokens = [token[0].casefold() for token in tokens]
         text_parts, position, token_index = [], 0, 0
@@ -670,7 +672,10 @@ class PseudonymMap:
     def _iterate_pseudonyms_at(
         self, text: str, tokens: Sequence[re.Match[str]], folded_tokens: Sequence[str], token_index: int
     ) -> Iterator[tuple[str, int, int]]:
-        """The names that begin with this token, the longest first: new name, where it ends, how many tokens it has."""
+        """Yield names that begin at this token, longest first.
+
+        Each as pseudonym, end and number of tokens.
+        """
         for name_form in self._forms_by_first_word.get(folded_tokens[token_index], ()):
             name_tokens = tokens[token_index : token_index + len(name_form.words)]
             if tuple(folded_tokens[token_index : token_index + len(name_form.words)]) != name_form.words:
@@ -684,12 +689,12 @@ class PseudonymMap:
 
 
 def _fold_name_words(name: str) -> tuple[str, ...]:
-    """The words of a name in small letters, accents as texts have them."""
+    """Fold a name's words: lower case, accents as texts have them."""
     return tuple(token[0].casefold() for token in _TOKEN_PATTERN.finditer(unicodedata.normalize("NFC", name)))
 
 
 def _iterate_identifying_words(name: str) -> Iterator[str]:
-    """What stands in a name, in small letters, but ordinary words and short numbers."""
+    """Yield a name's words in lower case, without ordinary words and short numbers."""
     for token in _fold_name_words(name):
         if _count_digits(token) > (4 if token.isdigit() else 3):
             yield token
@@ -712,7 +717,7 @@ def _is_ordinary_word(word: str) -> bool:
 
 @cache
 def _load_ordinary_words() -> frozenset[str]:
-    """Words in small letters that are nobody's name: those of files, of forms and of the five types."""
+    """Load words that name nobody: of files, of forms and of the five types."""
     groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
     vendor_names = ((vendor.name, *vendor.names, *vendor.short_names) for vendor in load_vendors())
     joined_text = " ".join(chain.from_iterable(chain(groups, vendor_names)))
@@ -726,7 +731,7 @@ def _is_medical_term(word: str) -> bool:
 def deidentify_document(
     document: GroundTruthDocument, known_identifiers: KnownIdentifiers, pseudonym_map: PseudonymMap
 ) -> GroundTruthDocument:
-    """The record with its document and reviewers under other names, and all free text masked.
+    """Pseudonymise a record's document and reviewers and mask its free text.
 
     ``known_identifiers`` are those of its document; ``pseudonym_map`` those of the whole output folder: notes may name others than their
     own. KeyError where its own document or a reviewer is not among them.
@@ -768,7 +773,7 @@ _MIN_IDENTIFYING_NUMBER = 10_000
 
 
 def _redact_json(json_value: Any, redact: Callable[[str], str]) -> Any:
-    """The JSON value with every text in it told, names of fields too, and whole numbers of five or more digits masked."""
+    """Redact every text and key of a JSON value; mask numbers of five or more digits."""
     if isinstance(json_value, str):
         return _LONG_NUMBER_PATTERN.sub("[ID]", redact(json_value))
     if isinstance(json_value, list):
@@ -793,7 +798,9 @@ def _load_planted_texts() -> dict[str, dict[str, list[str]]]:
 
 
 def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.DataFrame:
-    """What survives of ``count_per_kind`` invented identifiers of each kind, planted into sentences.
+    """Plant invented identifiers into sentences and count those that survive masking.
+
+    ``count_per_kind`` of each kind are planted.
 
     Columns: ``kind``; ``planted``; ``missed``: how many of which at least one word or number is still there;
     ``share``; ``high``, the upper end of the share's exact 95 % interval (Clopper and Pearson, 1934). Names and
@@ -818,7 +825,7 @@ def measure_missed_planted_identifiers(seed: int, count_per_kind: int) -> pd.Dat
 
 
 def _create_example(kind: str, rng: random.Random) -> tuple[list[str], str]:
-    """Pages, and the identifier that stands on the last of them."""
+    """Create pages and the identifier that appears on the last of them."""
     words = _load_planted_texts()["words"]
     identifier = _fill_template(rng.choice(_load_planted_texts()["values"][kind]), words, rng)
     sentence = rng.choice(_load_planted_texts()["sentences"][kind])
@@ -857,7 +864,7 @@ def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: rando
 
 
 def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
-    """Whether any word or number of the value is left on the last page."""
+    """True if any word or number of the value is left on the last page."""
     remaining_words = set(
         re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
     )
@@ -883,7 +890,7 @@ _MEDICAL_TERM_PATTERNS = {
 
 
 def measure_masked_medical_terms(texts: Iterable[str], folder_words: frozenset[str] = frozenset()) -> pd.DataFrame:
-    """How many medical words are masked needlessly, each text being a document of its own.
+    """Count medical words that are masked needlessly; each text is a document.
 
     ``folder_words`` are those of the folder's names. Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
     """

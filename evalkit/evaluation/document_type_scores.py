@@ -1,4 +1,4 @@
-"""How well the types of whole documents are told apart: accuracy, macro-F1 and each type by itself, with intervals.
+"""Accuracy, macro-F1 and scores by type of whole documents, with intervals.
 
 Measured on the documents whose type an expert vouched for; one that was drawn with probability p stands for 1 / p.
 Intervals are those of a bootstrap over documents, of one type over those that are of it or were said to be: what others
@@ -58,7 +58,7 @@ class DocumentTypeMetrics:
 
 
 def score_document_types(study: Study) -> DocumentTypeMetrics:
-    """The types of a study's documents."""
+    """Score the document types of a study."""
     labelled_documents = [
         (
             candidate.truth.labels.dominant_type or "",
@@ -124,5 +124,5 @@ def score_type(type_name: str, is_true: FloatArray, is_predicted: FloatArray, we
 
 
 def _get_type_code(type_name: str | None) -> int:
-    """A type's place; what is none of the five, or not told, is behind them and never right."""
+    """Return a type's position; unknown or missing types come last, never right."""
     return TYPE_NAMES.index(type_name) if type_name in TYPE_NAMES else len(TYPE_NAMES)

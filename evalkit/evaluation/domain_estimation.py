@@ -1,4 +1,4 @@
-"""Shares within a part of the documents whose size nobody knows either, such as the classifier's errors.
+"""Shares within a part of unknown size, such as the classifier's errors.
 
 How many errors there are among the documents that were accepted is itself an estimate, from those that were drawn for
 a look. A share of all errors is therefore a ratio whose denominator is uncertain: it is bounded by both ends of what
@@ -45,7 +45,7 @@ def estimate_hit_share_in_domain(
     known_drawable_hit_share: float | None = None,
     confidence_level: float = 0.95,
 ) -> Estimate:
-    """The share of hits in the part, over all documents.
+    """Estimate the share of hits in the part, over all documents.
 
     Args:
         certain_counts: those with probability 1.

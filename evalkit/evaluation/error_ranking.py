@@ -1,4 +1,4 @@
-"""Whether the answers that are wrong are those that look doubtful, and how many pages of work it takes to find them.
+"""Ranking of answers by risk: how many pages of work find the wrong ones.
 
 Ranked by the risk of their pages (``page_risks``), wrong answers should come first; the order is measured, nothing is
 decided by it.
@@ -32,12 +32,12 @@ class RankedDocument(NamedTuple):
 
     @property
     def risk(self) -> float:
-        """That any page is wrong, 0..1, as if pages were independent of each other."""
+        """Probability that any page is wrong, 0..1, if pages were independent."""
         return 1 - float(np.prod([1 - risk for risk in self.page_risks]))
 
 
 class CaughtErrors(NamedTuple):
-    """Of all wrong pages, how many are among the riskiest pages."""
+    """Share of the wrong pages that are among the riskiest pages."""
 
     page_share: float
     """Of all pages, 0..1, so many are looked at."""
@@ -47,7 +47,7 @@ class CaughtErrors(NamedTuple):
 
 
 class ErrorRanking(NamedTuple):
-    """How well risks tell wrong answers from right ones."""
+    """Quality of the risks in separating wrong answers from right ones."""
 
     document_count: int
     wrong_count: int
@@ -62,7 +62,7 @@ class ErrorRanking(NamedTuple):
 def mark_page_errors(
     true_spans: Sequence[TypedPageRange], predicted_spans: Sequence[TypedPageRange], page_count: int
 ) -> list[bool]:
-    """Whether each page has another type than is true or none, or a seam before it that the truth has not, or lacks one.
+    """Mark pages with a wrong type, or with a false or missing boundary before them.
 
     >>> mark_page_errors([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note"), (4, 4, "Other")], 4)
     [False, False, True, True]
@@ -76,7 +76,7 @@ def mark_page_errors(
 
 
 def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
-    """Measure how well the risks rank these documents and their pages, each document weighing what it stands for.
+    """Measure how well risks rank these documents and pages, by sampling weight.
 
     Source of the measure: area under the receiver operating characteristic (Hanley and McNeil, Radiology 143, 1982), as
     scikit-learn computes it.
@@ -107,7 +107,7 @@ def rank_errors(documents: Sequence[RankedDocument]) -> ErrorRanking:
 
 
 def list_ranked_documents(study: Study) -> list[RankedDocument]:
-    """The documents whose segments somebody vouched for."""
+    """List the documents whose segments were vouched for."""
     return [
         RankedDocument(
             document.page_risks,

@@ -1,4 +1,4 @@
-"""Ground truth as data: JSON Lines, CSV, Parquet, or a dataset folder with a data card.
+"""Export of ground truth: JSON Lines, CSV, Parquet, or a dataset folder with a card.
 
 What is written is read again and compared before it takes its name, so that a file of that name is always a whole and
 right export. Files are 0600 in folders of 0700: notes, quotes and texts may tell who a patient is.
@@ -91,7 +91,7 @@ _PLANTED_PER_KIND, _PLANTED_SEED, _MAX_HARM_TEXTS = 200, 0, 200
 
 
 class ExportedTruth(GroundTruth):
-    """One line of an export of documents as JSON Lines: the stored record, and what only the whole folder tells.
+    """One exported line: the stored record, and what only the whole folder shows.
 
     ``schema_version`` is that of the record; what is added here changes nothing of it. Patients' keys stay behind.
     """
@@ -123,7 +123,7 @@ class _ExportDocument:
 
 @dataclass(frozen=True)
 class _ExportOptions:
-    """What is asked for."""
+    """Options of an export."""
 
     level: TableLevel
     include_silver: bool
@@ -134,7 +134,7 @@ class _ExportOptions:
 
     @property
     def needs_bundles(self) -> bool:
-        """Whether what stands in the documents matters, not only what is said about them."""
+        """True if the documents' own text matters, not only the answers about them."""
         return self.deidentify or self.with_text or self.share_by_part is not None
 
     @property
@@ -156,7 +156,7 @@ def export_ground_truth(
     seed: int = 0,
     with_text: bool = False,
 ) -> int:
-    """Write the ground truth of an output folder to a file or a new folder; how many rows there were.
+    """Write an output folder's ground truth to a file or folder; return the row count.
 
     Args:
         output: The output folder.
@@ -222,7 +222,7 @@ def _require_usable_options(options: _ExportOptions, target: Path | None, file_f
 
 @dataclass(frozen=True)
 class _ExportContent:
-    """What an export consists of."""
+    """Contents of an export."""
 
     documents: tuple[_ExportDocument, ...]
     problems: tuple[str, ...]
@@ -263,7 +263,7 @@ def _collect_content(output_folder: OutputFolder, options: _ExportOptions) -> _E
 def _create_pseudonym_map(
     output_folder: OutputFolder, folder_truth: FolderGroundTruth, collected_problems: list[str]
 ) -> PseudonymMap:
-    """Other names for all documents and reviewers of the folder, exported or not: notes may speak of any."""
+    """Create pseudonyms for all the folder's documents and reviewers, exported or not."""
     row_by_doc_id: dict[str, dict[str, Any]] = {}
     reviewers = set(folder_truth.reviewers)
     try:
@@ -288,7 +288,7 @@ def _create_pseudonym_map(
 
 
 def _read_document_hash_from_result(output_folder: OutputFolder, doc_id: str) -> str | None:
-    """What the result says, of a document that the index does not know."""
+    """Read the hash of a document that the index does not know from its result."""
     try:
         sha256 = output_folder.read_json(result_file_name(doc_id), max_schema_version=RESULT_VERSION).get("sha256")
     except StoreError:
@@ -310,7 +310,7 @@ def _build_export_document(
 
 
 def _clean_page_text(page_text: str) -> str:
-    """The text without half characters, which cannot be written, and without what stands between pages."""
+    """Clean a page's text of lone surrogates and page separators."""
     return page_text.encode("utf-8", "replace").decode().replace(PAGE_BREAK, " ")
 
 
@@ -395,7 +395,7 @@ def _format_cells(column_names: Iterable[str], row: GroundTruthRow) -> dict[str,
 
 
 def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
-    """A table as CSV that only its owner can read, and in which no text runs as a formula. UsageError: not writable."""
+    """Write a CSV (0600) in which no text runs as a formula. UsageError: not writable."""
     target = Path(csv_path)
     with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
         object_frame = table.astype(object)
@@ -407,7 +407,7 @@ def write_private_csv(table: pd.DataFrame, csv_path: Path | str) -> None:
 
 
 def write_private_json(value: Any, json_path: Path | str) -> None:
-    """A JSON value as a file that only its owner can read. UsageError: not writable."""
+    """Write a JSON file (0600). UsageError: not writable."""
     target = Path(json_path)
     with _convert_write_errors(target), replace_file_atomically(target) as temporary_path:
         create_private_file(temporary_path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
@@ -415,7 +415,7 @@ def write_private_json(value: Any, json_path: Path | str) -> None:
 
 @contextmanager
 def _convert_write_errors(target: Path) -> Iterator[None]:
-    """What keeps the file from being written is told by its name."""
+    """Convert write errors to a UsageError that names the file."""
     try:
         yield
     except OSError as error:
@@ -466,7 +466,7 @@ def _read_parquet(path: Path) -> list[Any]:
 
 
 def _require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundTruthRow], file_name: str) -> None:
-    """EvalkitError where the rows that were read are not those that were meant; it names row and column."""
+    """Require that the rows read back are those written. EvalkitError: row, column."""
     for row_number, (read_row, expected_row) in enumerate(zip_longest(read_rows, expected_rows), 1):
         if read_row != expected_row:
             columns = (
@@ -482,7 +482,7 @@ def _require_same_rows(read_rows: Sequence[Any], expected_rows: Sequence[GroundT
 
 
 def create_private_file(path: Path, text: str) -> None:
-    """Write a new file that only its owner can read (0600), and sync it. OSError where it is there or cannot be made."""
+    """Create a new file (0600) and sync it. OSError if it exists or cannot be made."""
     with os.fdopen(_open_private_file(path), "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
@@ -495,7 +495,7 @@ def _open_private_file(path: Path) -> int:
 
 @contextmanager
 def replace_file_atomically(replaced_path: Path) -> Iterator[Path]:
-    """A new name beside the target; what stands there in the end takes the target's place, or nothing is left of it."""
+    """Yield a temporary name that replaces the target at the end, or leaves nothing."""
     temporary_path = replaced_path.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
         yield temporary_path
@@ -555,7 +555,7 @@ def _write_export_folder(
 
 
 def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) -> Iterator[str]:
-    """What some of the documents say: those with the smallest hashes, so that it is the same ones every time."""
+    """Yield texts of the documents with the smallest hashes: always the same ones."""
     truths = [
         candidate
         for candidate in read_folder_ground_truth(output_folder.root, include_silver=options.include_silver).documents
@@ -569,7 +569,7 @@ def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) 
 
 
 def _is_export_folder(folder: Path) -> bool:
-    """Whether a folder is an export and nothing else, so that another may take its place."""
+    """True if a folder is an export and nothing else, so that another may replace it."""
     try:
         inner_names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
         other_names = {inner_name for inner_name in inner_names if inner_name not in ("README.md", "data")}

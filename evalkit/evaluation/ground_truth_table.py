@@ -1,4 +1,4 @@
-"""Ground truth as a table: per document, segment or page, with who says so on every row.
+"""Ground truth as a table by document, segment or page, with the source of each row.
 
 What each column means is data (``COLUMNS``): the data card of an export prints it, and so may a notebook.
 """
@@ -111,7 +111,7 @@ _COLUMN_DTYPES = {
 
 @dataclass(frozen=True)
 class GroundTruthDocument:
-    """What is true about one document, and what its bundle says of the PDF."""
+    """Ground truth of one document, with its bundle's facts about the PDF."""
 
     record: GroundTruth
     sha256: str | None
@@ -127,12 +127,12 @@ class GroundTruthDocument:
 
     @property
     def simulated_answer_count(self) -> int:
-        """How many of these answers a program gave."""
+        """Number of these answers that a program gave."""
         return sum(map(is_simulated_reviewer, self.answer_reviewers))
 
     @property
     def is_simulated(self) -> bool:
-        """Whether a program answered any of its cases."""
+        """True if a program answered any of its cases."""
         return self.simulated_answer_count > 0
 
 
@@ -149,7 +149,7 @@ class FolderGroundTruth:
 
 
 def load_ground_truth(output: Path | str, level: TableLevel = "document", *, silver: bool = False) -> pd.DataFrame:
-    """The ground truth of an output folder: one row per document, segment or page.
+    """Load an output folder's ground truth: a row per document, segment or page.
 
     ``COLUMNS[level]`` says what the columns mean. ``silver`` takes the AUTO_ACCEPTED records too, which no expert has
     seen. Rows come by file name, segments and pages in their order. A record that cannot be read is left out, and of
@@ -163,7 +163,7 @@ def load_ground_truth(output: Path | str, level: TableLevel = "document", *, sil
 
 
 def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False) -> FolderGroundTruth:
-    """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
+    """Read the ground truth of classifications; other tasks' records are skipped."""
     output_folder = open_output_folder(output)
     problems: list[str] = []
     draw_probabilities = _read_draw_probabilities(output_folder, problems)
@@ -199,7 +199,7 @@ def read_folder_ground_truth(output: Path | str, *, include_silver: bool = False
 
 
 def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: list[str]) -> Mapping[str, float] | None:
-    """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
+    """Read the draws' probabilities; None if one cannot be read."""
     try:
         return read_probability_by_eligible_doc_id(output_folder)
     except StoreError as error:
@@ -208,7 +208,7 @@ def _read_draw_probabilities(output_folder: OutputFolder, collected_problems: li
 
 
 def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping[str, float] | None) -> float | None:
-    """With which the document came to be looked at: as it was stored, or as a later draw raised it."""
+    """Find the probability of review: as stored, or as a later draw raised it."""
     stored_probability = record.inclusion_probability
     if draw_probabilities is None:
         return stored_probability if stored_probability == 1 else None
@@ -225,7 +225,7 @@ def _find_inclusion_probability(record: GroundTruth, draw_probabilities: Mapping
 def _iterate_cases_reviewers_outcomes(
     output_folder: OutputFolder, collected_problems: list[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Case, reviewer and outcome of every review in the folder but those of attention checks."""
+    """Yield case, reviewer and outcome of every review except attention checks."""
     for case_id in output_folder.list_subfolder_names(REVIEWS_FOLDER):
         try:
             file_names = [review_file_name(case_id, revision) for revision in list_revisions(output_folder, case_id)]
@@ -286,7 +286,7 @@ def _attach_bundle_facts(
 def build_ground_truth_rows(
     truth_documents: Iterable[GroundTruthDocument], level: TableLevel
 ) -> Iterator[GroundTruthRow]:
-    """The rows of a table, columns in the order of ``COLUMNS[level]``."""
+    """Build the table's rows, columns in the order of ``COLUMNS[level]``."""
     for truth in truth_documents:
         for level_row in _ROW_ITERATORS[level](truth):
             row = {**_build_provenance_row(truth), **level_row}
@@ -294,7 +294,7 @@ def build_ground_truth_rows(
 
 
 def build_typed_frame(records: Iterable[Mapping[str, Any]], ordered_column_names: Iterable[str]) -> pd.DataFrame:
-    """A table of these columns, typed alike however many rows there are."""
+    """Build a table of these columns with types that do not depend on its rows."""
     import pandas as pd
 
     column_names = list(ordered_column_names)

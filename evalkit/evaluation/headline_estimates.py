@@ -1,4 +1,4 @@
-"""The headline figures: what is true of all processed documents, from the few that somebody looked at.
+"""Headline figures over all processed documents, from the few that were reviewed.
 
 Escalated documents are the hard ones and all of them are looked at; of the accepted ones only audits and samples are.
 The mean over what was reviewed is therefore no statement about the pipeline; it is given beside, labelled as what it is.
@@ -18,7 +18,7 @@ DocumentMeasure = Callable[[DocumentRecord], float | None]
 
 
 def score_agent_type(document: DocumentRecord) -> float | None:
-    """Whether the pipeline's type of the whole document is right; "cannot tell" is wrong."""
+    """Score the pipeline's document type as right or wrong; "cannot tell" is wrong."""
     if document.truth is None or not document.truth.is_vouched("dominant_type"):
         return None
     return float(
@@ -27,7 +27,7 @@ def score_agent_type(document: DocumentRecord) -> float | None:
 
 
 def score_agent_segmentation(document: DocumentRecord) -> float | None:
-    """Whether all segments have the right pages and types."""
+    """Score the segments: right if all have the right pages and types."""
     if document.truth is None or not document.truth.is_vouched("segments"):
         return None
     return float(
@@ -37,7 +37,7 @@ def score_agent_segmentation(document: DocumentRecord) -> float | None:
 
 
 def compute_page_type_accuracy(document: DocumentRecord) -> float | None:
-    """The share of pages with the right type."""
+    """Compute the share of pages with the right type."""
     if document.truth is None or not document.truth.is_vouched("segments") or not document.page_count:
         return None
     predicted_segments = document.agent_labels.segments if document.agent_labels else ()
@@ -45,7 +45,7 @@ def compute_page_type_accuracy(document: DocumentRecord) -> float | None:
 
 
 def score_production_type(document: DocumentRecord) -> float | None:
-    """Whether the production classifier's type is right."""
+    """Score the production classifier's type as right or wrong."""
     if document.truth is None or not document.truth.is_vouched("dominant_type") or document.production_labels is None:
         return None
     return float(document.production_labels.dominant_type == document.truth.labels.dominant_type)
@@ -96,7 +96,7 @@ _HEADLINE_DEFINITIONS: tuple[tuple[str, str, Callable[[DocumentRecord], bool], D
 
 
 def estimate_headlines(study: Study) -> list[HeadlineEstimate]:
-    """The figures of a study; those about no document at all are left out."""
+    """Estimate a study's headline figures; those about no document are left out."""
     figures = [
         (name, population_description, [document for document in study.documents if is_included(document)], measure)
         for name, population_description, is_included, measure in _HEADLINE_DEFINITIONS
@@ -130,8 +130,10 @@ def estimate_headline(
 
 
 def is_outside_random_draw(document: DocumentRecord) -> bool:
-    """Whether chance has no say in it: sure to be looked at (escalated, known by other means, or unreadable, which
-    somebody sees too), or accepted without a chance of being drawn, so that no other document stands for it.
+    """True if chance did not decide that the document is looked at.
+
+    It was certain to be (escalated, known by other means, unreadable), or was accepted without a chance of being drawn, so
+    that no other document represents it.
     """
     return (
         document.truth_status == "unreadable"

@@ -1,4 +1,4 @@
-"""How far two experts agree on the same cases, which is how far any answer can be right.
+"""Inter-annotator agreement: the limit of how right any answer can be.
 
 Only for reviews that were blind to each other. Below :mod:`evalkit.evaluation` nothing needs these.
 """
@@ -17,7 +17,9 @@ from evalkit.pipeline.supplied_labels import TypedPageRange
 
 
 def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Sequence[str | None]) -> float:
-    """Cohen's kappa of two experts' types, one entry a case, both judged all: 1 always, 0 as often as by chance.
+    """Compute Cohen's kappa of two experts: 1 full agreement, 0 as by chance.
+
+    One type per case from each expert; both judged all cases.
 
     None is what nobody could tell, and two who could not tell agree. NaN where both said one and the same type
     throughout, because then chance alone would agree as often; say the plain share of agreement instead.
@@ -38,7 +40,9 @@ def compute_cohen_kappa(first_labels: Sequence[str | None], second_labels: Seque
 
 
 def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]]) -> float:
-    """Krippendorff's alpha of any number of experts: a row an expert, a column a case, None where not judged.
+    """Compute Krippendorff's alpha of any number of experts.
+
+    A row per expert, a column per case, None where not judged.
 
     1 always, 0 as often as by chance. Cases that fewer than two judged say nothing and are left out by it. NaN where
     no others are left, or only one type was named in them.
@@ -62,7 +66,7 @@ def compute_krippendorff_alpha(labels_by_expert: Sequence[Sequence[str | None]])
 
 
 def compute_boundary_agreement(first_spans: Sequence[TypedPageRange], second_spans: Sequence[TypedPageRange]) -> float:
-    """How far two experts cut one document at the same pages, 0 to 1: F1 of boundaries, whoever comes first.
+    """Compute the F1 of two experts' boundaries in one document, 0..1; symmetric.
 
     1 where neither cut it. Of many documents together, pool their ``boundary_scores``.
 

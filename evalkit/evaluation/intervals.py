@@ -1,4 +1,4 @@
-"""How sure a number is: intervals for shares, for any statistic, and for documents drawn with unequal probabilities.
+"""Intervals for shares, for any statistic, and for unequal inclusion probabilities.
 
 Every function is pure; randomness comes in as a seed. Intervals are two-sided and lean to the wide side: what nobody
 looked at is never taken for right.
@@ -45,7 +45,7 @@ class Estimate(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What was found in a document that was looked at."""
+    """Finding in one document that was reviewed."""
 
     value: float | None
     """From 0 to 1, such as right 1 and wrong 0. None: it was drawn, but nobody can tell."""
@@ -54,7 +54,7 @@ class Observation(NamedTuple):
 
 
 def estimate_proportion(successes: float, trials: float, confidence_level: float = 0.95) -> Estimate:
-    """Share of right ones among ``trials`` independent observations, with the Clopper-Pearson interval.
+    """Estimate a share of independent trials with the Clopper-Pearson interval.
 
     Counts may be fractions, as effective sizes are. ValueError where ``successes`` is not between 0 and ``trials``.
 
@@ -79,7 +79,7 @@ def estimate_proportion(successes: float, trials: float, confidence_level: float
 
 
 def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidence_level: float = 0.95) -> float:
-    """The share of wrong ones that is not exceeded with probability ``confidence_level``: Clopper-Pearson, one-sided.
+    """Compute the one-sided Clopper-Pearson upper bound of the error rate.
 
     >>> round(compute_error_rate_upper_bound(0, 299), 5), compute_error_rate_upper_bound(0, 0)
     (0.00997, 1.0)
@@ -95,7 +95,7 @@ def compute_error_rate_upper_bound(error_count: int, trial_count: int, confidenc
 
 @lru_cache(maxsize=1024)  # a certificate asks again and again for the same few numbers
 def count_audits_needed(max_error_rate: float, error_count: int = 0, confidence_level: float = 0.95) -> int:
-    """The smallest number of audits, ``error_count`` of them wrong, that shows at most ``max_error_rate`` wrong ones.
+    """Count the fewest audits, ``error_count`` wrong, that prove ``max_error_rate``.
 
     >>> count_audits_needed(0.01), count_audits_needed(0.05), count_audits_needed(0.01, error_count=1)
     (299, 59, 473)
@@ -121,7 +121,7 @@ def estimate_by_bootstrap(
     weights: Sequence[float] | None = None,
     value_range: tuple[float, float] = (0.0, 1.0),
 ) -> Estimate:
-    """Any statistic of ``row_count`` rows, with the interval of its values in resamples.
+    """Estimate any statistic of ``row_count`` rows with a bootstrap interval.
 
     Args:
         statistic: from row numbers (0 … n - 1, some repeated, some missing) to a number within ``value_range``, or NaN
@@ -182,7 +182,7 @@ def estimate_by_bootstrap(
 
 
 def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
-    """The sum of the parts over that of the wholes; rows without any tell nothing, however many they are."""
+    """Estimate the sum of the parts over the sum of the wholes; empty rows do not count."""
     informative_rows = np.flatnonzero(denominators)
 
     def compute_ratio(row_numbers: RowNumbers) -> float:
@@ -199,25 +199,25 @@ def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Se
 
 
 def _widen_percentile_tail(tail_probability: float, sample_size: float) -> float:
-    """The tail for percentiles that are as wide as the t interval of so many observations, where that is right."""
+    """Widen the percentile tail to the t interval of so few observations."""
     return float(ndtr(math.sqrt(sample_size / (sample_size - 1)) * stdtrit(sample_size - 1, tail_probability)))
 
 
 def _copy_drawn_rows(drawn_rows: RowNumbers, row_copies: FloatArray) -> RowNumbers:
-    """The rows that were drawn, each as often as it weighs; fractions are carried to the next row."""
+    """Copy each drawn row as often as it weighs; fractions carry over to the next."""
     copy_ends: RowNumbers = np.rint(np.cumsum(row_copies[drawn_rows])).astype(np.intp)
     return np.repeat(drawn_rows, np.diff(copy_ends, prepend=0))
 
 
 def _compute_sum_over_largest_weight(weights: FloatArray) -> float:
-    """How many observations of the largest weight the sum of all weights is."""
+    """Compute the sum of weights in units of the largest: the effective number."""
     return float(weights.sum() / weights.max())
 
 
 def estimate_weighted_mean(
     observations: Sequence[Observation], population_size: int, *, certain_count: int, confidence_level: float = 0.95
 ) -> Estimate:
-    """Mean over all documents of a population of which a part was certain to be looked at and others were drawn.
+    """Estimate a population's mean from documents reviewed for certain or by chance.
 
     Args:
         observations: what was found, one per document that was looked at.
@@ -308,7 +308,7 @@ def _require_valid_observations(
 def _estimate_drawn_share(
     observations: Sequence[Observation], assumed_unknown_value: float, confidence_level: float
 ) -> Estimate:
-    """The weighted share of the drawn part, values that nobody can tell taken as ``assumed_unknown_value``."""
+    """Estimate the drawn part's weighted share; unknowns as ``assumed_unknown_value``."""
     if not observations:
         return Estimate(None, 0.0, 1.0, 0, "weighted")
     values = np.array(

@@ -1,4 +1,4 @@
-"""How right answers are: about whole documents, their pages and segments, and what is present in them.
+"""Metrics of answers: whole documents, pages, segments, and types present.
 
 Pure functions of plain values. A document's truth comes first, the answer about it second. Where there was no answer
 (None for a type, a level or a mixture; no spans for segments) it is wrong: it stays in every denominator. NaN is
@@ -47,7 +47,7 @@ def tabulate_confusion(
     types: Sequence[str],
     weights: Sequence[float] | None = None,
 ) -> pd.DataFrame:
-    """How many documents of each type (rows) were called what (columns); no answer has the last column.
+    """Count documents by true type (rows) and answered type (columns; last: none).
 
     Labels outside ``types`` get rows and columns behind them, so that the sum is always the number of documents (or
     of their weights).
@@ -77,7 +77,9 @@ def tabulate_confusion(
 def compute_accuracy(
     truth: Sequence[str | None], predicted: Sequence[str | None], weights: Sequence[float] | None = None
 ) -> float:
-    """Share of right answers, 0 to 1. Also of the pages of many documents: chain their :func:`list_page_types`.
+    """Compute the share of right answers, 0..1.
+
+    Also for pages of many documents: chain their :func:`list_page_types`.
 
     >>> compute_accuracy(["Other", "Note", "Note"], ["Other", None, "Other"])
     0.3333333333333333
@@ -91,7 +93,7 @@ def compute_accuracy(
 def compute_macro_f1(
     truth: Sequence[str | None], predicted: Sequence[str | None], weights: Sequence[float] | None = None
 ) -> float:
-    """Mean of the types' F1, 0 to 1, over the types that occur in truth or answers; no answer is not a type.
+    """Compute the mean F1 over the types that occur, 0..1; no answer is not a type.
 
     Source: scikit-learn's ``f1_score(average="macro")``.
     """
@@ -165,7 +167,7 @@ class DetectionScores(NamedTuple):
 
 
 class SegmentMatchTotals(NamedTuple):
-    """Segments that were found, and how well they fit; the sums over many documents as well."""
+    """Segments found and how well they fit; sums over many documents as well."""
 
     overlap_sum: float
     """Of the found ones' IoU."""
@@ -175,13 +177,13 @@ class SegmentMatchTotals(NamedTuple):
 
     @property
     def panoptic_quality(self) -> float:
-        """The mean IoU of the found ones, times their F1; 1 where there is nothing to find or to invent."""
+        """Mean IoU of found segments times their F1; 1 if there is nothing to find."""
         f1 = _compute_detection_scores(self.true_positives, self.false_positives, self.false_negatives).f1
         return f1 * self.overlap_sum / self.true_positives if self.true_positives else f1
 
 
 def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
-    """The spans in order of pages, neighbours of the same type as one: the second reading of ruling 12.
+    """Merge neighbouring spans of one type, sorted by page (ruling 12's second reading).
 
     Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
 
@@ -199,7 +201,7 @@ def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPag
 
 
 def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[str | None]:
-    """The type of each page, one entry a page; None where it has none or nobody can tell.
+    """List each page's type; None if it has none or it is unknown.
 
     >>> list_page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
     ['Note', 'Note', 'Other', None]
@@ -214,7 +216,7 @@ def list_page_types(spans: Sequence[TypedPageRange], total_pages: int) -> list[s
 def compute_page_accuracy(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> float:
-    """Share of a document's pages with the right type, 0 to 1. Pages without a type are wrong on either side.
+    """Compute the share of pages with the right type, 0..1; untyped pages are wrong.
 
     >>> compute_page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
     0.5
@@ -230,7 +232,7 @@ def compute_page_accuracy(
 
 
 def find_boundaries(spans: Sequence[TypedPageRange]) -> set[int]:
-    """The pages after the first on which a segment begins.
+    """Find the pages after the first on which a segment begins.
 
     >>> find_boundaries([(1, 2, "Note"), (3, 3, "Note"), (4, 9, "Other")])
     {3, 4}
@@ -239,7 +241,7 @@ def find_boundaries(spans: Sequence[TypedPageRange]) -> set[int]:
 
 
 def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange]) -> DetectionScores:
-    """Of the pages said to begin a segment, how many do (precision); of those that do, how many were said (recall).
+    """Score boundary pages by precision and recall.
 
     The first page is not counted, as everybody gets it right. A document of one segment that was called one has
     nothing to count: its own scores are 1, and it adds nothing to :func:`pool_detection_scores` ones, where such documents would
@@ -260,7 +262,7 @@ def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedP
 
 
 def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
-    """The scores of many documents together, from the sums of their counts: each boundary weighs the same."""
+    """Pool the scores of many documents from their counts: each boundary weighs the same."""
     counts = [document_scores[3:] for document_scores in scores]
     return (
         _compute_detection_scores(*(sum(count_column) for count_column in zip(*counts, strict=True)))
@@ -272,7 +274,7 @@ def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
 def count_segment_matches(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool = False
 ) -> SegmentMatchTotals:
-    """How well the predicted segments are the true ones, in one number for finding and fitting them.
+    """Count matched segments and their fit, for panoptic quality.
 
     A predicted segment is found when more than half of the pages in either are in both (IoU > 0.5) and, where
     ``compare_types``, its type is the same and known. IoU above one half matches a segment to at most one other unless
@@ -309,7 +311,9 @@ def count_segment_matches(
 def is_exact_segmentation(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool
 ) -> bool:
-    """Whether the segments are exactly the true ones, in any order; where ``compare_types``, with their types, all known.
+    """True if the segments are exactly the true ones, in any order.
+
+    With ``compare_types`` their types must agree too, all known.
 
     >>> is_exact_segmentation([(1, 2, "A"), (3, 3, "B")], [(3, 3, "A"), (1, 2, "A")], compare_types=False)
     True
@@ -325,7 +329,7 @@ def is_exact_segmentation(
 def compute_drag_and_drop_distance(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], total_pages: int
 ) -> int:
-    """The fewest pages that a person must move until the predicted grouping is the true one.
+    """Count the fewest pages a person must move until the grouping is the true one.
 
     Pages stay where a predicted segment becomes a true one, each at most once; they stay most where the matching of
     largest shared pages is taken. Types do not count. 0 is a perfect grouping, and pages in no segment are all moved.
@@ -348,12 +352,12 @@ def compute_drag_and_drop_distance(
 
 
 def _sort_segments(spans: Iterable[TypedPageRange]) -> list[TypedPageRange]:
-    """Those that have pages, by first page; the order of those that begin together is kept."""
+    """Sort the segments that have pages by first page; the sort is stable."""
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
 
 
 def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages: int) -> npt.NDArray[np.intp]:
-    """Which of the segments (in order of pages) each page belongs to, -1 for none."""
+    """Map each page to its segment's index, in page order; -1 for none."""
     page_owners = np.full(total_pages, -1, dtype=np.intp)
     for position, (start_page, end_page, _) in reversed(list(enumerate(segments))):
         page_owners[max(start_page, 1) - 1 : max(end_page, 0)] = position
@@ -361,7 +365,7 @@ def _map_pages_to_segment_index(segments: Sequence[TypedPageRange], total_pages:
 
 
 def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRange, compare_types: bool) -> float:
-    """Shared pages over all pages of both, or 0 where they are no match."""
+    """Compute shared pages over all pages of both; 0 if they do not match."""
     if compare_types and (true_span[2] != predicted_span[2] or true_span[2] is None):
         return 0.0
     shared_pages = min(true_span[1], predicted_span[1]) - max(true_span[0], predicted_span[0]) + 1
@@ -370,7 +374,7 @@ def _compute_matching_iou(true_span: TypedPageRange, predicted_span: TypedPageRa
 
 
 def _compute_detection_scores(true_positives: float, false_positives: float, false_negatives: float) -> DetectionScores:
-    """Where nothing was said or nothing is there, what could not be wrong is 1."""
+    """Compute precision, recall and F1; a share of nothing counts as 1."""
     predicted_count, true_count = true_positives + false_positives, true_positives + false_negatives
     if not predicted_count and not true_count:
         return DetectionScores(1.0, 1.0, 1.0, 0, 0, 0)
@@ -447,7 +451,7 @@ def _binarise_presence(levels: Iterable[str | None]) -> list[str]:
 
 
 def compute_mixture_error(truth: Mapping[str, float], predicted: Mapping[str, float] | None) -> float:
-    """How much of the document was put under the wrong type: half the sum of absolute differences, 0 to 1.
+    """Compute half the sum of absolute share differences, 0..1.
 
     The total variation distance of two distributions. Without an answer it is 1, and never more, though the shares of
     a wrong answer may sum to more than 1.

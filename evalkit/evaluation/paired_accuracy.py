@@ -1,4 +1,4 @@
-"""Two answers about the same documents: which of them is right more often, where it is known and over all documents.
+"""Paired comparison of two answers about the same documents, known and over all.
 
 The documents whose truth is known are no random ones: counts and tests of them are about *reviewed documents only*. Over
 all documents of both runs each one that chance drew stands for as many as it stands for in the run that drew it.
@@ -22,7 +22,7 @@ _MIN_DISCORDANT_COUNT = 6
 
 @dataclass(frozen=True)
 class PairedAccuracy:
-    """How often each of two answers was right about the same documents."""
+    """Counts of how often each of two answers was right about the same documents."""
 
     both_right: int
     only_a_right: int
@@ -40,12 +40,12 @@ class PairedAccuracy:
 
     @property
     def discordant_count(self) -> int:
-        """Those of which only one answer was right: they alone tell the two apart."""
+        """Number of documents with one right answer: only they tell the two apart."""
         return self.only_a_right + self.only_b_right
 
     @property
     def winner_sentence(self) -> str:
-        """In words."""
+        """The comparison's outcome in words."""
         if self.discordant_count < _MIN_DISCORDANT_COUNT:
             return f"too few to tell: the answers differ in being right on {self.discordant_count}, {_MIN_DISCORDANT_COUNT} are the fewest"
         if self.p_value is None or self.p_value >= 0.05:
@@ -82,7 +82,7 @@ class OverallAccuracyComparison:
 
 
 def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> PairedAccuracy:
-    """Whether A and B were right, one pair per document, counted and tested.
+    """Compare the accuracies of A and B, one pair per document, with a test.
 
     Source: McNemar, Psychometrika 12 (1947), here exactly, as a binomial test of the discordant pairs; the interval is
     Newcombe's, Statistics in Medicine 17 (1998) 2635, method 10.
@@ -108,7 +108,7 @@ def compare_paired_accuracy(correctness_pairs: Sequence[tuple[bool, bool]]) -> P
 def _estimate_accuracy_difference(
     both_right: int, only_first_right: int, only_second_right: int, neither_right: int
 ) -> Estimate:
-    """Share right of the first − share right of the second, which judge the same documents."""
+    """Estimate the first accuracy minus the second, paired by document."""
     document_count = both_right + only_first_right + only_second_right + neither_right
     if document_count == 0:
         return Estimate(None, -1.0, 1.0, 0, "Newcombe")
@@ -183,7 +183,7 @@ def _estimate_side_accuracy(paired_documents: Sequence[PairedDocument], side: in
 
 
 def _counts_as_observation(document: PairedDocument) -> bool:
-    """Whether it counts as an observation. What is certain to be looked at and not told is missing, not drawn."""
+    """True if it counts as an observation; certain but undecided ones are missing."""
     return (
         document.correctness is not None
         if document.review_probability == 1
@@ -227,7 +227,7 @@ def _estimate_overall_accuracy_difference(paired_documents: Sequence[PairedDocum
 def _estimate_drawn_difference(
     drawn_documents: Sequence[PairedDocument], assumed_correctness: tuple[bool, bool]
 ) -> Estimate:
-    """The difference in what was drawn, where all that nobody can tell came out as ``assumed_correctness``."""
+    """Estimate the drawn part's difference; unknowns as ``assumed_correctness``."""
     weight_by_correctness: dict[tuple[bool, bool], float] = defaultdict(float)
     for document in drawn_documents:
         weight_by_correctness[document.correctness or assumed_correctness] += 1 / (document.review_probability or 1.0)

@@ -1,4 +1,4 @@
-"""Figures of a report. Each takes what a function of this package returned and gives a matplotlib figure.
+"""Figures of a report: each function takes a table of this package, returns a figure.
 
 Colours can be told apart by colour-blind readers and on a grey printer; what a figure says stands in a table too.
 """
@@ -21,7 +21,7 @@ _PLAIN_TEXT = {"parse_math": False}
 
 
 def render_svg(figure: Figure) -> str:
-    """The figure as an SVG element that needs nothing else; its text stays text."""
+    """Render the figure as a self-contained SVG element whose text stays text."""
     import matplotlib as mpl
 
     buffer = io.StringIO()
@@ -43,7 +43,7 @@ def _create_axes(x_label: str, y_label: str, size: tuple[float, float] = _FIGURE
 
 
 def plot_confusion(table: pd.DataFrame) -> Figure:
-    """How many documents of each true type (rows) were called what (columns): darker is more, each cell says how many."""
+    """Plot documents by true type (rows) and answered type (columns) with counts."""
     figure, axes = _create_axes("said", "true", (6.2, 3.8))
     axes.grid(visible=False)
     shares = table.div(table.sum(axis=1).clip(lower=1e-12), axis=0)
@@ -76,7 +76,7 @@ def plot_confusion(table: pd.DataFrame) -> Figure:
 
 
 def plot_reliability(table: pd.DataFrame) -> Figure:
-    """Confidence against accuracy with 95 % intervals; on the diagonal, confidence can be believed."""
+    """Plot confidence against accuracy with 95 % intervals; the diagonal is ideal."""
     figure, axes = _create_axes("confidence", "share that is right")
     axes.plot([0, 1], [0, 1], color=GRID_COLOUR, linestyle="--")
     margin_below, margin_above = table["accuracy"] - table["accuracy_low"], table["accuracy_high"] - table["accuracy"]
@@ -99,7 +99,7 @@ def plot_reliability(table: pd.DataFrame) -> Figure:
 
 
 def plot_risk_coverage(table: pd.DataFrame, max_error_rate: float) -> Figure:
-    """The wrong share of what is accepted from some confidence upwards, against how much that is."""
+    """Plot the wrong share of what is accepted against how much is accepted."""
     figure, axes = _create_axes("coverage: share of documents accepted", "risk: wrong share of them")
     axes.step(table["coverage"], table["risk"], where="post", color=MAIN_COLOUR)
     axes.plot(table["coverage"], table["risk"], "o", color=MAIN_COLOUR, markersize=3)
@@ -134,7 +134,7 @@ def plot_stacked_bars(counts: Mapping[str, Mapping[str, int]], colours: Mapping[
 
 
 def plot_histogram(values: Sequence[float], x_label: str, y_label: str = "documents") -> Figure:
-    """How many have which value."""
+    """Plot how many have which number."""
     figure, axes = _create_axes(x_label, y_label)
     axes.hist(list(values), bins=min(30, max(5, len(values) // 3)), color=MAIN_COLOUR, edgecolor="white")
     return figure

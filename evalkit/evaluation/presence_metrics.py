@@ -1,4 +1,4 @@
-"""Which types are present in documents, how strongly, and in which shares: with intervals.
+"""Types present in documents, their levels and shares, with intervals.
 
 Measured on the documents whose mixture an expert vouched for: who stands for segments alone has not said what else is in
 them. One that was drawn with probability p stands for 1 / p, in the figure and in its interval; those that nobody looked
@@ -49,7 +49,7 @@ class PresenceMetrics:
 
 
 def measure_type_presence(study: Study) -> PresenceMetrics:
-    """What is present in a study's documents."""
+    """Measure which types are present in a study's documents."""
     measured_labels = [
         (document.truth.labels, document.agent_labels, document.sampling_weight)
         for document in study.reviewed_documents

@@ -1,4 +1,4 @@
-"""The production classifier against the agent and against what is true: where they differ, and what production gets wrong.
+"""Production classifier against agent and truth: differences and production's errors.
 
 A label of production that is none of the five types, and that no setting maps to one, is not known and compared with
 nothing.
@@ -32,7 +32,9 @@ CLASS_COLUMNS = (
 
 
 def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
-    """The documents of which production and agent say different types, by doc_id. Their evidence: ``tabulate_agent_evidence``.
+    """Tabulate documents whose types differ between production and agent, by doc_id.
+
+    Their evidence: ``tabulate_agent_evidence``.
 
     Columns:
         doc_id: the document.
@@ -67,7 +69,7 @@ def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
 
 
 def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
-    """What the agent quotes: for its type of the whole document first, then for others; within one, larger shares first.
+    """Tabulate the agent's quotes: the document's type first, then larger shares.
 
     Columns: ``page`` that the agent claims, from 1; ``type`` that the quote is to support; ``snippet``; ``anchors``, the
     terms in it that decided. Empty where there is no usable answer. Reads the document's result: NotFound where there
@@ -93,7 +95,7 @@ def tabulate_agent_evidence(study: Study, doc_id: str) -> pd.DataFrame:
 
 
 def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
-    """How good production is at each type: one row per type that occurs, the lowest recall first.
+    """Score production by type: one row per type, the lowest recall first.
 
     Columns:
         type: one of the five.
@@ -175,7 +177,7 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
 
 
 def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
-    """The share of hits (doc_ids) among all these documents, of which some were looked at."""
+    """Estimate the share of hits (doc_ids) among documents of which some were reviewed."""
     observations = [
         Observation(
             None if get_true_type(document) is None else float(document.doc_id in hit_doc_ids),
@@ -190,12 +192,12 @@ def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[
 
 
 def get_production_type(document: DocumentRecord) -> str | None:
-    """What production says; None where that is not known."""
+    """Return production's type; None if it is not known."""
     return document.production_labels.dominant_type if document.production_labels else None
 
 
 def get_true_type(document: DocumentRecord) -> str | None:
-    """The type that somebody stands for; None where nobody does."""
+    """Return the vouched type; None if nobody vouches for one."""
     truth = document.truth
     return truth.labels.dominant_type if truth and truth.is_vouched("dominant_type") else None
 

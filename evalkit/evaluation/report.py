@@ -1,4 +1,4 @@
-"""How good everything is, on one page: sections of tables and figures, written as HTML or JSON.
+"""The evaluation report: sections of tables and figures, written as HTML or JSON.
 
 Nothing is computed here: each section asks the module that it is named after, and says in words what its figures mean
 and on what they rest.
@@ -103,7 +103,7 @@ class EvaluationSection:
     figures: tuple[EvaluationFigure, ...] = ()
 
     def _repr_html_(self) -> str:
-        """As a notebook's cell shows it."""
+        """Render the section for a notebook's cell."""
         return str(_load_template_environment().get_template("section.html.j2").module.alone(self))  # type: ignore[attr-defined]
 
 
@@ -120,7 +120,7 @@ class EvaluationReport:
     sections: tuple[EvaluationSection, ...] = ()
 
     def __getitem__(self, key: str) -> EvaluationSection:
-        """One section; one that no document belongs to yet says so. KeyError naming those that there are."""
+        """Return a section by name; an empty one says so. KeyError names those that exist."""
         for section in self.sections:
             if section.key == key:
                 return section
@@ -132,7 +132,10 @@ class EvaluationReport:
 
 
 def build_report(study: Study, *, made_at: str, max_error_rate: float = 0.05) -> EvaluationReport:
-    """The report of a study; ``max_error_rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1."""
+    """Build a study's report.
+
+    ``max_error_rate`` is the share of wrong acceptances that calibrated acceptance may leave, 0..1.
+    """
     sections = (
         _build_processed_section(study),
         _build_headlines_section(study),
@@ -382,7 +385,7 @@ def _compute_share(flags: Iterable[bool]) -> float:
 def _merge_estimate_columns_into_one(
     frame: pd.DataFrame, value_column: str, low_column: str, high_column: str
 ) -> pd.DataFrame:
-    """The frame with value and limits in one column of estimates."""
+    """Merge the columns of number and limits into one column of estimates."""
     estimate_cells = [
         Estimate(None if pd.isna(known_share) else float(known_share), lower, upper, math.nan, "")
         for known_share, lower, upper in zip(frame[value_column], frame[low_column], frame[high_column], strict=True)
@@ -490,7 +493,7 @@ def _build_acceptance_section(study: Study, max_error_rate: float) -> Evaluation
 
 
 def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.AcceptanceThresholdEvidence) -> str:
-    """What blind audits show, in words."""
+    """Describe the evidence of blind audits in words."""
     certificate = threshold_evidence.certificate
     if threshold_evidence.unaudited_wrong_ids:
         sentence = (
@@ -696,7 +699,7 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
 
 
 def write_html_report(report: EvaluationReport, html_path: Path | str) -> None:
-    """One file that needs nothing else and can be printed; mode 0600. UsageError where it cannot be written."""
+    """Write a self-contained, printable HTML file (0600). UsageError: not writable."""
     html = _load_template_environment().get_template("report.html.j2").render(report=report, version=version("evalkit"))
     try:
         with replace_file_atomically(Path(html_path)) as temporary_path:
@@ -717,7 +720,7 @@ def _load_template_environment() -> Environment:
 
 
 def convert_report_to_json(report: EvaluationReport) -> dict[str, Any]:
-    """The report's tables as plain JSON values; what is not defined is null."""
+    """Convert the report's tables to plain JSON; what is undefined is null."""
     return {
         "made_at": report.made_at,
         "output": report.output,
@@ -754,7 +757,7 @@ def _simplify_for_json(value: Any) -> Any:
 
 
 def format_cell(value: Any) -> str:
-    """A value as a reader sees it.
+    """Format a cell for a reader.
 
     >>> format_cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), format_cell(0.25), format_cell(("a", "b")), format_cell(None), format_cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')

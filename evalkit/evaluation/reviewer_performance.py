@@ -1,4 +1,4 @@
-"""The experts: how long they take, how often they agree, and whether the agent's answer leads them.
+"""The experts: time, agreement, and how far the agent's answer leads them.
 
 Automation bias shows where an expert who saw the agent's answer says the same more often than a colleague who answered
 the same case without it; and where a case that was validated is found wrong by others. Cases that are shown and cases that
@@ -28,7 +28,7 @@ from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
 
 def _list_current_reviews(document: DocumentRecord) -> list[ReviewRecord]:
-    """The answers that stand: of each case the newest that closed it, adjudications left out."""
+    """List each case's newest closing answer, without adjudications."""
     review_by_case_id: dict[str, ReviewRecord] = {}
     for review in document.reviews:
         if review.outcome == "reopened":
@@ -70,7 +70,7 @@ def tabulate_reviewer_performance(study: Study) -> pd.DataFrame:
 
 
 def estimate_agreement_with_agent(reviews: Iterable[ReviewRecord]) -> Estimate:
-    """How often the reviewer said the agent's type, of the answers that could."""
+    """Estimate how often the reviewer gave the agent's type, where comparable."""
     comparable_reviews = [
         review for review in reviews if review.labels_before is not None and review.labels_after is not None
     ]
@@ -89,7 +89,7 @@ def _is_agent_type_confirmed(review: ReviewRecord) -> bool:
 
 @dataclass(frozen=True)
 class ExpertAgreement:
-    """Two experts on the same documents, the second knowing neither the first's answer nor the agent's."""
+    """Agreement of two experts, the second blind to the first and to the agent."""
 
     pair_table: pd.DataFrame
     """One row per document that two experts answered: ``PAIR_COLUMNS``; boundaries 0..1."""
@@ -120,7 +120,7 @@ PAIR_COLUMNS = (
 
 
 def measure_expert_agreement(study: Study) -> ExpertAgreement:
-    """How far experts agree, from second opinions."""
+    """Measure how far experts agree, from second opinions."""
     opinion_pairs = [
         (record, *pair) for record in study.documents if (pair := _find_first_and_second_opinion(record)) is not None
     ]
@@ -152,7 +152,7 @@ _LabelledReview = tuple[ReviewRecord, DocumentLabels]
 
 
 def _find_first_and_second_opinion(document: DocumentRecord) -> tuple[_LabelledReview, _LabelledReview] | None:
-    """The standing answers of the case and of its second opinion, where both decided something."""
+    """Find a case's first and second opinion, if both decided something."""
     labelled_by_case_id = {
         review.case_id: (review, review.labels_after)
         for review in _list_current_reviews(document)
@@ -180,7 +180,7 @@ def _compare_opinions(document: DocumentRecord, first: _LabelledReview, second: 
 
 
 def tabulate_wrong_validations(study: Study) -> pd.DataFrame:
-    """Validated cases whose truth turned out to be another: where the agent's answer led an expert.
+    """Tabulate validated cases that turned out wrong: the answer led the expert.
 
     Columns: ``doc_id``, ``reviewer``, ``seconds``, ``validated`` (the type), ``true``, ``known_from`` (who says so).
     """
@@ -204,7 +204,7 @@ def tabulate_wrong_validations(study: Study) -> pd.DataFrame:
 
 
 def _matches_vouched_truth(labels: DocumentLabels, truth: KnownTruth) -> bool:
-    """In the parts that somebody stands for."""
+    """True if the answer is right in all vouched parts."""
     same_type = not truth.is_vouched("dominant_type") or labels.dominant_type == truth.labels.dominant_type
     return same_type and (
         not truth.is_vouched("segments")

@@ -1,4 +1,4 @@
-"""Two runs over the same documents, case by case: what changed, why, and which run was right more often.
+"""Comparison of two runs, case by case: what changed, why, and which was right.
 
 Documents are the same where their bytes are. Which of the two answers is right is asked twice: of the documents whose
 truth is known in either folder, which are no random ones, so that a difference found there is one of reviewed documents
@@ -102,7 +102,7 @@ class RunComparison:
 
     @property
     def comparability_warning(self) -> str | None:
-        """Why accuracies cannot be compared plainly, in words: one run's reviews alone tell more of the truths."""
+        """Warning if one run's reviews alone supply more of the truths, else None."""
         run = "A" if self.truth_origin_counts["A"] > self.truth_origin_counts["B"] else "B"
         if self.truth_origin_counts["A"] == self.truth_origin_counts["B"]:
             return None
@@ -113,7 +113,7 @@ class RunComparison:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values; money as text."""
+        """Convert to plain JSON; money as text."""
         return {
             "a": self.output_a,
             "b": self.output_b,
@@ -141,7 +141,7 @@ class RunComparison:
 
 
 def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
-    """The two studies' documents, matched by SHA-256."""
+    """Compare two studies' documents, matched by SHA-256."""
     documents_a, documents_b = _index_by_sha256(study_a), _index_by_sha256(study_b)
     document_pairs = [
         (document, documents_b[sha256]) for sha256, document in documents_a.items() if sha256 in documents_b
@@ -179,7 +179,7 @@ def compare_studies(study_a: Study, study_b: Study) -> RunComparison:
 
 
 def convert_to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as plain values: None for what is missing, never NaN."""
+    """Convert the rows to plain records: None for missing, never NaN."""
     object_frame = frame.astype(object)
     return [
         {str(column_name): value for column_name, value in row.items()}
@@ -328,14 +328,14 @@ def _score_pair_against_truth(document_a: DocumentRecord, document_b: DocumentRe
 
 
 def _collect_truths(document_a: DocumentRecord, document_b: DocumentRecord, part: LabelPart) -> set[Any]:
-    """What the folders know to be true of a part; labels that were given stand before what was reviewed."""
+    """Collect a part's truths from both folders; given labels before reviews."""
     vouched_truths = [truth for truth in (document_a.truth, document_b.truth) if truth and truth.is_vouched(part)]
     gold_truths = [truth for truth in vouched_truths if truth.source == "GOLD"]
     return {_get_label_part(truth.labels, part) for truth in gold_truths or vouched_truths}
 
 
 def _get_agreed_truth(truths: AbstractSet[Any]) -> Any:
-    """What is true; None where nobody knows or there are two truths."""
+    """Return the truth; None if there is none or there are two."""
     return next(iter(truths)) if len(truths) == 1 else None
 
 
@@ -344,12 +344,12 @@ def _get_label_part(labels: DocumentLabels, part: LabelPart) -> Any:
 
 
 def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLabels | None:
-    """The second reading: neighbours of one type are one."""
+    """Merge neighbouring segments of one type (ruling 12's second reading)."""
     return agent_labels and replace(agent_labels, segments=tuple(merge_same_type_neighbours(agent_labels.segments)))
 
 
 def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[TypedPageRange]) -> bool:
-    """Where nothing was answered, it is never right."""
+    """True if the segments are exactly the true ones; no answer is wrong."""
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
 
@@ -377,7 +377,7 @@ def _get_correctness(row: Mapping[str, Any], level: ErrorLevel) -> tuple[bool, b
 
 
 def _choose_sampling_run(document_pairs: Sequence[tuple[DocumentRecord, DocumentRecord]]) -> Literal["A", "B"]:
-    """One run's draws alone: what both looked at was not drawn independently, and one run may have no reviews yet."""
+    """Choose the run whose draws count: documents both reviewed are not independent."""
     reviewed_count_a, reviewed_count_b = (
         sum(document_pair[side].has_expert_action for document_pair in document_pairs) for side in (0, 1)
     )
@@ -404,7 +404,7 @@ def _build_paired_document(
 
 
 def _get_level_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> Any:
-    """What was said, so that equal answers are equally right; None: nothing."""
+    """Return the answer in a form in which equal answers are equal; None for none."""
     if agent_labels is None or level == "type":
         return agent_labels and agent_labels.dominant_type
     return (

@@ -1,4 +1,4 @@
-"""More documents for an expert to look at, drawn so that the probability of each is known.
+"""Further documents for review, drawn with known probabilities.
 
 Escalated documents are all looked at; of accepted ones an audit draws a share (contract, ruling 11). Whoever wants to
 know more about rare classes draws again, in strata. A document that was at risk in both has the probability
@@ -35,7 +35,7 @@ _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None
 
 
 def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
-    """Which documents ``draw_size`` more looks would go to: spread evenly over the strata, so that rare ones are seen.
+    """Draw documents for review, spread evenly over strata, so that rare ones are seen.
 
     ``drawn_at`` is ISO 8601 in UTC. UsageError where nothing is left to draw, or ``draw_size`` or ``stratify_by`` is wrong.
     """
@@ -102,7 +102,7 @@ def _draw_stratum(
 
 
 def _spread_draws_over_strata(draw_size: int, unseen_counts: Mapping[str, int]) -> dict[str, int]:
-    """``draw_size`` spread over the strata as evenly as their room allows, in their order.
+    """Spread ``draw_size`` over the strata as evenly as their sizes allow, in order.
 
     >>> _spread_draws_over_strata(7, {"a": 1, "b": 10, "c": 10})
     {'a': 1, 'b': 3, 'c': 3}

@@ -1,4 +1,4 @@
-"""How well pages are cut into source documents: the pooled measures of a study, in both readings of ruling 12.
+"""Segmentation measures of a study, pooled, in both readings of ruling 12.
 
 Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p stands for
 1 / p of its kind, in the figure and in its interval; those that nobody looked at yet are not in it.
@@ -50,7 +50,7 @@ class SegmentationEstimate:
 
 
 def list_documents_with_segment_truth(study: Study) -> list[SegmentedDocument]:
-    """The documents that can be measured."""
+    """List the documents whose segments can be measured."""
     return [
         SegmentedDocument(
             document.doc_id,
@@ -69,14 +69,14 @@ CountSums = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SegmentationMeasure:
-    """What is counted in one document, and what the sums over many make; 0..1."""
+    """A measure's counts in one document, and its figure from their sums; 0..1."""
 
     count_in_document: Callable[[SegmentedDocument], Sequence[float]]
     compute_share: Callable[[CountSums], float]
 
 
 def _compute_f1(sums: CountSums) -> float:
-    """Of right, invented and missed ones."""
+    """Compute F1 from right, invented and missed ones."""
     matched, spurious, missed = sums
     return float(2 * matched / (2 * matched + spurious + missed))
 
@@ -148,7 +148,7 @@ def estimate_segmentation_measures(study: Study) -> list[SegmentationEstimate]:
 
 
 def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
-    """doc_id and how many pages a person must move, of the documents where it is any; most first."""
+    """Rank documents by how many pages a person must move, most first."""
     page_count_by_doc_id = {
         document.doc_id: compute_drag_and_drop_distance(
             document.true_spans, document.predicted_spans, document.page_count
@@ -162,7 +162,7 @@ def rank_documents_by_pages_to_move(study: Study) -> list[tuple[str, int]]:
 
 
 def _estimate_measure(documents: Sequence[SegmentedDocument], measure: SegmentationMeasure) -> Estimate:
-    """Documents in which there is nothing to count tell nothing of it, however many they are."""
+    """Estimate a measure; documents with nothing to count add nothing."""
     informative_counts = [
         (document_counts, document.sampling_weight)
         for document in documents

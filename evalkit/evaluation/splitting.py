@@ -44,7 +44,7 @@ _HashArray = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class GroupingFeatures:
-    """What of a document decides with which others it belongs together."""
+    """Features that decide which documents belong together."""
 
     doc_id: str
     sha256: str
@@ -55,7 +55,7 @@ class GroupingFeatures:
 
     @classmethod
     def from_bundle(cls, bundle: DocumentBundle) -> GroupingFeatures:
-        """The traits of a document, as its bundle shows them."""
+        """Read a document's features from its bundle."""
         identifiers = (identifier for page in bundle.pages for identifier in page.identifiers)
         # Which keys are equal is the same with any salt: these are never written down.
         patient_keys = (list_person_keys(person, salt=b"") for person in group_pages_by_person(bundle.pages))
@@ -73,7 +73,7 @@ class GroupingFeatures:
 
 
 def hash_shingles(text: str) -> _HashArray:
-    """The hashes of a text's shingles: equal in every process and on every machine, whatever the case and spacing."""
+    """Hash a text's shingles, ignoring case and spacing, equally on every machine."""
     word_hashes = np.array([_hash_word(word) for word in _WORD_PATTERN.findall(text.casefold())], np.uint64)
     shingle_length = min(SHINGLE_WORDS, len(word_hashes))
     if not shingle_length:
@@ -96,7 +96,7 @@ def _hash_word(word: str) -> int:
 def split_documents(
     features: Iterable[GroupingFeatures], share_by_part: Mapping[str, float], *, seed: int
 ) -> dict[str, list[str]]:
-    """The doc_ids of each part, by the parts' names in the order of ``share_by_part``; doc_ids as ``features`` come.
+    """Split the documents into parts; return doc_ids by part, in ``share_by_part`` order.
 
     ``share_by_part`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
     """
@@ -116,7 +116,7 @@ def split_documents(
 def count_types_by_part(
     doc_ids_by_part: Mapping[str, Iterable[str]], type_by_doc_id: Mapping[str, str | None]
 ) -> pd.DataFrame:
-    """How many documents of each type a split has: one row per type, one column per part. ``type_by_doc_id`` is by doc_id."""
+    """Count documents by type (rows) and part (columns). ``type_by_doc_id`` is by doc_id."""
     import pandas as pd
 
     typed_parts = [
@@ -128,7 +128,7 @@ def count_types_by_part(
 
 
 def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[GroupingFeatures]]:
-    """The documents that belong together, directly or by way of others."""
+    """Group the documents that belong together, directly or through others."""
     disjoint_sets = DisjointSet(range(len(documents)))
     index_by_patient: dict[tuple[str, str], int] = {}
     for index, document in enumerate(documents):
@@ -142,7 +142,7 @@ def group_related_documents(documents: Sequence[GroupingFeatures]) -> list[list[
 
 
 def require_valid_split_shares(share_by_part: Mapping[str, float]) -> None:
-    """UsageError where parts have no usable names, or shares are not 0..1 and together 1."""
+    """Require usable part names and shares 0..1 that sum to 1. UsageError."""
     bad_names = [part for part in share_by_part if not _PART_NAME_PATTERN.fullmatch(part)]
     if bad_names or not share_by_part:
         raise UsageError(
@@ -171,7 +171,7 @@ def _choose_split_part(group_sha256: str, share_by_part: Mapping[str, float], se
 
 @dataclass(frozen=True)
 class _SharedShingles:
-    """Shingles that stand in exactly the same documents, such as the lines of one letterhead."""
+    """Shingles of exactly the same documents, such as lines of one letterhead."""
 
     document_indices: npt.NDArray[np.int64]
     """The documents, ascending; two or more."""
@@ -182,7 +182,7 @@ class _SharedShingles:
 def _iterate_similar_pairs(
     shingle_hashes_by_index: Sequence[_HashArray], disjoint_sets: DisjointSet
 ) -> Iterator[tuple[int, int]]:
-    """Pairs whose texts are nearly the same; of documents that are together already, not all.
+    """Yield pairs of nearly equal texts, skipping most that are already grouped.
 
     ``disjoint_sets`` is looked at again after each pair: what is together needs no more counting.
     """
@@ -218,7 +218,7 @@ def _iterate_similar_pairs(
 def _iterate_adjacent_pairs(
     shared_sets: Sequence[_SharedShingles], shingle_counts: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs that are alike already by what they share as neighbours in lists of documents: all copies of one form."""
+    """Yield similar neighbours in lists of documents: the copies of one form."""
     if not shared_sets:
         return
     pairs = np.concatenate(
@@ -242,7 +242,7 @@ def _iterate_adjacent_pairs(
 def _drop_most_common_shingles(
     shared_sets: Sequence[_SharedShingles], max_dropped_shingles: float
 ) -> list[_SharedShingles]:
-    """The sets without the most common ones, as long as those are together at most ``max_dropped_shingles`` shingles."""
+    """Drop the most common shingles, at most ``max_dropped_shingles`` in total."""
     sets_by_commonness = sorted(shared_sets, key=lambda shingle_set: -len(shingle_set.document_indices))
     is_dropped = np.cumsum([shingle_set.shingle_count for shingle_set in sets_by_commonness]) <= max_dropped_shingles
     return [
@@ -251,7 +251,7 @@ def _drop_most_common_shingles(
 
 
 def _collect_shared_shingles(document_hashes: Sequence[_HashArray]) -> list[_SharedShingles]:
-    """Which documents share shingles, and how many: counted with a weight, a letterhead costs one look."""
+    """Collect which documents share how many shingles, weighted by letterhead."""
     if not document_hashes:
         return []
     all_hashes = np.concatenate(document_hashes)

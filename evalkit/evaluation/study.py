@@ -1,4 +1,4 @@
-"""What an output folder knows of every processed document: the one value that all of evaluation is computed from.
+"""Study of an output folder: every processed document, the base of all evaluation.
 
 Reading goes on where a file is damaged: the file is named in ``Study.problems`` and its document counts as unreadable,
 so that nothing that is missing makes a figure better.
@@ -74,7 +74,7 @@ _MAX_NAMED_ROWS = 5
 
 @dataclass(frozen=True, slots=True)
 class DocumentLabels:
-    """What somebody says of a document."""
+    """Labels that a source gives a document."""
 
     dominant_type: str | None
     """None: cannot tell, or no usable answer."""
@@ -90,7 +90,7 @@ class DocumentLabels:
 
 @dataclass(frozen=True, slots=True)
 class KnownTruth:
-    """What is true of a document, and who says so."""
+    """Truth about a document, with its source."""
 
     labels: DocumentLabels
     source: Literal["SME_VALIDATED", "SME_CORRECTED", "GOLD"]
@@ -104,7 +104,7 @@ class KnownTruth:
     notes: str = ""
 
     def is_vouched(self, part: str) -> bool:
-        """Whether that part was vouched for."""
+        """True if that part was vouched for."""
         return part in self.vouched
 
 
@@ -201,23 +201,23 @@ class DocumentRecord:
 
     @property
     def sampling_weight(self) -> float:
-        """How many documents it stands for where its truth is known, at least 1."""
+        """Number of documents it represents where its truth is known, at least 1."""
         return 1 / self.review_probability if self.review_probability else 1.0
 
     @property
     def has_expert_action(self) -> bool:
-        """Whether an expert had it open and did something about it, whether or not its truth is known by that."""
+        """True if an expert opened it and acted, even if its truth stays unknown."""
         return self.truth is not None or self.truth_status == "undeterminable" or bool(self.reviews) or self.is_deferred
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the arbiter accepted it."""
+        """True if the arbiter accepted it."""
         return self.decision == "AUTO_ACCEPT"
 
 
 @dataclass(frozen=True)
 class Study:
-    """All processed documents of one output folder, by doc_id; replaced versions are none of them."""
+    """All processed documents of one output folder by doc_id, current versions only."""
 
     output: Path | str
     documents: tuple[DocumentRecord, ...]
@@ -240,7 +240,7 @@ class Study:
 
     @property
     def simulated_review_count(self) -> int:
-        """How many of them a program made: every figure that rests on any must say so."""
+        """Number of reviews that a program made; figures based on any must say so."""
         return sum(review.is_simulated for review in self.reviews)
 
     def to_frame(self) -> pd.DataFrame:
@@ -255,7 +255,7 @@ class Study:
         return pd.DataFrame([_build_frame_row(document) for document in self.documents])
 
     def count_truth_statuses(self) -> Counter[TruthStatus]:
-        """How many documents stand where."""
+        """Count the documents by truth status."""
         return Counter(document.truth_status for document in self.documents)
 
 
@@ -348,7 +348,7 @@ def read_folder_study(
 
 
 def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[DocumentRecord]:
-    """The documents with the probability of having been looked at by now.
+    """Add to each document the probability of having been reviewed by now.
 
     Of those drawn alike, the ones that still wait are taken for like those that were looked at. That is right where all
     were, and nearly so where neither remarks nor names go with being wrong: nobody chooses the next case, but the queue
@@ -376,12 +376,12 @@ def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[Docume
 
 
 def _has_gold_truth(document: DocumentRecord) -> bool:
-    """Whether its truth is known from a file of labels, whatever was drawn."""
+    """True if its truth comes from a file of labels, whatever was drawn."""
     return document.truth is not None and document.truth.source == "GOLD"
 
 
 def parse_classification_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
-    """A stored classification as labels. LookupError, TypeError or ValueError where it is none."""
+    """Parse a stored classification. LookupError, TypeError or ValueError if it is none."""
     if classification is None:
         return None
     dominant_type = classification["dominant_type_overall"]
@@ -413,7 +413,7 @@ _NONE_TYPE = type(None)
 
 
 def _require_type(value: Any, *allowed_types: type) -> Any:
-    """A value as the file should have it: of one of these types, and finite. TypeError, ValueError: it is damaged."""
+    """Require one of these types, and finite. TypeError, ValueError: damaged file."""
     if type(value) not in allowed_types:
         raise TypeError("a value is of another type")
     if isinstance(value, float) and not math.isfinite(value):
@@ -449,7 +449,7 @@ class _StudyReader:
             return {row["doc_id"]: row for row in index.list_documents()}
 
     def iterate_current_result_names(self) -> Iterator[str]:
-        """The results that stand for a document as it is now."""
+        """Yield the result files of documents as they are now."""
         for name in self.output_folder.list_json_files(RESULTS_FOLDER):
             row = self._index_rows.get(name.rpartition("/")[2].removesuffix(".json"))
             if not (row and row["replaced"]):
@@ -498,7 +498,7 @@ class _StudyReader:
         return self._create_unreadable_document(doc_id, filename, None, "STORE-TORN")
 
     def _create_unreadable_document(self, doc_id: str, filename: str, sha256: str | None, code: str) -> DocumentRecord:
-        """It stays in the denominator, production's too, whatever else is known of it."""
+        """Create an unreadable document: it stays in every denominator."""
         production = self._parse_production_labels_or_warn(
             self._find_label_row_or_warn(self._production_rows, doc_id, filename)
         )
@@ -556,7 +556,7 @@ class _StudyReader:
         )
 
     def _read_source_and_persons(self, doc_id: str) -> tuple[str, list[FilePerson] | None]:
-        """The file's folder and the persons whom its pages name; None if the bundle cannot be read."""
+        """Read the file's folder and the persons on its pages; None if unreadable."""
         try:
             stored_bundle = self.output_folder.read_json(
                 bundle_file_name(doc_id), max_schema_version=BUNDLE_SCHEMA_VERSION
@@ -569,7 +569,7 @@ class _StudyReader:
         return self._read_json(name) if name in names else None
 
     def _iterate_reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """The reviews of a document's cases with case and number, those of further opinions behind."""
+        """Yield the reviews of a document's cases, those of further opinions last."""
         for case_id in (doc_id, f"{doc_id}{SECOND_SUFFIX}", f"{doc_id}{ADJUDICATION_SUFFIX}"):
             if case_id in self._reviewed_case_ids:
                 for revision in list_revisions(self.output_folder, case_id):
@@ -578,7 +578,7 @@ class _StudyReader:
                         yield case_id, revision, review
 
     def _find_inclusion_probability(self, doc_id: str, stored_case: Mapping[str, Any] | None) -> float | None:
-        """With which an accepted document is drawn: its packet's or record's, or that of a later draw."""
+        """Find an accepted document's probability of review, by the latest draw."""
         stored_probability = _parse_number(stored_case["inclusion_probability"]) if stored_case else None
         highest_probability = max(
             (
@@ -595,7 +595,7 @@ class _StudyReader:
     def _find_label_row_or_warn(
         self, label_rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str
     ) -> Mapping[str, Any] | None:
-        """The row of a document, by doc_id, or by a file name that no other document has."""
+        """Find the document's row by doc_id, or by a file name that is unique."""
         if doc_id not in label_rows and filename in label_rows and self._filename_counts[filename] > 1:
             self.label_warnings.append(
                 f"{self._filename_counts[filename]} documents are called {filename}: labels must name the doc_id"
@@ -604,7 +604,7 @@ class _StudyReader:
         return label_rows.get(doc_id) or label_rows.get(filename)
 
     def _parse_production_labels_or_warn(self, row: Mapping[str, Any] | None) -> DocumentLabels | None:
-        """A production row as labels in the five types; None where the mapping does not know its word."""
+        """Parse a production row to the five types; None if its label is not mapped."""
         if row is None:
             return None
         word = get_production_label(row)
@@ -710,14 +710,14 @@ def _find_last_page(agent_labels: DocumentLabels | None) -> int | None:
 
 
 def _parse_number(value: Any) -> float | None:
-    """A number, or None for null. TypeError or ValueError for anything else: the file is damaged."""
+    """Parse a number, None for null. TypeError, ValueError: damaged file."""
     return None if value is None else float(_require_type(value, int, float))
 
 
 def _collect_verdicts(
     result: Mapping[str, Any], packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]]
 ) -> dict[str, str]:
-    """issue_id → the newest word of an expert, where the issue that was judged is still the result's."""
+    """Collect the newest expert verdict by issue_id, for issues the result still has."""
     verdict_by_issue_id = {
         record["issue_id"]: record["verdict"] for *_, review in reviews for record in review["issue_verdicts"]
     }

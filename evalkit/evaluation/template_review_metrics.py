@@ -1,4 +1,4 @@
-"""How the review of bank-statement templates does: specification 004, "Review Quality Metrics", from the cycle files."""
+"""Metrics of template reviews from the cycle files (specification 004)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, parse_stored_re
 
 @dataclass(frozen=True)
 class TemplateReviewMetrics:
-    """Reviews of templates: each is one or more attempts, and ends with approval or a person."""
+    """Metrics of reviews: one or more attempts, ending with approval or a person."""
 
     review_count: int
     attempt_count: int
@@ -39,7 +39,7 @@ class TemplateReviewMetrics:
 
 
 def read_template_review_cycles(output_folder: OutputFolder) -> list[ReviewCycle]:
-    """All cycles of an output folder, by template and number. StoreError naming a file that cannot be read."""
+    """Read all cycles by template and number. StoreError names an unreadable file."""
     numbered_names = [
         (template_id, int(number[1]), name)
         for template_id in output_folder.list_subfolder_names(TEMPLATE_REVIEWS_FOLDER)
@@ -58,7 +58,7 @@ def read_template_review_cycles(output_folder: OutputFolder) -> list[ReviewCycle
 
 
 def measure_template_reviews(cycles: Iterable[ReviewCycle]) -> TemplateReviewMetrics:
-    """The metrics of cycles that stand in the order in which they were made, as ``read_template_review_cycles`` gives them."""
+    """Measure the cycles, in the order of ``read_template_review_cycles``."""
     all_cycles = list(cycles)
     reviews = [list(group) for _, group in groupby(all_cycles, key=lambda cycle: cycle.review_cycle_id)]
     final_cycles = [review[-1] for review in reviews]

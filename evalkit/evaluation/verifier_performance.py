@@ -1,4 +1,4 @@
-"""What each verifier and each rule is worth: what it raises, what it alone costs, which errors it stops, what it misses.
+"""Performance of verifiers and rules: raised, cost alone, errors stopped and missed.
 
 Everything is computed from a :class:`~evalkit.evaluation.study.Study`; what the arbiter would say of fewer issues is asked
 of the arbiter. Every frame says in ``simulated`` how many of the judgements behind a row a program made.
@@ -88,12 +88,12 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
 
 
 def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
-    """By what findings are counted together."""
+    """Return the key by which findings are counted together."""
     return issue.agent, issue.code, issue.origin
 
 
 def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
-    """Whether the arbiter would have accepted the document without that rule's issues."""
+    """True if the arbiter would have accepted the document without that rule."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return False
     remaining_issues = [_convert_to_issue(issue) for issue in document.issues if get_rule_key(issue) != rule_key]
@@ -101,7 +101,7 @@ def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
 
 
 def _convert_to_issue(issue_with_verdict: IssueWithVerdict) -> Issue:
-    """The finding as the arbiter takes it."""
+    """Convert the finding to an issue for the arbiter."""
     # The verdict is an expert's there and that of a quote here; the group decides nothing.
     return Issue.model_validate(issue_with_verdict._asdict() | {"verdict": None, "ig_id": ""})
 
@@ -143,7 +143,7 @@ def _build_rule_row(
 
 
 def _is_escalation_needed(document: DocumentRecord) -> bool | None:
-    """Whether the answer has to be corrected, as it is now; None: nobody has told.
+    """True if today's answer needs correction; None if unknown.
 
     What an expert once corrected may be right today: a later run may have answered otherwise.
     """
@@ -169,7 +169,7 @@ def _has_simulated_reviews(document: DocumentRecord) -> bool:
 
 
 def describe_rule_worth(corrected_count: int, validated_count: int, payoff_share: float = PAYOFF_SHARE) -> str:
-    """Whether a rule gives more than it costs, in words.
+    """Describe in words if a rule gives more than it costs.
 
     ``payoff_share`` is the share 0..1 of needed escalations from which it does. Where the interval does not tell, how many
     more cases would, if they went on like those that are judged; with none judged, if all were needless.
@@ -256,7 +256,7 @@ class _AnsweredPopulation(NamedTuple):
 
 
 def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
-    """Which share of the classifier's errors was escalated, by whom: one row per level and stopper.
+    """Tabulate the share of the classifier's errors escalated, by level and source.
 
     An error is an answer that is wrong in a part that was vouched for. No answer, and "cannot tell", is none: it is
     escalated for want of an answer, whatever the verifiers can. The pipeline's repairs touch neither types nor
@@ -293,7 +293,7 @@ def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
 
 
 def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
-    """Whether the agent's answer is an error; None: nobody stands for that part, or there is no answer."""
+    """True if the answer is an error; None if it is unvouched or missing."""
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None or agent_labels is None or not _has_answer(agent_labels, level):
         return None
@@ -301,7 +301,7 @@ def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
 
 
 def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, level: ErrorLevel) -> bool | None:
-    """Whether it is not what is true, be it for want of an answer; None: nobody stands for that part."""
+    """True if it differs from the truth, even if missing; None if unvouched."""
     if level == "type":
         return agent_labels.dominant_type != truth.labels.dominant_type if truth.is_vouched("dominant_type") else None
     if not truth.is_vouched("segments"):
@@ -313,7 +313,7 @@ def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, le
 
 
 def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
-    """Whether there is an answer that could be wrong."""
+    """True if there is an answer that could be wrong."""
     if agent_labels is None:
         return False
     if level == "type":
@@ -322,7 +322,7 @@ def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
 
 
 def _find_escalating_agents_and_codes(document: DocumentRecord) -> frozenset[tuple[str, str]]:
-    """Agent and code of the open issues that the arbiter's winning row counted, where it escalated."""
+    """Find agent and code of the open issues that made the arbiter escalate."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return frozenset()
     # A row that is not in the table yet could have counted anything.
@@ -404,12 +404,12 @@ class _Correction:
     """Empty: the whole document."""
 
     def is_touched_by(self, issue: IssueWithVerdict) -> bool:
-        """Whether the finding is about a page of it, or about no page in particular."""
+        """True if the finding is about one of its pages, or about no page in particular."""
         return issue.page is None or not self.pages or issue.page in self.pages
 
 
 def tabulate_unraised_corrections(study: Study) -> pd.DataFrame:
-    """What experts corrected although nobody had raised it: one row per document and difference.
+    """Tabulate expert corrections that no issue had raised, a row per difference.
 
     Raised it has who left an open BLOCKER or MAJOR there which no expert dismissed: on one of the pages concerned, or on
     no page in particular. A MINOR remark sends nobody to look. Of segments of another range the pages of both answers are
@@ -493,7 +493,7 @@ def _get_page_range(span: TypedPageRange) -> tuple[int, int]:
 
 
 def _clip_page_range(start_page: int, end_page: int, page_count: int | None) -> range:
-    """These pages, as far as the document has them; an answer may name a page of any number."""
+    """Clip the pages to the document; an answer may name any number."""
     return range(max(start_page, 1), min(end_page, page_count or MAX_PAGE_NUMBER, MAX_PAGE_NUMBER) + 1)
 
 
@@ -502,7 +502,7 @@ def _format_page_ranges(page_ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def _iterate_flag_corrections(document: DocumentRecord) -> Iterator[_Correction]:
-    """What the expert whose word stands remarked about segments."""
+    """Yield the current expert's flags on segments."""
     own_reviews = [review for review in document.reviews if not review.case_id.endswith(SECOND_SUFFIX)]
     deciding_reviews = [review for review in own_reviews if review.case_id.endswith(ADJUDICATION_SUFFIX)] or own_reviews
     if not deciding_reviews or document.truth is None or document.truth.source == "GOLD":

@@ -1,4 +1,4 @@
-"""Mutation-test the verifiers: plant one fault at a time into a right answer and report who detects it."""
+"""Mutation testing of the verifiers: one planted fault at a time, and who detects it."""
 
 from evalkit.evaluation.challenge.mutation_testing import challenge, run_mutation_test
 

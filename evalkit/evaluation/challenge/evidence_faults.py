@@ -54,7 +54,7 @@ def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSourc
 def _plant_invented_presence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, level: PresenceLevel, is_quoted: bool
 ) -> None:
-    """A second type is there, by nothing or by a quote of the first; if it is not PRIMARY as well, it has a share."""
+    """Claim a second type, unquoted or by a quote of the first; unless PRIMARY, with a share."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     is_primary = level is PresenceLevel.PRIMARY
     absent_rows = [
@@ -77,7 +77,7 @@ def _plant_low_confidence(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_elided_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str) -> None:
-    """A sentence that the page now has is quoted without the words in it that turn its meaning."""
+    """Add a sentence to a page and quote it without the words that reverse its meaning."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     require_applicable(mutated_answer.bundle.page(page_number).status.is_readable)
@@ -108,7 +108,7 @@ def _replace_quote(claim: Json, text: str, page_number: int, random_source: Rand
 
 
 def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Claimed for another page of the same segment, on which it does not stand."""
+    """Claim a quote for another page of its segment, on which it does not appear."""
     moves = [
         (quote, page.page_num)
         for segment in mutated_answer.segments
@@ -124,7 +124,7 @@ def _plant_moved_quote(mutated_answer: MutatedAnswer, random_source: RandomSourc
 
 
 def _normalise_text_of_page_and_next(mutated_answer: MutatedAnswer, page: Page) -> str:
-    """What a quote from that page may say: it may run on to the next."""
+    """Normalise the text of a page and the next: a quote may run on."""
     return normalise_quote(
         "".join(nearby_page.text for nearby_page in mutated_answer.bundle.iter_pages(page.page_num, page.page_num + 1))
     )
@@ -155,7 +155,7 @@ def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomS
 def _plant_replaced_evidence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_furniture: bool = False
 ) -> None:
-    """All evidence of a segment's type is a line that the page now has: a reference, a courtesy, a header."""
+    """Replace a type's evidence by a line added to the page: a reference, courtesy or header."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     text = draw_text(text_key, random_source)
@@ -167,7 +167,7 @@ def _plant_replaced_evidence(
 
 
 def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """A routine laboratory among the vendors of what is called a genomic report."""
+    """Name a routine laboratory as vendor of a genomic report."""
     require_applicable(any(segment["dominant_type"] == _GENOMIC_TYPE for segment in mutated_answer.segments))
     mutated_answer.answer_json["vendor_signals"].append(random_source.choice(load_fault_texts()["vendors"]))
 
@@ -175,7 +175,7 @@ def _plant_routine_vendor(mutated_answer: MutatedAnswer, random_source: RandomSo
 def _plant_first_line(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, segment_types: Sequence[str]
 ) -> None:
-    """A line on top of a document of one of these types: a letterhead, or words of an order or cover sheet."""
+    """Add a first line to a document of these types: a letterhead or an order's words."""
     segments = [segment for segment in mutated_answer.segments if segment["dominant_type"] in segment_types]
     page_number = draw_candidate(random_source, segments)["start_page"]
     mutated_answer.bundle = add_block(

@@ -1,4 +1,4 @@
-"""The kinds of fault that can be planted, each with its description and who should find it."""
+"""The kinds of fault, each with a description and the codes that should detect it."""
 
 from __future__ import annotations
 

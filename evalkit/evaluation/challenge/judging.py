@@ -48,7 +48,9 @@ async def plant_and_judge_mutations(
     max_concurrent: int = 1,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> MutationTestReport:
-    """Plant these faults into these classifications, at ``max_places_per_document`` places of each document at most.
+    """Plant the faults into the answers and judge each by the orchestrator.
+
+    At most ``max_places_per_document`` places of each document are used.
 
     Documents are taken in an order that the seed gives, so that a limit favours none. ``patient_expectation``: what is
     known about the patients of every file.
@@ -110,7 +112,7 @@ def _plant_faults_of_kind(
     seed: int,
     collected_skipped_counts: Counter[str],
 ) -> Iterator[_PlantedMutation]:
-    """Up to ``max_case_count`` cases of one kind: one place of each document, then another of each, and no case twice."""
+    """Plant up to ``max_case_count`` different cases of one kind, spread over documents."""
     shuffled_pairs = sorted(
         accepted_pairs, key=lambda pair: _create_random_source(seed, operator.fault_id, pair[0].bundle.sha256).random()
     )
@@ -135,7 +137,7 @@ def _plant_faults_of_kind(
 
 
 def _digest_visible_content(mutated_answer: MutatedAnswer) -> str:
-    """Of all that a check can see."""
+    """Hash everything that a check can see."""
     page_texts = [[block.text for block in page.blocks] for page in mutated_answer.bundle.pages]
     return hashlib.sha256(
         encode_canonical_json([mutated_answer.bundle.sha256, mutated_answer.answer_json, page_texts])
@@ -186,7 +188,10 @@ def _build_false_alarm(clean_answer: CleanAnswer, clean_outcome: ClassificationO
 
 
 def _find_new_issues(clean_outcome: ClassificationOutcome, mutated_outcome: ClassificationOutcome) -> list[Issue]:
-    """BLOCKER and MAJOR issues, repaired ones too, that were not there before; failures of agents are none."""
+    """Find BLOCKER and MAJOR issues that the clean answer did not raise.
+
+    Repaired ones count; failures of agents do not.
+    """
 
     def encode_content(issue: Issue) -> str:
         return issue.model_dump_json(exclude={"issue_id", "status"})
@@ -218,7 +223,7 @@ def _determine_outcome_name(
 
 
 def is_nearly_same_classification(first: ClassificationOutput, second: ClassificationOutput) -> bool:
-    """Whether two answers are the same, but for shares that differ by no more than V2 lets them (0.05)."""
+    """Compare two answers; shares may differ by V2's tolerance (0.05)."""
     (first_answer, first_shares), (second_answer, second_shares) = _separate_shares(first), _separate_shares(second)
     are_shares_close = all(
         abs(a - b) <= float(MIXTURE_TOLERANCE) for a, b in zip(first_shares, second_shares, strict=False)
@@ -227,7 +232,7 @@ def is_nearly_same_classification(first: ClassificationOutput, second: Classific
 
 
 def _separate_shares(classification: ClassificationOutput) -> tuple[dict[str, Any], list[float]]:
-    """The answer without its shares, types sorted, and the shares in that order."""
+    """Separate the answer, types sorted, from its shares in that order."""
     answer_json = classification.to_json()
     shares: list[float] = []
     for rows, share_key in [

@@ -1,4 +1,4 @@
-"""Faults in what a document is called and where it begins, and pages missing, repeated or shuffled."""
+"""Faults in types and boundaries, and missing, repeated or shuffled pages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ACT_TYPE_NAMES = tuple(type_name for type_name in TYPE_NAMES if type_name != OT
 def _plant_wrong_label(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, claimable_types: Sequence[str]
 ) -> None:
-    """A document is called another type, and its two longest sentences are quoted for that."""
+    """Call a document another type and quote its two longest sentences for it."""
     labels = [
         (segment, type_name)
         for segment in mutated_answer.segments
@@ -51,7 +51,7 @@ def _plant_wrong_label(
 
 
 def _quote_longest_sentences(mutated_answer: MutatedAnswer, segment: Json) -> None:
-    """Let the segment's type be supported by true sentences of its pages, whatever they say."""
+    """Support the segment's type by true sentences of its pages, whatever they say."""
     passages = mutated_answer.clean_answer.quotable_text.list_longest_passages(
         segment["start_page"], segment["end_page"]
     )
@@ -79,7 +79,7 @@ def _plant_exchanged_labels(mutated_answer: MutatedAnswer, random_source: Random
 
 
 def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSource, *, page_shift: int) -> None:
-    """A boundary moved by so many pages; what the shorter document had quoted from them is gone with them."""
+    """Move a boundary by ``page_shift`` pages; quotes on the moved pages are dropped."""
     moves: list[tuple[Json, Json, int]] = []
     for earlier, later in zip(mutated_answer.segments, mutated_answer.segments[1:], strict=False):
         moves += [(earlier, later, -page_shift)] if earlier["segment_page_count"] > page_shift else []
@@ -99,7 +99,7 @@ def _plant_moved_boundary(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_false_split(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """A document is taken for two of its type."""
+    """Split a document into two of its type."""
     splits = [
         (index, page)
         for index, segment in enumerate(mutated_answer.segments)
@@ -139,7 +139,7 @@ def _plant_merged_segments(mutated_answer: MutatedAnswer, random_source: RandomS
 
 
 def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Another document of the last one's type is in the file behind it, and taken for a part of it."""
+    """Append another document of the last one's type and count it as part of it."""
     last_segment = mutated_answer.segments[-1]
     require_applicable(last_segment["end_page"] == mutated_answer.bundle.total_pages)
     templates = [
@@ -153,7 +153,10 @@ def _append_document_to_last_segment(mutated_answer: MutatedAnswer, random_sourc
 
 
 def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSource, min_page_count: int) -> Json:
-    """Draw a document of so many pages, none blank, that count themselves; print the count on them if they do not."""
+    """Draw a document whose pages are numbered; print the numbers if there are none.
+
+    It has at least ``min_page_count`` pages, none blank.
+    """
     long_segments = [segment for segment in mutated_answer.segments if segment["segment_page_count"] >= min_page_count]
     segment = draw_candidate(random_source, long_segments)
     pages = list(mutated_answer.bundle.iter_pages(segment["start_page"], segment["end_page"]))
@@ -167,7 +170,7 @@ def _draw_counted_segment(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _reorder_pages(mutated_answer: MutatedAnswer, page_order: Sequence[int]) -> None:
-    """Let the file have these of its pages, in this order; segments and quotes go with their pages."""
+    """Rebuild the file from these pages in this order; segments and quotes follow."""
     pages = [
         mutated_answer.bundle.page(page_number).model_copy(update={"page_num": new_number})
         for new_number, page_number in enumerate(page_order, 1)
@@ -199,7 +202,7 @@ def _plant_shuffled_pages(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_repeated_pages(mutated_answer: MutatedAnswer, random_source: RandomSource) -> None:
-    """Some pages of a document are in it a second time, behind its last."""
+    """Repeat some pages of a document behind its last."""
     segment = random_source.choice(mutated_answer.segments)
     start, end = segment["start_page"], segment["end_page"]
     first = random_source.randint(start, end)

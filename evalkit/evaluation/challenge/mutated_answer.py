@@ -1,4 +1,4 @@
-"""A right answer's copy into which a fault is planted, and the steps that most kinds of fault share.
+"""The copy of a right answer that takes a fault, and steps shared by kinds of fault.
 
 Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the document.
 What the texts say is data, ``faults.toml``. No check is asked here: planting knows nothing of finding.
@@ -40,7 +40,7 @@ OTHER_TYPE = DocumentType.OTHER.value
 
 
 class AnswerOrigin(StrEnum):
-    """Who says that a classification is right."""
+    """The source that vouches for a classification."""
 
     SUPPLIED = "supplied"
     """Another system, whose answer it is."""
@@ -55,7 +55,7 @@ class AnswerOrigin(StrEnum):
 
     @property
     def is_vouched_from_outside(self) -> bool:
-        """Whether an alarm about the answer can be called false: the program's own answer may truly be wrong."""
+        """True if an alarm is false for certain: the program's own answer may be wrong."""
         return self in (AnswerOrigin.SUPPLIED, AnswerOrigin.VALIDATED, AnswerOrigin.CORRECTED)
 
 
@@ -75,7 +75,7 @@ class CleanAnswer:
 
 @dataclass
 class MutatedAnswer:
-    """What a fault is planted into."""
+    """A copy of a right answer, and of its document, into which a fault is planted."""
 
     clean_answer: CleanAnswer
     answer_json: Any
@@ -84,12 +84,12 @@ class MutatedAnswer:
 
     @classmethod
     def from_clean_answer(cls, clean_answer: CleanAnswer) -> MutatedAnswer:
-        """A copy of the clean one."""
+        """Copy the clean answer."""
         return cls(clean_answer, copy.deepcopy(clean_answer.classification.to_json()), clean_answer.bundle)
 
     @property
     def segments(self) -> list[Json]:
-        """Those of the answer."""
+        """The answer's segments, as JSON."""
         segments: list[Json] = self.answer_json["segments"]
         return segments
 
@@ -117,12 +117,12 @@ class MutationOperator:
 
 @cache
 def load_fault_texts() -> Mapping[str, Any]:
-    """What planted faults say: ``faults.toml``."""
+    """Load the texts of planted faults: ``faults.toml``."""
     return tomllib.loads((files("evalkit.evaluation.challenge") / "faults.toml").read_text("utf-8"))
 
 
 def fill_slots(template: str, random_source: RandomSource) -> str:
-    """A text with its slots filled: ``{name}`` by one of that list, ``#`` by a digit."""
+    """Fill a text's slots: ``{name}`` from that list, ``#`` by a digit."""
     slots: Mapping[str, Sequence[str]] = load_fault_texts()["slots"]
     for _ in range(2):  # what fills a slot may have slots
         template = re.sub(r"\{(\w+)\}", lambda match: random_source.choice(slots[match[1]]), template)
@@ -140,7 +140,7 @@ def find_presence_row(segment: Json, type_name: str | None) -> Json | None:
 
 
 def find_dominant_row(segment: Json) -> Json | None:
-    """What is said of the type that the segment is called."""
+    """Find the row of the type that the segment is called."""
     return find_presence_row(segment, segment["dominant_type"])
 
 
@@ -151,7 +151,7 @@ def require_applicable(is_applicable: bool) -> None:
 
 
 def draw_candidate(random_source: RandomSource, candidates: Sequence[T]) -> T:
-    """Draw one of the places where a fault can be planted. FaultNotApplicableError if there is none."""
+    """Draw one of the candidates. FaultNotApplicableError if there are none."""
     require_applicable(bool(candidates))
     return random_source.choice(candidates)
 
@@ -163,7 +163,7 @@ def draw_two_segments(mutated_answer: MutatedAnswer, random_source: RandomSource
 
 
 def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]:
-    """The segments with their claims, which are PRIMARY and have evidence."""
+    """List the segments with their type's row, if it has quotes."""
     return [
         (segment, claim)
         for segment in mutated_answer.segments
@@ -172,12 +172,12 @@ def list_quoted_claims(mutated_answer: MutatedAnswer) -> list[tuple[Json, Json]]
 
 
 def draw_quoted_claim(mutated_answer: MutatedAnswer, random_source: RandomSource) -> tuple[Json, Json]:
-    """Draw a segment with its type's row, which has quotes. FaultNotApplicableError if none has."""
+    """Draw a segment with its quoted type's row. FaultNotApplicableError if none has."""
     return draw_candidate(random_source, list_quoted_claims(mutated_answer))
 
 
 def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
-    """Mixture, counts and the overall type as the segments have them; whether there is an overall type."""
+    """Recompute counts, mixture and overall type; False if there is no overall type."""
     for index, segment in enumerate(mutated_answer.segments, 1):
         segment["segment_index"] = index
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
@@ -191,7 +191,7 @@ def recompute_totals_and_check_type(mutated_answer: MutatedAnswer) -> bool:
 
 
 def swap_segment_types(segment: Json, type_name: str) -> None:
-    """The segment's two types change places, with all that is said of them."""
+    """Exchange the segment's type with another, together with their claims."""
     old_row, new_row = find_dominant_row(segment), find_presence_row(segment, type_name)
     if old_row is None or new_row is None:
         raise ValueError("a clean segment has every type")
@@ -222,7 +222,7 @@ def add_block(
     is_furniture: bool = False,
     is_hidden: bool = False,
 ) -> DocumentBundle:
-    """The document with one more block on that page, below or above all others."""
+    """Add a block to a page, above or below all others."""
     page = bundle.page(page_number)
     block = Block(type="paragraph", text=text, box=(0.1, 0.0 if is_first else 0.97, 0.9, 0.02 if is_first else 0.99))
     block = block.model_copy(update={"furniture": is_furniture, "hidden": is_hidden})
@@ -266,13 +266,13 @@ def normalise_quote(text: str) -> str:
 
 
 def move_share(row: Json, other_row: Json, share_key: str, shift: float) -> None:
-    """The sum stays right."""
+    """Move ``shift`` of one row's share to another; the sum stays right."""
     row[share_key] = round(row[share_key] - round(shift, 4), 4)
     other_row[share_key] = round(other_row[share_key] + round(shift, 4), 4)
 
 
 def drop_evidence_of_other_pages(segment: Json) -> bool:
-    """Drop quotes from pages that the segment has not; whether each type that was quoted still is."""
+    """Drop quotes from other pages; False if a quoted type has none left."""
     is_still_quoted = True
     for row in segment["segment_composition"]:
         quotes = row["top_evidence"]

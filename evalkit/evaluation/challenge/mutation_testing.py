@@ -1,4 +1,4 @@
-"""Are the checks awake? Faults planted one at a time into classifications that are right, and who catches them.
+"""Mutation-test the verifiers: one planted fault at a time, and who detects it.
 
 Each kind of fault is a row of :mod:`evalkit.evaluation.challenge.fault_table`. A fault is caught if a person sees the document because
 of it: a new BLOCKER or MAJOR issue, and the decision to escalate. One that a repair undoes, so that the answer is the
@@ -50,7 +50,7 @@ def challenge(
     seed: int = 0,
     settings: Settings | None = None,
 ) -> pd.DataFrame:
-    """:func:`run_mutation_test`, as a table with one row per kind of fault (``MutationTestReport.tabulate_fault_kinds``)."""
+    """Run :func:`run_mutation_test` and tabulate it, one row per kind of fault."""
     run_settings = settings or Settings.load(models={"default": model} if model is not None else None)
     report = run_mutation_test(
         paths, run_settings, classifications_folder=classifications, kinds=kinds, max_cases_per_kind=limit, seed=seed
@@ -67,7 +67,7 @@ def run_mutation_test(
     max_cases_per_kind: int = DEFAULT_MAX_CASES,
     seed: int = 0,
 ) -> MutationTestReport:
-    """Plant faults into classifications that are right, and see who catches them. Nothing is written.
+    """Plant faults into right answers and report who detects them. Nothing is written.
 
     Args:
         paths: output folders, of which the documents count that were accepted or that experts validated or corrected;
@@ -90,7 +90,7 @@ def run_mutation_test(
 
 
 def select_mutation_operators(kind_or_nature_names: Iterable[str]) -> list[MutationOperator]:
-    """The faults of these kinds or natures, in the table's order; all, where none is named. UsageError."""
+    """Select the faults of these kinds or natures; all if none is named. UsageError."""
     wanted_names = set(kind_or_nature_names)
     natures = {operator.nature for operator in FAULTS}
     if unknown_names := sorted(wanted_names - FAULT_BY_ID.keys() - natures):

@@ -1,4 +1,4 @@
-"""Quotes altered in one place, to be planted as faults: what is altered, and how, is data, ``quote_faults.toml``.
+"""Quotes altered in one place; the kinds of alteration are data, ``quote_faults.toml``.
 
 Whoever alters knows nothing of who compares quotes: neither code nor word lists are shared. In doubt nothing is
 altered: an altered quote never appears in the document itself.
@@ -39,7 +39,7 @@ class _Alteration(NamedTuple):
 
 @cache
 def load_quote_faults() -> Mapping[str, Mapping[str, Any]]:
-    """Load the kinds of altered quotes, in the order of the report: ``quote_faults.toml``."""
+    """Load the kinds of altered quotes in the report's order: ``quote_faults.toml``."""
     return tomllib.loads((files("evalkit.evaluation.challenge") / "quote_faults.toml").read_text("utf-8"))
 
 
@@ -70,14 +70,14 @@ def _match_letter_case(replacement: str, replaced: str) -> str:
 
 
 def _split_passages(text: str) -> Iterator[str]:
-    """Split a paragraph into its sentences; the whole of it comes too, if it is short enough to be quoted."""
+    """Split a paragraph into sentences; a short paragraph is a passage too."""
     for passage in dict.fromkeys((*_SENTENCE_END.split(text), text)):
         if _MIN_WORDS <= len(passage.split()) <= _MAX_WORDS:
             yield passage
 
 
 class QuotableText:
-    """What can be quoted from a document: the passages that a person can see, without headers and footers."""
+    """The passages of a document that a person can see, without headers and footers."""
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._passages = [
@@ -100,7 +100,7 @@ class QuotableText:
     def draw_altered_quote(
         self, kind: str, first_page: int, last_page: int, random_source: random.Random
     ) -> QuotedPassage | None:
-        """Quote one passage of these pages altered in one place; None if that kind cannot be drawn there."""
+        """Draw a passage of these pages and alter one place; None if it cannot be drawn."""
         passages = self.list_longest_passages(first_page, last_page)
         draw = _draw_passage_and_spliced_text if kind == _SPLICED_KIND else _draw_passage_and_altered_text
         if (drawn_pair := draw(kind, passages, random_source)) is None:

@@ -1,4 +1,4 @@
-"""Tell which planted faults were caught, by whom, and how often a right answer escalates."""
+"""The report of a mutation test: faults detected, by whom, and false alarms."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NOT_COUNTED_REASONS = {
 
 @dataclass(frozen=True)
 class FalseAlarm:
-    """A clean document that escalates although nothing was planted, and whose answer is known to be right."""
+    """A clean document whose answer is known to be right, and which escalates."""
 
     doc_id: str
     codes: tuple[str, ...]
@@ -72,7 +72,7 @@ class FalseAlarm:
 
 @dataclass(frozen=True)
 class MutationTestReport:
-    """What came of it."""
+    """Outcome of a mutation test."""
 
     model: str
     clean_counts: Mapping[AnswerOrigin, int]
@@ -91,16 +91,16 @@ class MutationTestReport:
 
     @property
     def clean_document_count(self) -> int:
-        """How many answers were taken for right."""
+        """Number of answers taken for right."""
         return sum(self.clean_counts.values())
 
     @property
     def false_alarm_rate(self) -> Estimate:
-        """Answers that escalate among those known to be right, with the exact 95 % interval."""
+        """Share of escalations among answers known to be right; exact 95 % interval."""
         return estimate_proportion(len(self.false_alarms), sum(self.count_clean_answers(is_counted=True).values()))
 
     def count_clean_answers(self, *, is_counted: bool) -> dict[AnswerOrigin, int]:
-        """The origins whose answers count for false alarms, or those whose do not, with the number of answers."""
+        """Count the clean answers by origin: those counted for false alarms, or the others."""
         return {
             origin: self.clean_counts[origin]
             for origin in AnswerOrigin
@@ -109,7 +109,7 @@ class MutationTestReport:
 
     @property
     def macro_detection_rate(self) -> float | None:
-        """Mean over the kinds of the share that was caught; None where nothing was planted."""
+        """Mean detection rate over the kinds; None if nothing was planted."""
         detection_rates = [
             sum(case.caught for case in cases) / len(cases) for cases in self._group_mutations_by_kind().values()
         ]
@@ -240,7 +240,7 @@ def format_report_table_and_summary(report: MutationTestReport) -> tuple[tuple[s
 
 
 def _describe_false_alarms(report: MutationTestReport) -> Iterator[str]:
-    """Say how many answers are known to be right, how many of them escalate, and which are not counted and why."""
+    """Describe the false alarms: counted answers, rate, and answers not counted."""
     counted = report.count_clean_answers(is_counted=True)
     rate = report.false_alarm_rate
     if rate.value is None:
