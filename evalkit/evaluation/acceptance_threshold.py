@@ -1,6 +1,6 @@
 """Acceptance thresholds: documents that need no person, proved by blind audits.
 
-The arbiter's table is not changed by any of this: a threshold is offered beside it.
+The arbiter's table is not changed by any of this: a threshold is offered in addition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention checks: plant a fault into an answer, and count how often experts notice.
+"""Attention checks: plant faults into answers, and count how often experts notice.
 
 Attention checks alone say this: of a wrong answer that was validated by itself, nobody knows.
 """

@@ -1,4 +1,4 @@
-"""Outcomes of attention checks, counted while the planted part's truth still holds.
+"""Outcomes of attention checks, counted while the planted part's truth holds.
 
 A revision of something else in the document takes nothing away.
 """

@@ -1,4 +1,4 @@
-"""Calibration: confidence against accuracy, and the threshold that audits can prove.
+"""Calibration: confidence against accuracy, and thresholds that audits can prove.
 
 Pure functions of parallel lists, one entry a document: the confidence or another score (higher is surer) and whether
 the answer was right. Nothing here changes a decision: :func:`certify_threshold` offers a threshold with its proof, V5 stays

@@ -2,7 +2,7 @@
 
 Three things are done to a text. Values behind labels are masked ("Patient: …", "MRN …"), and so are forms that need no
 label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
-document is masked wherever else it stands, on other pages and in what people and machines wrote about it. And what any
+document is masked wherever else it appears, on other pages and in what people and machines wrote about it. And what any
 document or reviewer of the output folder is called gets another name, the words of these names a mask. What is missed is
 measured by ``measure_missed_planted_identifiers`` on invented identifiers, and what is masked needlessly by ``measure_masked_medical_terms``.
 
@@ -42,7 +42,7 @@ _CAPITALS = "A-ZÀ-ÖØ-Þ"
 #: One word of a name: a capital first, or particles before it. "O'Neill", "Smith-Jones", "McKay", "J.".
 _NAME_WORD = rf"(?-i:[{_CAPITALS}](?:[\w'’-]*\w)?\.?)"
 _NAME_PARTICLES = r"(?:(?:de|del|della|der|den|di|da|dos|du|la|le|van|von|ter|ten|al|el|bin|ibn|st\.?)[ ]){0,3}"
-#: What is no name, though it has a capital and stands where names do: the next label, a heading, a unit of a form.
+#: What is no name, though it has a capital and appears where names do: the next label, a heading, a unit of a form.
 _NOT_A_NAME = (
     r"(?!(?:D\.?O\.?B|MRN|SSN|Sex|Age|Date|Birth|Born|Gender|Ref|Acc|Accession|Account|Visit|Exam|Reports?|Reported|Provider|Physician"
     r"|Phone|Tel|Telephone|Fax|ID|Male|Female|Name|Patients?|Address|Room|Page|Status|History|Information|Signature|Signed|Organi[sz]ation"
@@ -138,7 +138,7 @@ _WEAK_ID_LABEL = (
 )
 _PHONE_LABEL = r"(?:tel(?:ephone)?|phone|ph|fax|facsimile|cell(?:ular)?|mobile|pager|beeper|home|work|office|call|contact(?: number)?|reached at|voice|direct|ext(?:ension)?|[tfpc](?=[:. ]))"
 
-#: What is masked, by its mask. Of two that overlap the union is masked, by the mask of the row that stands first.
+#: What is masked, by its mask. Of two that overlap the union is masked, by the mask of the first row.
 #: ``v`` is the part that is masked; without it, all of it.
 _MASK_PATTERN_ROWS: tuple[tuple[str, str], ...] = (
     ("EMAIL", r"(?<![\w.+'’-])[\w.+'’-]++[ ]?@[ ]?[\w-]+(?:\.[\w-]+)+"),
@@ -396,7 +396,7 @@ class KnownIdentifiers:
     numbers: frozenset[str] = frozenset()
     """Record numbers and the like, as they are written."""
     folder_words: frozenset[str] = frozenset()
-    """What stands in the names of the output folder's files and reviewers, in small letters (``PseudonymMap.folder_words``)."""
+    """Words of the names of the output folder's files and reviewers, in small letters (``PseudonymMap.folder_words``)."""
 
     @classmethod
     def from_bundle(cls, bundle: DocumentBundle) -> KnownIdentifiers:
@@ -597,7 +597,7 @@ class _NameForm:
         return any(word not in _WORDS_THAT_ARE_ALSO_NAMES for word in _iterate_identifying_words(self.spelling))
 
     def is_name_reference(self, matched_text: str, *, has_pdf_ending: bool) -> bool:
-        """True if these words of a text are the name."""
+        """Return True if these words of a text are the name."""
         if self.is_identifying or (has_pdf_ending and self.is_file):
             return True
         if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
@@ -864,7 +864,7 @@ def _fill_template(template: str, words: Mapping[str, Sequence[str]], rng: rando
 
 
 def _is_any_word_left_after_masking(pages: list[str], identifier: str) -> bool:
-    """True if any word or number of the value is left on the last page."""
+    """Return True if any word or number of the value is left on the last page."""
     remaining_words = set(
         re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", mask_text(pages[-1], find_labelled_identifiers(pages))))
     )

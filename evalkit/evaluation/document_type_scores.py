@@ -1,6 +1,6 @@
 """Accuracy, macro-F1 and scores by type of whole documents, with intervals.
 
-Measured on the documents whose type an expert vouched for; one that was drawn with probability p stands for 1 / p.
+Measured on the documents whose type an expert vouched for; one that was drawn with probability p counts as 1 / p.
 Intervals are those of a bootstrap over documents, of one type over those that are of it or were said to be: what others
 say of it tells nothing. That of macro-F1, whose coverage was not simulated, is over all: take it with care where a type
 has few documents.

@@ -21,9 +21,9 @@ class CertainlyReviewedCounts(NamedTuple):
     misses: int
     """In the part, and not as asked."""
     undetermined_hits: int = 0
-    """Nobody has told whether they are in the part; if they are, they are hits."""
+    """Unknown whether they are in the part; if they are, they are hits."""
     undetermined_misses: int = 0
-    """Nobody has told; if they are in the part, they are misses."""
+    """Unknown; if they are in the part, they are misses."""
 
 
 class DrawnDocument(NamedTuple):

@@ -28,7 +28,7 @@ class RankedDocument(NamedTuple):
     page_errors: Sequence[bool]
     """Whether a page has a wrong type, or a wrong seam before it."""
     sampling_weight: float = 1.0
-    """How many documents it stands for, at least 1."""
+    """How many documents it represents, at least 1."""
 
     @property
     def risk(self) -> float:

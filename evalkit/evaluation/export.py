@@ -1,4 +1,4 @@
-"""Export of ground truth: JSON Lines, CSV, Parquet, or a dataset folder with a card.
+"""Export of ground truth: JSON Lines, CSV, Parquet, or a dataset folder.
 
 What is written is read again and compared before it takes its name, so that a file of that name is always a whole and
 right export. Files are 0600 in folders of 0700: notes, quotes and texts may tell who a patient is.
@@ -81,7 +81,7 @@ CSV_COLUMNS = (
 
 #: Between the pages of a text.
 PAGE_BREAK = "\f"
-_TEXT_MEANING = "What stands on the pages; a form feed between two."
+_TEXT_MEANING = "The text of the pages; a form feed between two."
 _SPLIT_MEANING = "The part of the split that the document belongs to."
 
 #: The one part of a folder whose documents are not divided.
@@ -107,7 +107,7 @@ class ExportedTruth(GroundTruth):
     split: str | None = None
     """The part of the split that the document belongs to, where one was asked for."""
     text: str | None = None
-    """What stands on the pages, a form feed between two, where it was asked for."""
+    """The text of the pages, a form feed between two, where it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -569,7 +569,7 @@ def _iterate_sample_texts(output_folder: OutputFolder, options: _ExportOptions) 
 
 
 def _is_export_folder(folder: Path) -> bool:
-    """True if a folder is an export and nothing else, so that another may replace it."""
+    """Return True if a folder is an export only, so that another may replace it."""
     try:
         inner_names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
         other_names = {inner_name for inner_name in inner_names if inner_name not in ("README.md", "data")}

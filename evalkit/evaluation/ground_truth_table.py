@@ -1,4 +1,4 @@
-"""Ground truth as a table by document, segment or page, with the source of each row.
+"""Ground truth by document, segment or page, with the source of each row.
 
 What each column means is data (``COLUMNS``): the data card of an export prints it, and so may a notebook.
 """
@@ -55,7 +55,7 @@ _LEADING_COLUMNS = {
     "dominant_type": "The document type of the whole file.",
 }
 _TRAILING_COLUMNS = {
-    "vouched": "What the expert stands for, separated by spaces: dominant_type, segments, mixture. Empty for silver.",
+    "vouched": "The parts that the expert vouches for, separated by spaces: dominant_type, segments, mixture. Empty for silver.",
     "number_of_pages": "Pages of the PDF; null where the document's bundle cannot be read.",
     "reviewer": "Who reviewed it; null for silver.",
     "reviewed_at": "When it was reviewed or accepted, ISO 8601 in UTC.",
@@ -69,7 +69,7 @@ _TRAILING_COLUMNS = {
 COLUMNS: dict[TableLevel, dict[str, str]] = {
     "document": {
         **_LEADING_COLUMNS,
-        "is_vouched": "Whether an expert stands for dominant_type.",
+        "is_vouched": "1 if an expert vouches for dominant_type.",
         "number_of_segments": "How many source documents the file holds.",
         "segments": "Pages and type of each segment: `1-5 Genomic Report; 6-8 Clinical Note`.",
         "patients_in_file": "How many patients the pages name; null where the document's bundle cannot be read.",
@@ -82,7 +82,7 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
         "start_page": "First page, from 1.",
         "end_page": "Last page, itself part of the segment.",
         "type": "The document type of the segment.",
-        "is_vouched": "Whether an expert stands for the segments: their pages and types.",
+        "is_vouched": "1 if an expert vouches for the segments: their pages and types.",
         **_TRAILING_COLUMNS,
     },
     "page": {
@@ -90,7 +90,7 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
         "page": "The page's number, from 1.",
         "type": "The document type of the segment that the page belongs to; null where none covers it.",
         "segment_index": "The segment that the page belongs to; null where none covers it.",
-        "is_vouched": "Whether an expert stands for the segments: their pages and types.",
+        "is_vouched": "1 if an expert vouches for the segments: their pages and types.",
         **_TRAILING_COLUMNS,
     },
 }

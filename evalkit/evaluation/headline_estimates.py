@@ -1,7 +1,7 @@
 """Headline figures over all processed documents, from the few that were reviewed.
 
 Escalated documents are the hard ones and all of them are looked at; of the accepted ones only audits and samples are.
-The mean over what was reviewed is therefore no statement about the pipeline; it is given beside, labelled as what it is.
+The mean over what was reviewed is therefore no statement about the pipeline; it is given as well, labelled as what it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DocumentMeasure = Callable[[DocumentRecord], float | None]
 
 
 def score_agent_type(document: DocumentRecord) -> float | None:
-    """Score the pipeline's document type as right or wrong; "cannot tell" is wrong."""
+    """Score the pipeline's document type, right or wrong; "cannot tell" is wrong."""
     if document.truth is None or not document.truth.is_vouched("dominant_type"):
         return None
     return float(
@@ -130,7 +130,7 @@ def estimate_headline(
 
 
 def is_outside_random_draw(document: DocumentRecord) -> bool:
-    """True if chance did not decide that the document is looked at.
+    """Return True if chance did not decide that the document is looked at.
 
     It was certain to be (escalated, known by other means, unreadable), or was accepted without a chance of being drawn, so
     that no other document represents it.

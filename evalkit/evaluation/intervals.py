@@ -1,4 +1,4 @@
-"""Intervals for shares, for any statistic, and for unequal inclusion probabilities.
+"""Intervals for shares, any statistic, and unequal inclusion probabilities.
 
 Every function is pure; randomness comes in as a seed. Intervals are two-sided and lean to the wide side: what nobody
 looked at is never taken for right.
@@ -27,7 +27,7 @@ BOOTSTRAP_SEED = 20
 """Of the resampling in reports: equal studies have equal intervals."""
 BOOTSTRAP_REPEATS = 300
 
-#: So many copies of rows stand for the population, or four of each row: enough for the shares that they make.
+#: So many copies of rows represent the population, or four of each row: enough for the shares that they make.
 _MAX_ROW_COPIES = 20_000
 
 
@@ -131,7 +131,7 @@ def estimate_by_bootstrap(
         seed: the same seed gives the same interval.
         repeats: how many resamples.
         confidence_level: how often the interval holds the truth.
-        weights: one per row: how many of the population it stands for (1 / its inclusion probability, at least 1).
+        weights: one per row: how many of the population it represents (1 / its inclusion probability, at least 1).
             Each drawn row is handed to ``statistic`` as often, so that the statistic needs no weights of its own.
         value_range: the worst and the best that the statistic can be.
 
@@ -154,7 +154,7 @@ def estimate_by_bootstrap(
         return Estimate(None, worst, best, 0, "bootstrap")
     row_weights = np.ones(row_count) if weights is None else np.asarray(weights, dtype=float)
     if row_weights.min() < 1 - _ROUNDING_TOLERANCE:
-        raise ValueError(f"a weight of {row_weights.min()}: a row stands at least for itself")
+        raise ValueError(f"a weight of {row_weights.min()}: a row represents at least itself")
 
     row_copies = row_weights * min(
         1.0, max(_MAX_ROW_COPIES, 4 * row_count) / row_weights.sum()
@@ -182,7 +182,7 @@ def estimate_by_bootstrap(
 
 
 def estimate_ratio(numerators: FloatArray, denominators: FloatArray, weights: Sequence[float]) -> Estimate:
-    """Estimate the sum of the parts over the sum of the wholes; empty rows do not count."""
+    """Estimate the sum of parts over the sum of wholes; empty rows do not count."""
     informative_rows = np.flatnonzero(denominators)
 
     def compute_ratio(row_numbers: RowNumbers) -> float:

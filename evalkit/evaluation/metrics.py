@@ -183,7 +183,7 @@ class SegmentMatchTotals(NamedTuple):
 
 
 def merge_same_type_neighbours(spans: Sequence[TypedPageRange]) -> list[TypedPageRange]:
-    """Merge neighbouring spans of one type, sorted by page (ruling 12's second reading).
+    """Merge neighbouring spans of one type, sorted by page (ruling 12).
 
     Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
 
@@ -262,7 +262,7 @@ def score_boundaries(truth: Sequence[TypedPageRange], predicted: Sequence[TypedP
 
 
 def pool_detection_scores(scores: Iterable[DetectionScores]) -> DetectionScores:
-    """Pool the scores of many documents from their counts: each boundary weighs the same."""
+    """Pool many documents' scores from their counts: each boundary weighs the same."""
     counts = [document_scores[3:] for document_scores in scores]
     return (
         _compute_detection_scores(*(sum(count_column) for count_column in zip(*counts, strict=True)))
@@ -311,7 +311,7 @@ def count_segment_matches(
 def is_exact_segmentation(
     truth: Sequence[TypedPageRange], predicted: Sequence[TypedPageRange], compare_types: bool
 ) -> bool:
-    """True if the segments are exactly the true ones, in any order.
+    """Return True if the segments are exactly the true ones, in any order.
 
     With ``compare_types`` their types must agree too, all known.
 

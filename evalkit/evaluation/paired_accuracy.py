@@ -1,7 +1,7 @@
 """Paired comparison of two answers about the same documents, known and over all.
 
 The documents whose truth is known are no random ones: counts and tests of them are about *reviewed documents only*. Over
-all documents of both runs each one that chance drew stands for as many as it stands for in the run that drew it.
+all documents of both runs each one that chance drew stands for as many as it represents in the run that drew it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PairedAccuracy:
 
     @property
     def discordant_count(self) -> int:
-        """Number of documents with one right answer: only they tell the two apart."""
+        """Number of documents with one right answer: only they separate the two."""
         return self.only_a_right + self.only_b_right
 
     @property
@@ -57,7 +57,7 @@ class PairedDocument(NamedTuple):
     """One document that both answered."""
 
     correctness: tuple[bool, bool] | None
-    """Whether A is right, and B; None: nobody has told, or nobody can."""
+    """Whether A is right, and B; None: unknown, or nobody can."""
     is_same_answer: bool
     """Whether both say the same: whatever the truth is, neither is right more than the other."""
     review_probability: float | None
@@ -72,7 +72,7 @@ class OverallAccuracyComparison:
     population_size: int
     """How many documents these are."""
     observed_count: int
-    """Those that the figures rest on: looked at, and told."""
+    """Those that the figures rest on: reviewed and decided."""
     accuracy_a: Estimate
     """Accuracy of A, 0..1."""
     accuracy_b: Estimate
@@ -183,7 +183,7 @@ def _estimate_side_accuracy(paired_documents: Sequence[PairedDocument], side: in
 
 
 def _counts_as_observation(document: PairedDocument) -> bool:
-    """True if it counts as an observation; certain but undecided ones are missing."""
+    """Return True if it counts as an observation; certain but undecided ones are missing."""
     return (
         document.correctness is not None
         if document.review_probability == 1

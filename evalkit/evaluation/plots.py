@@ -1,6 +1,6 @@
-"""Figures of a report: each function takes a table of this package, returns a figure.
+"""Figures of a report: each function turns a table of this package into a figure.
 
-Colours can be told apart by colour-blind readers and on a grey printer; what a figure says stands in a table too.
+Colours can be told apart by colour-blind readers and on a grey printer; a table shows what each figure shows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SEVERITY_COLOURS = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"
 
 _FIGURE_SIZE = (5.2, 3.4)
 _PLAIN_TEXT = {"parse_math": False}
-"""Of text that comes from data: what stands between dollar signs in it is no formula."""
+"""Of text that comes from data: text between dollar signs is no formula."""
 
 
 def render_svg(figure: Figure) -> str:

@@ -1,7 +1,7 @@
 """Types present in documents, their levels and shares, with intervals.
 
-Measured on the documents whose mixture an expert vouched for: who stands for segments alone has not said what else is in
-them. One that was drawn with probability p stands for 1 / p, in the figure and in its interval; those that nobody looked
+Measured on the documents whose mixture an expert vouched for: an expert who vouches for segments alone has not said what else is in
+them. One that was drawn with probability p counts as 1 / p, in the figure and in its interval; those that nobody looked
 at yet are not in it. A document without an answer claims nothing, and is wrong.
 """
 

@@ -1,4 +1,4 @@
-"""Production classifier against agent and truth: differences and production's errors.
+"""Production classifier against agent and truth: differences and its errors.
 
 A label of production that is none of the five types, and that no setting maps to one, is not known and compared with
 nothing.
@@ -39,13 +39,13 @@ def tabulate_production_vs_agent(study: Study) -> pd.DataFrame:
     Columns:
         doc_id: the document.
         production, agent: their types; the agent's is None where it cannot tell or has no usable answer.
-        truth: None where nobody stands for a type.
+        truth: None where nobody vouches for a type.
         right: ``production``, ``agent``, ``neither``, or ``not known``.
-        production_confidence, agent_confidence: in these types, 0..1; None where not told.
+        production_confidence, agent_confidence: in these types, 0..1; None where unknown.
         decision: the arbiter's.
         pages: of the document; None where not known.
         standing: what is known of its truth, as in ``Document``.
-        simulated: 1 where a program told the truth.
+        simulated: 1 if a program supplied the truth.
     """
     rows = [
         {
@@ -108,7 +108,7 @@ def tabulate_production_scores_by_type(study: Study) -> pd.DataFrame:
         recall_reviewed_only, precision_reviewed_only: of the reviewed documents, unweighted. Escalated ones are too many
             among them.
         wrong: the doc_ids of the type that production calls otherwise.
-        simulated: how many truths of the row a program told.
+        simulated: how many truths of the row a program supplied.
     """
     labelled_documents = [document for document in study.documents if get_production_type(document) is not None]
     occurring_types = {
@@ -177,7 +177,7 @@ def _estimate_recall(type_name: str, labelled_documents: Sequence[DocumentRecord
 
 
 def _estimate_share(documents: Sequence[DocumentRecord], hit_doc_ids: frozenset[str]) -> Estimate:
-    """Estimate the share of hits (doc_ids) among documents of which some were reviewed."""
+    """Estimate the share of hits (doc_ids) among partly reviewed documents."""
     observations = [
         Observation(
             None if get_true_type(document) is None else float(document.doc_id in hit_doc_ids),

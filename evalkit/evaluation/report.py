@@ -213,7 +213,7 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
         "headlines",
         "How good is it?",
         "Each estimate is about all of these documents, and no others: escalated ones are all looked at, and of accepted "
-        "ones those that chance drew count for as many as they stand for; drawn ones whose turn has not come are taken for "
+        "ones those that chance drew count for as many as they represent; drawn ones whose turn has not come are taken for "
         "like those of the same draw that were answered, although the queue shows the ones with more remarks first and then "
         "goes by name: until all are answered, the estimate may be off. What is escalated and waits, is disputed, put off, unreadable, cannot be told or was accepted "
         "without a chance of being drawn counts as not right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "

@@ -204,7 +204,7 @@ def tabulate_wrong_validations(study: Study) -> pd.DataFrame:
 
 
 def _matches_vouched_truth(labels: DocumentLabels, truth: KnownTruth) -> bool:
-    """True if the answer is right in all vouched parts."""
+    """Return True if the answer is right in all vouched parts."""
     same_type = not truth.is_vouched("dominant_type") or labels.dominant_type == truth.labels.dominant_type
     return same_type and (
         not truth.is_vouched("segments")

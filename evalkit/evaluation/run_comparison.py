@@ -2,7 +2,7 @@
 
 Documents are the same where their bytes are. Which of the two answers is right is asked twice: of the documents whose
 truth is known in either folder, which are no random ones, so that a difference found there is one of reviewed documents
-only; and of all documents of both, each one that chance drew counting for as many as it stands for.
+only; and of all documents of both, each one that chance drew counting for as many as it represents.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RunComparison:
     answer), segments (as ``1-2 Clinical Note; 3 Other``), evidence quality score of either (``…_a``, ``…_b``); the open
     issues that only B, or only A, has, as code → number (``appeared, disappeared``); whether any of that ``changed_documents``;
     ``truth, true_segments`` (None: not known) and whether A and B are right, of segments in both readings; ``truth_from``
-    (A, B, both, given, disputed); ``simulated_truth_count``, 1 where a program told the truth."""
+    (A, B, both, given, disputed); ``simulated_truth_count``, 1 if a program supplied the truth."""
     only_in_a: tuple[str, ...]
     """The doc_ids of documents that B does not have, and of damaged ones whose bytes are not known."""
     only_in_b: tuple[str, ...]
@@ -82,13 +82,13 @@ class RunComparison:
     merged_segment_accuracy: PairedAccuracy
     """The same, neighbours of one type as one (contract, ruling 12)."""
     sampling_run: Literal["A", "B"]
-    """The run by whose draws documents count for as many as they stand for: that of which more were looked at."""
+    """The run by whose draws documents count for as many as they represent: that of which more were looked at."""
     overall_accuracies: Mapping[ErrorLevel, OverallAccuracyComparison]
     """Over all documents of both."""
     disputed_doc_ids: tuple[str, ...]
     """Documents of which the two folders know different truths: they are left out of what is in dispute."""
     simulated_truth_count: int
-    """Documents whose truth a program told."""
+    """Documents whose truth a program supplied."""
     truth_origin_counts: Mapping[str, int]
     """Documents with a known truth by who knows it: ``given`` (a file of labels), ``A`` alone, ``B`` alone, ``both``."""
     effort_table: pd.DataFrame
@@ -349,7 +349,7 @@ def _merge_same_type_segments(agent_labels: DocumentLabels | None) -> DocumentLa
 
 
 def _has_exact_segments(agent_labels: DocumentLabels | None, true_segments: Sequence[TypedPageRange]) -> bool:
-    """True if the segments are exactly the true ones; no answer is wrong."""
+    """Return True if the segments are exactly the true ones; no answer is wrong."""
     return agent_labels is not None and is_exact_segmentation(true_segments, agent_labels.segments, compare_types=True)
 
 

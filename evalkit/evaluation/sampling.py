@@ -35,7 +35,7 @@ _STRATUM_VALUES: Mapping[StratifyBy, tuple[Callable[[DocumentRecord], str | None
 
 
 def draw_stratified_sample(study: Study, draw_size: int, stratify_by: StratifyBy, *, seed: str, drawn_at: str) -> Draw:
-    """Draw documents for review, spread evenly over strata, so that rare ones are seen.
+    """Draw documents for review, spread evenly over strata to include rare ones.
 
     ``drawn_at`` is ISO 8601 in UTC. UsageError where nothing is left to draw, or ``draw_size`` or ``stratify_by`` is wrong.
     """

@@ -1,6 +1,6 @@
 """Segmentation measures of a study, pooled, in both readings of ruling 12.
 
-Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p stands for
+Measured on the documents whose segments an expert vouched for. A document that was drawn with probability p counts as
 1 / p of its kind, in the figure and in its interval; those that nobody looked at yet are not in it.
 """
 
@@ -35,7 +35,7 @@ class SegmentedDocument:
     predicted_spans: Sequence[TypedPageRange]
     page_count: int
     sampling_weight: float
-    """How many documents it stands for, at least 1."""
+    """How many documents it represents, at least 1."""
 
 
 @dataclass(frozen=True)

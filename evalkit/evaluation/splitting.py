@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Words of a shingle.
 SHINGLE_WORDS = 8
-#: Two documents are nearly the same where more than this share of the shorter one's shingles stands in the other.
+#: Two documents are nearly the same where more than this share of the shorter one's shingles appears in the other.
 OVERLAP_THRESHOLD = 0.30
 
 _PART_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -96,7 +96,7 @@ def _hash_word(word: str) -> int:
 def split_documents(
     features: Iterable[GroupingFeatures], share_by_part: Mapping[str, float], *, seed: int
 ) -> dict[str, list[str]]:
-    """Split the documents into parts; return doc_ids by part, in ``share_by_part`` order.
+    """Split the documents into parts; return doc_ids by part, in the given order.
 
     ``share_by_part`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
     """
@@ -116,7 +116,7 @@ def split_documents(
 def count_types_by_part(
     doc_ids_by_part: Mapping[str, Iterable[str]], type_by_doc_id: Mapping[str, str | None]
 ) -> pd.DataFrame:
-    """Count documents by type (rows) and part (columns). ``type_by_doc_id`` is by doc_id."""
+    """Count documents by type (rows) and part (columns)."""
     import pandas as pd
 
     typed_parts = [

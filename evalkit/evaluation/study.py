@@ -104,7 +104,7 @@ class KnownTruth:
     notes: str = ""
 
     def is_vouched(self, part: str) -> bool:
-        """True if that part was vouched for."""
+        """Return True if that part was vouched for."""
         return part in self.vouched
 
 
@@ -122,7 +122,7 @@ class IssueWithVerdict(NamedTuple):
     verdict: str | None
     """``confirmed``, ``dismissed``, or None: no expert said anything."""
     auto_fixable: bool = False
-    """Whether arithmetic could have mended it: some rows of the arbiter's table count only such, or only others."""
+    """Whether arithmetic could have repaired it: some rows of the arbiter's table count only such, or only others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def read_study(
     Args:
         output: the folder of a run.
         truth: CSV or JSON with labels that are known to be right (``doc_id`` or ``filename``, ``dominant_type``,
-            optional ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``); they stand for all documents they name,
+            optional ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``); they are the truth of all documents they name,
             before any review.
         production: CSV or JSON with the production classifier's labels, before those that a run was given.
         foreign_types: a label of the production classifier → one of the five types.
@@ -376,12 +376,12 @@ def add_review_probabilities(documents: Iterable[DocumentRecord]) -> list[Docume
 
 
 def _has_gold_truth(document: DocumentRecord) -> bool:
-    """True if its truth comes from a file of labels, whatever was drawn."""
+    """Return True if its truth comes from a file of labels, whatever was drawn."""
     return document.truth is not None and document.truth.source == "GOLD"
 
 
 def parse_classification_labels(classification: Mapping[str, Any] | None) -> DocumentLabels | None:
-    """Parse a stored classification. LookupError, TypeError or ValueError if it is none."""
+    """Parse a stored classification. LookupError, TypeError, ValueError if it is none."""
     if classification is None:
         return None
     dominant_type = classification["dominant_type_overall"]

@@ -1,4 +1,4 @@
-"""Performance of verifiers and rules: raised, cost alone, errors stopped and missed.
+"""Performance of verifiers and rules: cost, errors stopped, errors missed.
 
 Everything is computed from a :class:`~evalkit.evaluation.study.Study`; what the arbiter would say of fewer issues is asked
 of the arbiter. Every frame says in ``simulated`` how many of the judgements behind a row a program made.
@@ -70,7 +70,7 @@ def tabulate_rule_performance(study: Study, *, payoff_share: float = PAYOFF_SHAR
         alone: documents that would have been accepted without the row's issues, by the arbiter's table on the open ones
             that remain. One that would have been sent back for a repair is not among them.
         validated, corrected, open: of these, the answer was right as it was (the escalation was needless), or not, or
-            nobody has told.
+            unknown.
         minutes, untimed: active time of the experts on these, where it was measured; answers where it was not.
         verdict: in words; a judgement only where the interval of corrected among validated and corrected is on one side
             of ``payoff_share`` (0..1).
@@ -93,7 +93,7 @@ def get_rule_key(issue: IssueWithVerdict) -> RuleKey:
 
 
 def is_sole_escalator(document: DocumentRecord, rule_key: RuleKey) -> bool:
-    """True if the arbiter would have accepted the document without that rule."""
+    """Return True if the arbiter would have accepted the document without that rule."""
     if document.decision != Decision.ESCALATE_TO_SME:
         return False
     remaining_issues = [_convert_to_issue(issue) for issue in document.issues if get_rule_key(issue) != rule_key]
@@ -143,7 +143,7 @@ def _build_rule_row(
 
 
 def _is_escalation_needed(document: DocumentRecord) -> bool | None:
-    """True if today's answer needs correction; None if unknown.
+    """Return True if today's answer needs correction; None if unknown.
 
     What an expert once corrected may be right today: a later run may have answered otherwise.
     """
@@ -215,7 +215,7 @@ class _AnsweredDocument(NamedTuple):
 
     document: DocumentRecord
     is_answer_wrong: bool | None
-    """None: nobody has told."""
+    """None: unknown."""
     escalators: frozenset[tuple[str, str]]
     """Agents and codes."""
 
@@ -275,7 +275,7 @@ def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
         reviewed_share, reviewed_low, reviewed_high: reviewed only, unweighted, with the exact interval of a simple
             sample. Escalated errors are too many among them, so that verifiers look better than they are.
         documents: the doc_ids of ``tabulate_escalated_errors``.
-        simulated: errors whose truth a program told.
+        simulated: errors whose truth a program supplied.
     """
     escalators_by_document = [_find_escalating_agents_and_codes(document) for document in study.documents]
     stoppers = list(_iterate_escalation_sources({pair for escalators in escalators_by_document for pair in escalators}))
@@ -293,7 +293,7 @@ def tabulate_escalated_errors(study: Study) -> pd.DataFrame:
 
 
 def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
-    """True if the answer is an error; None if it is unvouched or missing."""
+    """Return True if the answer is an error; None if it is unvouched or missing."""
     truth, agent_labels = document.truth, document.agent_labels
     if truth is None or agent_labels is None or not _has_answer(agent_labels, level):
         return None
@@ -301,7 +301,7 @@ def is_answer_wrong(document: DocumentRecord, level: ErrorLevel) -> bool | None:
 
 
 def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, level: ErrorLevel) -> bool | None:
-    """True if it differs from the truth, even if missing; None if unvouched."""
+    """Return True if it differs from the truth, even if missing; None if unvouched."""
     if level == "type":
         return agent_labels.dominant_type != truth.labels.dominant_type if truth.is_vouched("dominant_type") else None
     if not truth.is_vouched("segments"):
@@ -313,7 +313,7 @@ def _is_different_from_truth(agent_labels: DocumentLabels, truth: KnownTruth, le
 
 
 def _has_answer(agent_labels: DocumentLabels | None, level: ErrorLevel) -> bool:
-    """True if there is an answer that could be wrong."""
+    """Return True if there is an answer that could be wrong."""
     if agent_labels is None:
         return False
     if level == "type":
@@ -404,7 +404,7 @@ class _Correction:
     """Empty: the whole document."""
 
     def is_touched_by(self, issue: IssueWithVerdict) -> bool:
-        """True if the finding is about one of its pages, or about no page in particular."""
+        """Return True if the finding is about one of its pages, or about no page in particular."""
         return issue.page is None or not self.pages or issue.page in self.pages
 
 
@@ -427,7 +427,7 @@ def tabulate_unraised_corrections(study: Study) -> pd.DataFrame:
         review_reason: why it was looked at; None for given labels.
         source: who tells the truth: SME_VALIDATED (flags only), SME_CORRECTED, GOLD.
         note_length: characters of the expert's note, which is not copied: a patient may be named there.
-        simulated: 1 where a program told the truth.
+        simulated: 1 if a program supplied the truth.
     """
     rows = []
     for document in study.documents:

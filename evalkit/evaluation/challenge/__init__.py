@@ -1,4 +1,4 @@
-"""Mutation testing of the verifiers: one planted fault at a time, and who detects it."""
+"""Mutation testing of the verifiers: one planted fault at a time, and its detection."""
 
 from evalkit.evaluation.challenge.mutation_testing import challenge, run_mutation_test
 

@@ -43,7 +43,7 @@ _BUNDLE_TIMESTAMP = "1970-01-01T00:00:00Z"
 def iterate_clean_answers(
     folder_path: Path | str, collected_problems: list[str], collected_left_out: dict[str, list[str]]
 ) -> Iterator[CleanAnswer]:
-    """Yield an output folder's answers that an expert vouches for or that were accepted.
+    """Yield a folder's answers that an expert vouches for or that were accepted.
 
     A correction counts where the expert vouches for type and segments and each type is quoted: else the answer before
     it was wrong, and what is right is not all known.
@@ -70,7 +70,7 @@ def iterate_clean_answers(
 def _choose_clean_answer(
     result: DocumentResult, truth: GroundTruthDocument | None
 ) -> tuple[ClassificationOutput, AnswerOrigin] | str:
-    """Choose the answer that is taken for right and its origin; or say why there is none."""
+    """Choose the answer taken for right and its origin; or say why there is none."""
     if truth is not None and truth.record.ground_truth_classification.segments:
         answer = truth.record.ground_truth_classification
         is_corrected = truth.record.ground_truth_source == "SME_CORRECTED"
@@ -100,7 +100,7 @@ async def classify_pdfs(
     collected_problems: list[str],
     collected_left_out: dict[str, list[str]],
 ) -> list[CleanAnswer]:
-    """Read and classify PDFs, or take the supplied answers; keep those taken for right."""
+    """Read and classify PDFs, or take supplied answers; keep those taken for right."""
     discovered_documents = discover_documents(pdf_paths, {})
     collected_problems += [str(problem) for problem in discovered_documents.problems]
     supplied_classifications: Mapping[str, Any] = {}

@@ -54,7 +54,7 @@ def _plant_no_evidence(mutated_answer: MutatedAnswer, random_source: RandomSourc
 def _plant_invented_presence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, level: PresenceLevel, is_quoted: bool
 ) -> None:
-    """Claim a second type, unquoted or by a quote of the first; unless PRIMARY, with a share."""
+    """Claim a second type, unquoted or by the first's quote; a share unless PRIMARY."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     is_primary = level is PresenceLevel.PRIMARY
     absent_rows = [
@@ -77,7 +77,7 @@ def _plant_low_confidence(mutated_answer: MutatedAnswer, random_source: RandomSo
 
 
 def _plant_elided_quote(mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str) -> None:
-    """Add a sentence to a page and quote it without the words that reverse its meaning."""
+    """Add a sentence to a page; quote it without the words that reverse its meaning."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     require_applicable(mutated_answer.bundle.page(page_number).status.is_readable)
@@ -155,7 +155,7 @@ def _plant_invented_anchor(mutated_answer: MutatedAnswer, random_source: RandomS
 def _plant_replaced_evidence(
     mutated_answer: MutatedAnswer, random_source: RandomSource, *, text_key: str, is_furniture: bool = False
 ) -> None:
-    """Replace a type's evidence by a line added to the page: a reference, courtesy or header."""
+    """Replace a type's evidence by a line added to the page, such as a header."""
     segment, claim = draw_quoted_claim(mutated_answer, random_source)
     page_number = random_source.randint(segment["start_page"], segment["end_page"])
     text = draw_text(text_key, random_source)
@@ -241,7 +241,7 @@ EVIDENCE_FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("unsure", "a type is PRIMARY at a confidence below the floor", ("V2-UNSURE",), "structural", _plant_low_confidence),
     MutationOperator("evidence-outside-file", "evidence on a page that the document has not", ("V4",), "structural", _plant_quote_outside_file),
     MutationOperator("evidence-outside-segment", "evidence from another segment", ("V4",), "structural", _plant_quote_of_other_segment),
-    MutationOperator("quote-invented", "a quote that stands nowhere", ("V4",), "structural", _plant_invented_quote),
+    MutationOperator("quote-invented", "a quote that appears nowhere", ("V4",), "structural", _plant_invented_quote),
     MutationOperator("quote-moved", "a quote claimed for another page", ("V4",), "quote", _plant_moved_quote),
     MutationOperator("anchor-invented", "an anchor that is not on the page", ("V4",), "quote", _plant_invented_anchor),
     *(MutationOperator(f"quote-{kind}", f"a quote altered: {row['description']}", ("V4",), "quote", partial(_plant_altered_quote, kind=kind)) for kind, row in load_quote_faults().items()),
@@ -250,7 +250,7 @@ EVIDENCE_FAULTS: tuple[MutationOperator, ...] = (
     MutationOperator("presence-raw-strange", "an invented EMBEDDED_RAW, by a quote of another type", ("V4-PRESENCE-UNSUPPORTED",), "semantic", partial(_plant_invented_presence, level=PresenceLevel.EMBEDDED_RAW, is_quoted=True)),
     MutationOperator("presence-mention-strange", "an invented MENTION_ONLY, by a quote of another type", ("V4-PRESENCE-UNSUPPORTED",), "semantic", partial(_plant_invented_presence, level=PresenceLevel.MENTION_ONLY, is_quoted=True)),
     MutationOperator("evidence-reference", "the only evidence points elsewhere", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="references")),
-    MutationOperator("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="courtesies")),
+    MutationOperator("evidence-courtesy", "the only evidence could appear in any document", ("V4",), "semantic", partial(_plant_replaced_evidence, text_key="courtesies")),
     MutationOperator("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_plant_replaced_evidence, text_key="headers", is_furniture=True)),
     MutationOperator("trap-vendor", "a routine laboratory as vendor of a genomic report", ("V3",), "structural", _plant_routine_vendor),
     MutationOperator("trap-letterhead", "its letterhead on the page, left out of the vendors", ("V3",), "semantic", partial(_plant_first_line, text_key="letterheads", segment_types=(_GENOMIC_TYPE,))),

@@ -112,7 +112,7 @@ def _plant_faults_of_kind(
     seed: int,
     collected_skipped_counts: Counter[str],
 ) -> Iterator[_PlantedMutation]:
-    """Plant up to ``max_case_count`` different cases of one kind, spread over documents."""
+    """Plant up to ``max_case_count`` cases of one kind, spread over documents."""
     shuffled_pairs = sorted(
         accepted_pairs, key=lambda pair: _create_random_source(seed, operator.fault_id, pair[0].bundle.sha256).random()
     )

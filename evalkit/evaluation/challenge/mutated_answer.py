@@ -1,4 +1,4 @@
-"""The copy of a right answer that takes a fault, and steps shared by kinds of fault.
+"""The copy of a right answer that takes a fault, and steps that faults share.
 
 Planting changes a :class:`MutatedAnswer`: a copy of the answer as JSON and, if the fault is in the text, of the document.
 What the texts say is data, ``faults.toml``. No check is asked here: planting knows nothing of finding.

@@ -10,7 +10,7 @@ An alarm about a clean answer is false only if somebody else than the program sa
 ``on_agent_failure`` is ``escalate`` here, whatever a site has set: with ``ignore`` a verifier that could not answer would
 look like one that saw nothing.
 
-Nothing is written, and nothing of what documents say is told: cases carry codes and counts.
+Nothing is written, and no text of a document is reported: cases carry codes and counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quotes altered in one place; the kinds of alteration are data, ``quote_faults.toml``.
+"""Quotes altered in one place; the kinds of alteration are in ``quote_faults.toml``.
 
 Whoever alters knows nothing of who compares quotes: neither code nor word lists are shared. In doubt nothing is
 altered: an altered quote never appears in the document itself.

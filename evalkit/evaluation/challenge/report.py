@@ -100,7 +100,7 @@ class MutationTestReport:
         return estimate_proportion(len(self.false_alarms), sum(self.count_clean_answers(is_counted=True).values()))
 
     def count_clean_answers(self, *, is_counted: bool) -> dict[AnswerOrigin, int]:
-        """Count the clean answers by origin: those counted for false alarms, or the others."""
+        """Count clean answers by origin: those counted for false alarms, or the others."""
         return {
             origin: self.clean_counts[origin]
             for origin in AnswerOrigin
