@@ -69,7 +69,7 @@ _TRAILING_COLUMNS = {
 COLUMNS: dict[TableLevel, dict[str, str]] = {
     "document": {
         **_LEADING_COLUMNS,
-        "is_vouched": "1 if an expert vouches for dominant_type.",
+        "is_vouched": "True if an expert vouches for dominant_type.",
         "number_of_segments": "How many source documents the file holds.",
         "segments": "Pages and type of each segment: `1-5 Genomic Report; 6-8 Clinical Note`.",
         "patients_in_file": "How many patients the pages name; null where the document's bundle cannot be read.",
@@ -82,7 +82,7 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
         "start_page": "First page, from 1.",
         "end_page": "Last page, itself part of the segment.",
         "type": "The document type of the segment.",
-        "is_vouched": "1 if an expert vouches for the segments: their pages and types.",
+        "is_vouched": "True if an expert vouches for the segments: their pages and types.",
         **_TRAILING_COLUMNS,
     },
     "page": {
@@ -90,7 +90,7 @@ COLUMNS: dict[TableLevel, dict[str, str]] = {
         "page": "The page's number, from 1.",
         "type": "The document type of the segment that the page belongs to; null where none covers it.",
         "segment_index": "The segment that the page belongs to; null where none covers it.",
-        "is_vouched": "1 if an expert vouches for the segments: their pages and types.",
+        "is_vouched": "True if an expert vouches for the segments: their pages and types.",
         **_TRAILING_COLUMNS,
     },
 }

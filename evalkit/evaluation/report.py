@@ -43,7 +43,9 @@ from evalkit.evaluation.study import DocumentRecord, Study, TruthStatus
 from evalkit.evaluation.template_review_metrics import measure_template_reviews, read_template_review_cycles
 from evalkit.store import open_output_folder
 
-SIMULATED_WARNING = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
+SIMULATED_WARNING = (
+    "Simulated: {count} of {of} reviews were made by a program. These figures say nothing about quality."
+)
 
 _CLASS_COLUMNS = ("type", "true_reviewed", "said", "recall", "precision", "wrong")
 _DIFFERENCE_COLUMNS = (
@@ -54,15 +56,15 @@ _RULE_COLUMNS = (
     *("verdict", "simulated"),
 )
 _RULE_NOTE = (
-    "Alone: documents that nothing else would have escalated; validated and corrected: what became of them; minutes: "
-    "the experts' active time on them."
+    "Alone: documents that nothing else would have escalated; validated and corrected: their outcomes; minutes: the "
+    "experts' active time on them."
 )
 _STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
 _STOPPED_NOTE = (
-    "Segments: all of them exactly, as given; merged: with neighbours of one type as one. The share is of all errors, those "
-    "that nobody saw estimated from what was drawn, with its 95 % interval; errors and stopped count those that were seen."
+    "Segments: all exactly right, as given; merged: with neighbours of one type merged. The share is of all errors, with "
+    "unseen ones estimated from the sample, and its 95 % interval; errors and stopped count seen errors only."
 )
-#: What is said in place of a section that is left out of a report.
+#: The sentence shown if a section has no data.
 _MISSING_SECTION_TEXTS = {
     "types": "No expert has said yet which type a document is, and no labels were given.",
     "segments": "No expert has vouched yet for the segments of a document, and no labels were given.",
@@ -170,30 +172,29 @@ def _iterate_warnings(study: Study) -> Iterable[str]:
 
 def _build_processed_section(study: Study) -> EvaluationSection:
     meaning_by_status: dict[TruthStatus, str] = {
-        "reviewed": "an expert decided, or labels were given",
-        "undeterminable": "an expert looked, and nobody can tell",
+        "reviewed": "decided by an expert, or labelled in a file",
+        "undeterminable": "seen by an expert; the type cannot be determined",
         "pending": "in the queue",
-        "unseen": "accepted, and not drawn for anybody to look at",
+        "unseen": "accepted and not drawn for review",
         "unreadable": "could not be read",
     }
     status_counts = study.count_truth_statuses()
     status_table = pd.DataFrame(
         [(name, status_counts[name], meaning) for name, meaning in meaning_by_status.items()],
-        columns=["standing", "documents", ""],
+        columns=["status", "documents", "meaning"],
     )
     decision_counts = Counter(
         (document.decision or "none", document.decision_reason or document.error_code or "")
         for document in study.documents
     )
     decision_table = pd.DataFrame(
-        [(*name, count) for name, count in decision_counts.most_common()], columns=["decision", "because", "documents"]
+        [(*name, count) for name, count in decision_counts.most_common()], columns=["decision", "reason", "documents"]
     )
     return EvaluationSection(
         "processed",
-        "What was processed",
-        f"{len(study.documents)} documents, the unreadable ones among them: they stay in the denominator of every "
-        "figure about all documents.",
-        (EvaluationTable("Where they stand", status_table), EvaluationTable("What was decided", decision_table)),
+        "Documents processed",
+        f"{len(study.documents)} documents. Unreadable ones are included: they count in every figure about all documents.",
+        (EvaluationTable("Status", status_table), EvaluationTable("Decisions", decision_table)),
     )
 
 
@@ -203,22 +204,22 @@ def _build_headlines_section(study: Study) -> EvaluationSection:
             "figure": headline.name,
             "of": f"{headline.population_description}: {headline.population_size}",
             "estimate": headline.estimate,
-            "rests on": headline.reviewed_count,
+            "sample size": headline.reviewed_count,
             "reviewed only": headline.reviewed_estimate,
-            "not right": headline.wrong_doc_ids,
+            "wrong": headline.wrong_doc_ids,
         }
         for headline in headline_estimates.estimate_headlines(study)
     ]
     return EvaluationSection(
         "headlines",
         "How good is it?",
-        "Each estimate is about all of these documents, and no others: escalated ones are all looked at, and of accepted "
-        "ones those that chance drew count for as many as they represent; drawn ones whose turn has not come are taken for "
-        "like those of the same draw that were answered, although the queue shows the ones with more remarks first and then "
-        "goes by name: until all are answered, the estimate may be off. What is escalated and waits, is disputed, put off, unreadable, cannot be told or was accepted "
-        "without a chance of being drawn counts as not right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "
-        "left to estimate, and the interval is a point. “Reviewed only” is the plain mean of what experts happened to see: "
-        "hard cases for the most part, and no statement about the pipeline.",
+        "Each estimate covers all documents of its row. All escalated documents are reviewed; of the accepted ones a random "
+        "sample is, and each sampled document counts for the documents it represents. Sampled documents that still wait are "
+        "assumed to be like those already reviewed; the queue is not in random order, so the estimate may be off until all "
+        "are done. Documents without a decision (waiting, disputed, deferred, unreadable, undeterminable, or accepted "
+        "without a chance of being sampled) count as wrong in the estimate and as right in the upper limit of its 95 % "
+        "interval. If everything was reviewed, the interval is a single point. “Reviewed only” is the plain mean of the "
+        "reviewed documents, mostly difficult ones: do not read it as the quality of the pipeline.",
         (EvaluationTable("Estimates with 95 % intervals", pd.DataFrame(rows)),),
     )
 
@@ -237,25 +238,21 @@ def _build_types_section(study: Study) -> EvaluationSection | None:
     ]
     return EvaluationSection(
         "types",
-        "Types of documents",
-        f"{type_metrics.document_count} documents whose type an expert vouched for; a document drawn with probability p counts 1 / p "
-        "times. “Cannot tell” counts as wrong. Those that nobody looked at yet are not in it.",
+        "Document types",
+        f"{type_metrics.document_count} documents whose type an expert vouched for. A document sampled with probability p counts 1 / p "
+        "times. “Cannot tell” counts as wrong. Documents that nobody has reviewed yet are left out.",
         (
             EvaluationTable(
-                "Together, 95 % intervals (bootstrap over documents)",
+                "All types, 95 % intervals (bootstrap over documents)",
                 pd.DataFrame(overall_rows, columns=["measure", "estimate", "reviewed only"]),
             ),
             EvaluationTable("By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"])),
             EvaluationTable(
-                "True type (rows) and what the pipeline said (columns), reviewed documents",
+                "Confusion matrix: true type (rows), pipeline's type (columns), reviewed documents",
                 type_metrics.confusion_table.reset_index(),
             ),
         ),
-        (
-            EvaluationFigure(
-                "True type and what was said, reviewed documents", plots.plot_confusion(type_metrics.confusion_table)
-            ),
-        ),
+        (EvaluationFigure("Confusion matrix, reviewed documents", plots.plot_confusion(type_metrics.confusion_table)),),
     )
 
 
@@ -266,7 +263,7 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
         {
             "measure": measure_estimate.name,
             "as given": measure_estimate.as_given,
-            "neighbours of one type joined": measure_estimate.with_neighbours_merged,
+            "neighbours of one type merged": measure_estimate.with_neighbours_merged,
         }
         for measure_estimate in segmentation_metrics.estimate_segmentation_measures(study)
     ]
@@ -275,7 +272,7 @@ def _build_segments_section(study: Study) -> EvaluationSection | None:
         "segments",
         "Segments and pages",
         f"{len(segmentation_metrics.list_documents_with_segment_truth(study))} documents whose segments an expert vouched for, weighted. A segment is one "
-        "source document; in the second reading neighbours of the same type are one.",
+        "source document. The second column merges neighbouring documents of one type.",
         (
             EvaluationTable("Measures with 95 % intervals (bootstrap over documents)", pd.DataFrame(rows)),
             EvaluationTable("Pages that a person must move", moved_pages),
@@ -299,11 +296,10 @@ def _build_patients_section(study: Study) -> EvaluationSection | None:
     ]
     return EvaluationSection(
         "patients",
-        "Whose pages are they?",
-        "How many files name more than one patient, and how many of their pages name another patient than most pages of "
-        "the file do. The program read this from names, birth dates and numbers; pages that name nobody are not counted, "
-        "and no expert is needed.",
-        (EvaluationTable("By the folder that the files came from", pd.DataFrame(rows)),),
+        "Patients",
+        "Files that name more than one patient, and pages that name another patient than most pages of their file. Read by "
+        "the program from names, birth dates and numbers, without an expert. Pages that name nobody are not counted.",
+        (EvaluationTable("By source folder", pd.DataFrame(rows)),),
     )
 
 
@@ -351,22 +347,21 @@ def _build_presence_section(study: Study) -> EvaluationSection:
                 [("mixture error, mean", measured_presence.mixture_error, measured_presence.reviewed_mixture_error)],
                 columns=["measure", "estimate", "reviewed only"],
             ),
-            "The share of a document that was put under the wrong type.",
+            "The share of a document that is assigned to the wrong type.",
         ),
         EvaluationTable(
             "Presence by type, 95 % intervals (bootstrap over documents)",
             pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1", "same level"]),
-            "Present is all but NO_EVIDENCE; reviewed: documents that it truly is in.",
+            "Present: any level except NO_EVIDENCE. Reviewed: documents that truly contain the type.",
         ),
         EvaluationTable("Presence by type, reviewed only: unweighted", measured_presence.reviewed_table_by_type),
     )
     return EvaluationSection(
         "evidence",
-        "Evidence, presence_metrics, mixture",
-        "What stands behind the types. "
-        + (
+        "Evidence, presence, mixture",
+        (
             f"Presence and mixture are measured on the {measured_presence.document_count} documents whose mixture an expert opened and vouched "
-            "for; a document drawn with probability p counts 1 / p times. Those that nobody looked at yet are not in it."
+            "for. A document sampled with probability p counts 1 / p times."
             if measured_presence.document_count
             else "Presence and mixture are not measured: no expert has opened and vouched for a document's mixture yet."
         ),
@@ -407,11 +402,11 @@ def _build_production_section(study: Study) -> EvaluationSection | None:
     return EvaluationSection(
         "production",
         "The production classifier",
-        f"{sum(document.production_labels is not None for document in study.documents)} documents have its label; in {len(difference_table)} it "
-        "says another type than the pipeline.",
+        f"{sum(document.production_labels is not None for document in study.documents)} documents have its label; {len(difference_table)} of "
+        "these labels differ from the pipeline's type.",
         (
             EvaluationTable("By true type, estimated over all its documents", class_table[list(_CLASS_COLUMNS)]),
-            EvaluationTable("Where they differ", difference_table[list(_DIFFERENCE_COLUMNS)]),
+            EvaluationTable("Differences", difference_table[list(_DIFFERENCE_COLUMNS)]),
         ),
     )
 
@@ -438,15 +433,15 @@ def _build_verifiers_section(study: Study) -> EvaluationSection:
     return EvaluationSection(
         "verifiers",
         "The verifiers",
-        "What each rule raised, what experts said of it, and what it alone sent to an expert; then which errors of the "
-        "classifier were stopped, by whom, and which nobody raised.",
+        "What each rule raised, how experts judged it, and what it alone escalated; then the classifier's errors that were "
+        "escalated, by which verifier, and those that no verifier raised.",
         (
             EvaluationTable("By rule", rule_table[list(_RULE_COLUMNS)], _RULE_NOTE),
             EvaluationTable(
-                "The classifier's errors: who stopped them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
+                "The classifier's errors, by what escalated them", stopped_table[list(_STOPPED_COLUMNS)], _STOPPED_NOTE
             ),
             EvaluationTable(
-                "Corrected by experts and raised by nobody", verifier_performance.tabulate_unraised_corrections(study)
+                "Corrected by experts, raised by no verifier", verifier_performance.tabulate_unraised_corrections(study)
             ),
         ),
         (issue_figure,) if severities_by_agent else (),
@@ -460,7 +455,7 @@ def _build_acceptance_section(study: Study, max_error_rate: float) -> Evaluation
     report_figures = (
         (
             EvaluationFigure(
-                "Can confidence be believed?", plots.plot_reliability(measured_calibration.reliability_table)
+                "Calibration of the confidence", plots.plot_reliability(measured_calibration.reliability_table)
             ),
             EvaluationFigure(
                 "Risk against coverage",
@@ -476,14 +471,14 @@ def _build_acceptance_section(study: Study, max_error_rate: float) -> Evaluation
             ("expected calibration error", measured_calibration.calibration_error),
             ("Brier score", measured_calibration.brier_score),
             ("blind audits of one design", offer.audit_count),
-            ("audits set aside to make their probabilities equal", offer.set_aside_count),
+            ("audits left out to equalise their probabilities", offer.set_aside_count),
         ],
         columns=["measure", "value"],
     )
     return EvaluationSection(
         "acceptance",
-        "Which acceptances can be trusted?",
-        f"{sentence} The arbiter's table is not changed by this.",
+        "Acceptance threshold",
+        f"{sentence} This is advice: the arbiter's table does not change.",
         (
             EvaluationTable("Calibration", summary_table),
             EvaluationTable("Reliability", measured_calibration.reliability_table),
@@ -497,30 +492,30 @@ def _describe_threshold_evidence(threshold_evidence: acceptance_threshold.Accept
     certificate = threshold_evidence.certificate
     if threshold_evidence.unaudited_wrong_ids:
         sentence = (
-            f"Nothing can be offered: {len(threshold_evidence.unaudited_wrong_ids)} accepted documents that were looked at for another "
-            f"reason than an audit have a wrong type ({format_cell(threshold_evidence.unaudited_wrong_ids)})."
+            f"No threshold can be offered: {len(threshold_evidence.unaudited_wrong_ids)} accepted documents, reviewed for another "
+            f"reason than an audit, have a wrong type ({format_cell(threshold_evidence.unaudited_wrong_ids)})."
         )
     elif threshold_evidence.undrawable_count:
         sentence = (
-            f"Nothing can be offered: {threshold_evidence.undrawable_count} accepted documents had no chance of being drawn, so that no "
-            "audit speaks for them (`evalkit sample` draws from all that nobody has seen)."
+            f"No threshold can be offered: {threshold_evidence.undrawable_count} accepted documents had no chance of being audited "
+            "(`evalkit sample` draws from all documents that nobody has seen)."
         )
     elif certificate.threshold is None:
         sentence = (
-            f"{certificate.more_audits_needed} more blind audits without an error are needed before any threshold can be offered: "
+            f"{certificate.more_audits_needed} more blind audits without an error are needed before a threshold can be offered: "
             f"{threshold_evidence.audit_count} are done, {certificate.error_count} of them wrong, which shows at most {certificate.error_bound:.1%} wrong."
         )
     else:
         sentence = (
             f"From a confidence of {certificate.threshold:.2f} upwards, at most {threshold_evidence.max_error_rate:.0%} of what the arbiter accepts has "
             f"a wrong type, with {threshold_evidence.confidence_level:.0%} certainty: {certificate.audit_count} blind audits, {certificate.error_count} wrong, bound "
-            f"{certificate.error_bound:.2%}; that is {certificate.coverage:.0%} of the accepted documents. It says nothing of their segments, "
-            "and holds for one look: whoever asks after every audit until it passes will be lucky too often."
+            f"{certificate.error_bound:.2%}; that is {certificate.coverage:.0%} of the accepted documents. It says nothing about their segments. "
+            "It holds for a single evaluation: repeated after every audit until it passes, it would pass by chance too often."
         )
     if threshold_evidence.cannot_tell_count:
-        sentence += f" {threshold_evidence.cannot_tell_count} audits that cannot be told, are disputed or put off count as wrong."
+        sentence += f" {threshold_evidence.cannot_tell_count} audits that are undeterminable, disputed or deferred count as wrong."
     if threshold_evidence.simulated_audit_count:
-        sentence += f" {threshold_evidence.simulated_audit_count} of the audits are simulated: this proves nothing."
+        sentence += f" {threshold_evidence.simulated_audit_count} of the audits are simulated: they prove nothing."
     return sentence
 
 
@@ -539,23 +534,23 @@ def _build_doubts_section(study: Study) -> EvaluationSection | None:
     ]
     return EvaluationSection(
         "doubts",
-        "Do doubts point at errors?",
-        f"{ranking.document_count} documents whose segments an expert vouched for, {ranking.wrong_count} of them wrong; a wrong one "
-        f"has the higher risk than a right one with a probability of {format_cell(ranking.auroc)} (AUROC). "
+        "Error ranking",
+        f"{ranking.document_count} documents whose segments an expert vouched for, {ranking.wrong_count} of them wrong. A wrong document "
+        f"has a higher risk than a right one with a probability of {format_cell(ranking.auroc)} (AUROC). "
         f"{ranking.wrong_page_count} of {ranking.page_count} pages have a wrong type or a wrong beginning.",
         (
             EvaluationTable(
-                "Escalations that were needed, beside all that is wrong",
+                "Needed escalations, and all wrong answers",
                 pd.DataFrame(
                     [(figure.population_description, figure.name, figure.estimate) for figure in shares],
-                    columns=["of", "that", "share"],
+                    columns=["population", "figure", "share"],
                 ),
             ),
             EvaluationTable(
-                "Errors caught if only the riskiest pages are looked at",
+                "Errors caught if only the riskiest pages are reviewed",
                 pd.DataFrame(
                     [tuple(caught) for caught in ranking.caught_errors],
-                    columns=["pages looked at", "errors caught", "best possible"],
+                    columns=["pages reviewed", "errors caught", "best possible"],
                 ),
             ),
         ),
@@ -577,25 +572,23 @@ def _build_experts_section(study: Study) -> EvaluationSection | None:
         ("same type", expert_agreement.type_agreement),
         ("same segments", expert_agreement.segment_agreement),
         ("boundaries, F1", expert_agreement.boundary_f1),
-        ("the agent's type, said by the first, who saw it", expert_agreement.agent_match_when_shown),
-        ("the agent's type, said by the second, who did not", expert_agreement.agent_match_when_hidden),
+        ("the pipeline's type given by the first expert, who saw it", expert_agreement.agent_match_when_shown),
+        ("the pipeline's type given by the second expert, who did not", expert_agreement.agent_match_when_hidden),
         ("Cohen's kappa, types", expert_agreement.cohens_kappa),
         ("Krippendorff's alpha, types", expert_agreement.krippendorff_alpha),
     ]
     return EvaluationSection(
         "experts",
         "The experts",
-        "Who says the agent's type where it is on screen, while a colleague who does not see it says another, is led by it: "
-        "compare within the pairs. By reviewer, cases that are shown and hidden are not alike.",
+        "An expert who gives the pipeline's type when it is on screen, while a colleague who does not see it gives another, "
+        "may be led by it: compare within the pairs. Figures by reviewer mix cases with and without it.",
         (
             EvaluationTable("By reviewer", reviewer_table),
             EvaluationTable(
                 "Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])
             ),
             EvaluationTable("The pairs", expert_agreement.pair_table),
-            EvaluationTable(
-                "Validated, and found wrong by others", reviewer_performance.tabulate_wrong_validations(study)
-            ),
+            EvaluationTable("Validated, later found wrong", reviewer_performance.tabulate_wrong_validations(study)),
             *_build_attention_tables(study),
         ),
     )
@@ -606,13 +599,13 @@ def _build_attention_tables(study: Study) -> Sequence[EvaluationTable]:
         return ()
     return (
         EvaluationTable(
-            "Faults planted on purpose: how many were noticed (exact 95 % intervals)",
+            "Attention checks: planted faults noticed (exact 95 % intervals)",
             attention_checks.tabulate_reviewer_fault_detection(study.attention_checks),
-            "Noticed: the planted part was corrected; validated: the wrong answer was, as it was shown. What was said in "
-            "these cases counts nowhere else.",
+            "Noticed: the planted part was corrected. Validated: the wrong answer was accepted as shown. These cases count in "
+            "no other figure.",
         ),
         EvaluationTable(
-            "The cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
+            "Cases with a planted fault", attention_checks.tabulate_attention_checks(study.attention_checks)
         ),
     )
 
@@ -629,18 +622,18 @@ def _build_cost_section(study: Study) -> EvaluationSection:
         if record.active_seconds is not None
     ]
     rows: list[tuple[str, Any]] = [
-        ("calls of models", sum(record.call_count for record in study.documents)),
+        ("model calls", sum(record.call_count for record in study.documents)),
         ("tokens", sum(record.token_count for record in study.documents)),
         ("US dollars", f"{sum(known_costs, Decimal(0)):.4f}"),
-        ("documents without a known price", len(study.documents) - len(known_costs)),
-        ("seconds a document, median", median(processing_seconds) if processing_seconds else math.nan),
-        ("experts' active minutes, together", sum(active_seconds) / 60),
-        ("experts' active seconds a case, median", median(active_seconds) if active_seconds else math.nan),
+        ("documents with unknown cost", len(study.documents) - len(known_costs)),
+        ("seconds per document, median", median(processing_seconds) if processing_seconds else math.nan),
+        ("experts' active minutes, total", sum(active_seconds) / 60),
+        ("experts' active seconds per case, median", median(active_seconds) if active_seconds else math.nan),
     ]
     report_figures = (
         [
             EvaluationFigure(
-                "Processing time", plots.plot_histogram(processing_seconds, "seconds a document, waiting included")
+                "Processing time", plots.plot_histogram(processing_seconds, "seconds per document, waiting included")
             )
         ]
         if processing_seconds
@@ -648,19 +641,19 @@ def _build_cost_section(study: Study) -> EvaluationSection:
     )
     if active_seconds:
         report_figures.append(
-            EvaluationFigure("Experts' time", plots.plot_histogram(active_seconds, "active seconds a case", "cases"))
+            EvaluationFigure("Experts' time", plots.plot_histogram(active_seconds, "active seconds per case", "cases"))
         )
     if any(known_costs):
         report_figures.append(
             EvaluationFigure(
-                "Cost", plots.plot_histogram([float(record) for record in known_costs], "US dollars a document")
+                "Cost", plots.plot_histogram([float(record) for record in known_costs], "US dollars per document")
             )
         )
     return EvaluationSection(
         "cost",
         "Time and cost",
         "",
-        (EvaluationTable("Together", pd.DataFrame(rows, columns=["measure", "value"])),),
+        (EvaluationTable("Totals", pd.DataFrame(rows, columns=["measure", "value"])),),
         tuple(report_figures),
     )
 
@@ -675,7 +668,7 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
     review_metrics = measure_template_reviews(review_cycles)
     rows = [
         ("approved on the first attempt", review_metrics.first_pass_approval_rate, "reviews"),
-        ("approved in the end", review_metrics.convergence_rate, "reviews"),
+        ("approved eventually", review_metrics.convergence_rate, "reviews"),
         ("sent to arbitration", review_metrics.arbitration_rate, "attempts that both reviewers reported on"),
     ]
     return EvaluationSection(
@@ -683,7 +676,7 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
         "Templates of bank statements",
         f"{review_metrics.review_count} reviews of templates in {review_metrics.attempt_count} attempts; {review_metrics.input_tokens:,} tokens in, "
         f"{review_metrics.output_tokens:,} out, "
-        + ("price not known." if review_metrics.cost_usd is None else f"{review_metrics.cost_usd:.4f} US dollars."),
+        + ("price unknown." if review_metrics.cost_usd is None else f"{review_metrics.cost_usd:.4f} US dollars."),
         (
             EvaluationTable("Shares with 95 % intervals", pd.DataFrame(rows, columns=["measure", "share", "of"])),
             EvaluationTable(
@@ -691,7 +684,7 @@ def _build_templates_section(study: Study) -> EvaluationSection | None:
                 pd.DataFrame(list(review_metrics.disagreement_categories.items()), columns=["category", "issues"]),
             ),
             EvaluationTable(
-                "Why a person decides",
+                "Reasons for escalation",
                 pd.DataFrame(list(review_metrics.escalation_reasons.items()), columns=["reason", "reviews"]),
             ),
         ),
@@ -764,7 +757,7 @@ def format_cell(value: Any) -> str:
     """
     if isinstance(value, Estimate):
         interval_text = f"{100 * value.low:.0f}–{100 * value.high:.0f} %"
-        return f"not known ({interval_text})" if value.value is None else f"{100 * value.value:.0f} % ({interval_text})"
+        return "no data" if value.value is None else f"{100 * value.value:.0f} % ({interval_text})"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
