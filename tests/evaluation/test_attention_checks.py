@@ -81,7 +81,7 @@ def test_the_report_names_the_documents() -> None:
     section = build_report(type(made)(made.output, made.documents, (), attention_checks=CASES), made_at="now")[
         "experts"
     ]
-    (table,) = [one for one in section.tables if "planted on purpose" in one.caption]
+    (table,) = [one for one in section.tables if "planted faults" in one.caption]
     assert set(table.frame["documents"].explode()) == set("abcdefg")
     without = build_report(study(document("a", truth=truth())), made_at="now")
     assert "experts" not in {one.key for one in without.sections}

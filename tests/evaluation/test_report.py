@@ -89,7 +89,7 @@ def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study
     assert section.about.startswith("1 reviews of templates in 2 attempts; 0 tokens in, 0 out, 0.0000 US dollars")
     shares = dict(section.tables[0].frame[["measure", "share"]].itertuples(index=False))
     assert shares["approved on the first attempt"] == estimate_proportion(0, 1)
-    assert shares["approved in the end"] == estimate_proportion(1, 1)
+    assert shares["approved eventually"] == estimate_proportion(1, 1)
     assert shares["sent to arbitration"] == estimate_proportion(1, 2)
     assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
     write_html_report(made, tmp_path / "report.html")
@@ -118,7 +118,7 @@ def test_all_sections_present_and_simulation_named_first(
     write_html_report(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     told = f"{len(reviewed.reviews)} of {len(reviewed.reviews)} reviews were made by a program"
-    assert text.index(told) < text.index("What was processed")
+    assert text.index(told) < text.index("Documents processed")
     assert stat.S_IMODE((tmp_path / "report.html").stat().st_mode) == 0o600
     page = Page(text)
     ids = [attrs["id"] for tag, attrs in page.tags if tag == "section"]
@@ -403,7 +403,7 @@ def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> No
         max_error_rate=0.05,
     )
     assert (made.certificate.threshold, made.undrawable_count) == (None, 1)
-    assert "1 accepted documents had no chance of being drawn" in _describe_threshold_evidence(made)
+    assert "1 accepted documents had no chance of being audited" in _describe_threshold_evidence(made)
 
 
 def test_blind_answer_changed_after_reveal_is_no_proof() -> None:
@@ -458,7 +458,7 @@ def test_the_command_prints_the_headlines_and_writes_the_page(reviewed: Study, t
     assert "made by a program" in done.stderr
     assert (tmp_path / "r.html").stat().st_size > 50_000
     told = json.loads(reported(reviewed.output, tmp_path / "r.html", "--json").stdout)
-    assert [one["title"] for one in told["sections"]][:2] == ["What was processed", "How good is it?"]
+    assert [one["title"] for one in told["sections"]][:2] == ["Documents processed", "How good is it?"]
 
 
 def test_a_page_that_cannot_be_written_is_one_line(reviewed: Study, tmp_path: Path) -> None:
