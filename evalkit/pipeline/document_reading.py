@@ -53,25 +53,22 @@ async def read_document_and_save_bundle(
         pages=read_outcome.bundle.total_pages,
         **read_outcome.seconds_by_step,
     )
-    await run_uninterrupted_storage_operation(output_folder, _write_bundle, output_folder, read_outcome.bundle)
+    await run_uninterrupted_storage_operation(
+        output_folder,
+        lambda: output_folder.write_json(
+            bundle_file_name(source.doc_id), read_outcome.bundle.model_dump(mode="json"), compact=True
+        ),
+    )
     return read_outcome
-
-
-def _write_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
-    output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
 
 
 def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
     """A defect that one document met, logged without a word of it."""
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
-    log.error("document %s: %s in %s", _get_log_id(source), type(error).__name__, last_frame.name)
+    log_id = source.sha256[:12] if source.sha256 else "without bytes"  # never its name, which may be a patient's
+    log.error("document %s: %s in %s", log_id, type(error).__name__, last_frame.name)
     return DocumentError(
         f"{source.path.name} failed unexpectedly ({type(error).__name__} in {last_frame.name})",
         code="UNEXPECTED",
         remedy="Run it again; if it happens again, report it with this line.",
     )
-
-
-def _get_log_id(source: SourceDocument) -> str:
-    """What a log may call the document: names may be patients'."""
-    return source.sha256[:12] if source.sha256 else "without bytes"

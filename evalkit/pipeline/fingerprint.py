@@ -70,6 +70,11 @@ def compute_fingerprint(
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> str:
     """Of all that makes a document's result; workers, output and production's labels are none of it."""
+    supplied_json = (
+        {"unparseable": supplied_classification.reason}
+        if isinstance(supplied_classification, UnparseableClassification)
+        else supplied_classification
+    )
     return hash_canonical_json(
         {
             "sha256": sha256,
@@ -79,9 +84,7 @@ def compute_fingerprint(
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
             "versions": collect_versions(settings.traps_file, settings.verifiers),
-            "supplied": None
-            if supplied_classification is None
-            else hash_canonical_json(_convert_supplied_to_json(supplied_classification)),
+            "supplied": None if supplied_classification is None else hash_canonical_json(supplied_json),
         }
         | describe_models(settings)
         | ({} if patient_expectation == ANY_PATIENT else {"patients": _hash_expectation(patient_expectation)})
@@ -100,11 +103,3 @@ def describe_models(settings: Settings) -> dict[str, Any]:
         "window_characters": settings.window_characters,
         "own_servers": [settings.openai_base_url, settings.ollama_base_url],
     }
-
-
-def _convert_supplied_to_json(supplied_classification: Any) -> Any:
-    return (
-        {"unparseable": supplied_classification.reason}
-        if isinstance(supplied_classification, UnparseableClassification)
-        else supplied_classification
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.classification.orchestrator import RetryOrchestrator
@@ -17,40 +16,6 @@ from evalkit.settings import Settings
 
 if TYPE_CHECKING:
     from evalkit.documents.documentai import DocumentAiReader
-
-
-def resolve_settings(
-    settings: Settings | None = None,
-    *,
-    output: Path | str | None = None,
-    model: str | None = None,
-    workers: int | None = None,
-    reader: str | None = None,
-    profile: str | None = None,
-    executor: str | None = None,
-) -> Settings:
-    """The settings in force: these, or else the environment's with the options that were given.
-
-    UsageError where both are given, but for ``output``, which every caller takes from its own argument first.
-    """
-    options = {"model": model, "workers": workers, "reader": reader, "profile": profile, "executor": executor}
-    option_names = [name for name, value in options.items() if value is not None]
-    if settings is not None:
-        if option_names:
-            raise UsageError(
-                f"settings are given, and beside them {', '.join(option_names)}",
-                code="SETTINGS",
-                remedy="Give one of the two: Settings.load(…) takes what is to be different.",
-            )
-        return settings
-    return Settings.load(
-        output=None if output is None else str(output),
-        models={"default": model} if model is not None else None,
-        workers=workers,
-        reader=reader,
-        profile=profile,
-        executor=executor,
-    )
 
 
 def build_reader_config(settings: Settings) -> ReaderConfig:

@@ -21,8 +21,9 @@ from evalkit.pipeline.document_reading import load_bundle_if_current, read_docum
 from evalkit.pipeline.event_loop import run_sync
 from evalkit.pipeline.executor.reader_pool import ReaderPool
 from evalkit.pipeline.model_session import EMBEDDED_MODEL_NAME, ModelSession
+from evalkit.pipeline.options import resolve_settings
 from evalkit.pipeline.purge import exclude_purged
-from evalkit.pipeline.run_setup import build_reader_config, resolve_settings
+from evalkit.pipeline.run_setup import build_reader_config
 from evalkit.review.packet import (
     SMEPacketGenerator,
     is_packet_frozen,
@@ -112,7 +113,7 @@ def review_and_publish_template(
         UsageError: the template is none, or another bank's; the statement was purged; nothing could be begun.
         DocumentError: the statement cannot be read.
     """
-    resolved_settings = resolve_settings(settings, output=output, model=model)
+    resolved_settings = resolve_settings(settings=settings, output=output, model=model)
     output_folder = open_output_folder(output or resolved_settings.output, resolved_settings.database)
     return run_sync(
         _review_and_publish_template(

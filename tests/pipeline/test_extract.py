@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from evalkit.cli import app
 from evalkit.errors import UsageError
 from evalkit.extraction.extraction_schema import Extractions
-from evalkit.pipeline import run
-from evalkit.pipeline.extract import ExtractSummary, extract
+from evalkit.pipeline import extract, run
+from evalkit.pipeline.fields_run import ExtractSummary
 from evalkit.settings import Settings
 
 SETTINGS = Settings(ocr="none", workers=1)

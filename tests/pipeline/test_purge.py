@@ -33,8 +33,8 @@ import evalkit
 from evalkit.cli import app
 from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
-from evalkit.pipeline.audit_verify import verify_integrity
-from evalkit.pipeline.extract import extract
+from evalkit.pipeline import extract
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.pipeline.purge import (
     ExpiredDocuments,
     PurgeRecord,

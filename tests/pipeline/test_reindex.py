@@ -15,7 +15,7 @@ from review.conftest import Build, Workspace
 
 from evalkit.errors import StoreError
 from evalkit.pipeline import reindex as rebuilding
-from evalkit.pipeline.audit_verify import verify_integrity
+from evalkit.pipeline.audit.verify import verify_integrity
 from evalkit.review.loaders import read_source_file_path
 from evalkit.store import (
     OutputIndex,

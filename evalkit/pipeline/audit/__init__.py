@@ -1,0 +1,1 @@
+"""Audits: which accepted documents a person checks, who decided what, and whether all files are as they were left."""
