@@ -1,1 +1,1 @@
-"""What every package needs: checked records, clocks, log events, safe reading of files."""
+"""Basics of every package: checked records, clocks, log events, safe reading of files."""

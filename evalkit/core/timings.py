@@ -1,4 +1,4 @@
-"""What a stored result says about its own making."""
+"""The clocks of stored results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZonedTimestamp = Annotated[str, AfterValidator(_require_time_zone)]
 
 
 class Times(TypedDict, total=False):
-    """The clocks of a stored result; of an earlier evalkit's some are missing."""
+    """The clocks of a stored result; results of an earlier evalkit lack some."""
 
     run_started_at: ZonedTimestamp
     """When the run began of which it is a part."""

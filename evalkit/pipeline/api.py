@@ -1,4 +1,4 @@
-"""The doors of the pipeline: ``run``, ``evaluate`` and ``extract``, and the asynchronous twins of the first two."""
+"""The doors of the pipeline: run, evaluate, extract, and asynchronous twins of the first two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One round over many documents: so many under way at once, and what became of all of them."""
+"""Process documents with bounded concurrency and summarise the outcome."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CAPACITY_POLL_SECONDS = 1.0
 
 
 class HasError(Protocol):
-    """What became of one document."""
+    """The outcome of one document."""
 
     @property
     def error(self) -> str | None:
-        """Why it failed, and the remedy."""
+        """The reason of its failure, and the remedy."""
 
 
 DocumentT = TypeVar("DocumentT", bound=HasError)
@@ -33,7 +33,7 @@ OutcomeT = TypeVar("OutcomeT")
 
 @dataclass(frozen=True)
 class BatchSummary(Generic[DocumentT]):
-    """What became of a round."""
+    """The outcome of a batch."""
 
     documents: tuple[DocumentT, ...]
     """Sorted by path, as they were found."""
@@ -57,7 +57,7 @@ class BatchSummary(Generic[DocumentT]):
         by_agent: Mapping[str, Usage],
         further_problems: Iterable[object] = (),
     ) -> Self:
-        """The summary of a round that began at that moment of ``time.monotonic``; ``further_problems`` are further problems."""
+        """Summarise a batch that began at ``monotonic_start`` of ``time.monotonic``."""
         return cls(
             documents=tuple(documents),
             problems=tuple(map(str, (*discovered.problems, *further_problems))),
@@ -71,7 +71,7 @@ class BatchSummary(Generic[DocumentT]):
 
     @property
     def failed(self) -> list[DocumentT]:
-        """The documents with which nothing could be done."""
+        """The documents that could not be processed."""
         return [document for document in self.documents if document.error]
 
     @property
@@ -80,7 +80,7 @@ class BatchSummary(Generic[DocumentT]):
         return 1 if self.failed or self.problems else 0
 
     def to_json(self, document_to_json: Callable[[DocumentT], dict[str, Any]]) -> dict[str, Any]:
-        """As a program reads it, each document as ``document_to_json`` has it."""
+        """Return the summary for a program, each document as ``document_to_json`` converts it."""
         return {
             "documents": [document_to_json(outcome) for outcome in self.documents],
             "problems": list(self.problems),
@@ -99,10 +99,10 @@ async def process_documents(
     extra_in_flight: int = 0,
     on_progress: Callable[[OutcomeT, int, int], None] | None,
 ) -> list[OutcomeT]:
-    """What ``process_document`` makes of each document, in their order.
+    """Process each document concurrently, and return the outcomes in the documents' order.
 
-    ``extra_in_flight`` more documents are under way than the executor has room for, because they wait for somebody else's
-    answer. ``on_progress`` is told each outcome, how many are done, how many there are. Where one raises, all end.
+    ``extra_in_flight`` documents more than the executor has room for are in flight, because they wait for a language
+    model. ``on_progress`` gets each outcome, how many are done, how many there are. If one raises, all end.
     """
     outcome_by_number: dict[int, OutcomeT] = {}
 
@@ -129,7 +129,7 @@ async def process_documents(
 
 
 async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-    """Those that are still under way when some have ended, or when it is time to look whether there is more room."""
+    """List the pending tasks once some have ended, or once it is time to check for more room."""
     finished_tasks, pending_tasks = await asyncio.wait(
         running_tasks, timeout=_CAPACITY_POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED
     )
@@ -141,9 +141,9 @@ async def _wait_and_list_pending_tasks(running_tasks: set[asyncio.Task[None]]) -
 async def run_uninterrupted_storage_operation(
     output_folder: OutputFolder, operation: Callable[..., OutcomeT], *arguments: Any
 ) -> OutcomeT:
-    """What a piece of work with the output folder gives; it is done to its end, also where this is cancelled.
+    """Run an operation on the output folder to its end, even if this task is cancelled.
 
-    A disk answers at once. Each request to a bucket is a way there and back, in which the other documents are gone on with.
+    A disk answers at once. A request to a bucket takes a round trip, during which the other documents go on.
     """
     if not isinstance(output_folder.root, str):
         return operation(*arguments)

@@ -1,4 +1,4 @@
-"""Reading one document: an earlier run's bundle, or a new one; and what is reported of one that fails."""
+"""Read one document, or load an earlier run's bundle of it; wrap unexpected errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 def load_bundle_if_current(
     output_folder: OutputFolder, source: SourceDocument, reader_version: str
 ) -> DocumentBundle | None:
-    """The bundle that an earlier run read from the same bytes with the same reader, if any."""
+    """Load the bundle that an earlier run read from the same bytes with the same reader, if any."""
     bundle = load_if_intact(read_bundle, output_folder, source.doc_id)
     if bundle is None:
         return None
@@ -37,7 +37,7 @@ def load_bundle_if_current(
 async def read_document_and_save_bundle(
     output_folder: OutputFolder, source: SourceDocument, executor: Executor, processing_timestamp: str
 ) -> BundleWithTimings:
-    """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
+    """Read a document and write its bundle. DocumentError if that fails, or if the file changes meanwhile."""
     read_outcome = await executor.read(source.path, doc_id=source.doc_id, processing_timestamp=processing_timestamp)
     if read_outcome.bundle.sha256 != source.sha256:
         raise DocumentError(
@@ -63,7 +63,7 @@ async def read_document_and_save_bundle(
 
 
 def log_and_wrap_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
-    """A defect that one document met, logged without a word of it."""
+    """Log a defect that one document met, without a word of the document, and wrap it."""
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
     log_id = source.sha256[:12] if source.sha256 else "without bytes"  # never its name, which may be a patient's
     log.error("document %s: %s in %s", log_id, type(error).__name__, last_frame.name)

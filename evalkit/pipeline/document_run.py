@@ -1,4 +1,4 @@
-"""The documents of one run: each is read, decided about, and written down with what follows from the decision."""
+"""Run many documents: read each, decide about it, and store what follows from the decision."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def create_result(
     times: Times,
     patient_salt: bytes | None,
 ) -> DocumentResult:
-    """Put a document's outcome into the form that is stored; without a salt no segment says whom it is about."""
+    """Convert a document's outcome to the stored form; without a salt, segments get no patient keys."""
     answer = outcome.classification
     patients = (
         compute_patient_keys_by_page_range(answer, group_pages_by_person(bundle.pages), patient_salt)
@@ -181,8 +181,6 @@ async def run_documents(options: RunOptions) -> RunSummary:
 
 
 class _DocumentRun:
-    """One run over its documents."""
-
     def __init__(
         self,
         options: RunOptions,
@@ -237,7 +235,6 @@ class _DocumentRun:
         )
 
     async def _process_document(self, source: SourceDocument, executor: Executor) -> DocumentSummary:
-        """One document, whatever happens to it."""
         monotonic_start = time.monotonic()
         if source.read_error:
             return self._record_failure(source, source.read_error, monotonic_start)
@@ -293,7 +290,7 @@ class _DocumentRun:
         )
 
     def _load_finished_summary(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
-        """The summary of what an earlier run finished, if all that made it is the same."""
+        """Load the summary of a document that an earlier run finished with the same fingerprint."""
         row = self._row_by_doc_id.get(source.doc_id)
         if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
             return None
@@ -351,7 +348,7 @@ class _DocumentRun:
         )
 
     def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
-        """The bundle that an earlier run has left for this one. StoreError where a newer evalkit has decided."""
+        """Load an earlier run's bundle, if current. StoreError if the result is a newer evalkit's."""
         load_if_intact(read_result, self._output_folder, source.doc_id)
         return (
             None
@@ -362,15 +359,16 @@ class _DocumentRun:
     def _save_publish_and_index_result(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
-        """Write down what was decided, and what follows from it; the row of the index last."""
+        """Write the result and what follows from it; the row of the index last."""
         self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
         self._write_packet_or_silver_truth(result, bundle, source)
         self._index_document(source, result.fingerprint, result.decision.value, None)
 
     def _is_packet_or_silver_truth_written(self, result: DocumentResult) -> bool:
-        """Whether the last thing that ``_write_packet_or_silver_truth`` writes is there: a run may have ended, or lost its database, before.
+        """Tell whether the last file that ``_write_packet_or_silver_truth`` writes exists.
 
-        The index alone does not tell: made again from the files it knows the result.
+        An earlier run may have ended, or lost its database, before. The index alone does not tell: rebuilt from the
+        files, it has the result.
         """
         inclusion_probability = read_silver_audit_probability(self._output_folder, result.doc_id)
         if result.decision is Decision.AUTO_ACCEPT:
@@ -380,7 +378,7 @@ class _DocumentRun:
     def _write_packet_or_silver_truth(
         self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument
     ) -> None:
-        """Ground truth and packet, or their withdrawal, as the decision asks."""
+        """Write or withdraw ground truth and packet, as the decision requires."""
         label = (
             self._supplied_inputs.label_by_doc_id.get(source.doc_id) if self._supplied_inputs.label_by_doc_id else None
         )
@@ -428,9 +426,9 @@ class _DocumentRun:
             remove_mismatched_silver_fields(self._output_folder, result.doc_id)
 
     def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
-        """A document that cannot be read leaves a result that says so, and how long that took since ``monotonic_start``.
+        """Write a failure result, with the seconds since ``monotonic_start``.
 
-        What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
+        A transient failure (a crash, a time limit, missing rights) is retried by the next run and removes nothing.
         """
         seconds_by_step = {FAILED_STEP: round(time.monotonic() - monotonic_start, 3)}
         self.timings.add(source.doc_id, seconds_by_step)
@@ -479,7 +477,7 @@ class _DocumentRun:
 
 
 def _has_unanswered_question(result: DocumentResult, *, is_classification_supplied: bool) -> bool:
-    """Whether a model could not answer then, and may now; what was answered is in the journal."""
+    """Tell whether a model failed to answer then, and may answer now; the journal has the other answers."""
     codes = {issue.code for issue in result.open_issues}
     has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
     return has_failed_agent or (not is_classification_supplied and "V1-UNPARSEABLE" in codes)

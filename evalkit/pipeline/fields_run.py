@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExtractOptions:
-    """The options of an extraction; those without a description are as for :class:`~evalkit.pipeline.options.RunOptions`.
+    """The options of an extraction; the others are as for :class:`~evalkit.pipeline.options.RunOptions`.
 
     Args:
         template: the template of every document; ``auto``: the templates of the reports and forms found in it.
@@ -69,7 +69,7 @@ class ExtractOptions:
 
 @dataclass(frozen=True)
 class ExtractedDocument:
-    """What was extracted from one document."""
+    """The fields extracted from one document."""
 
     doc_id: str
     pdf_filename: str

@@ -1,4 +1,4 @@
-"""What makes a result, as one hash: a document whose fingerprint is unchanged is not done again."""
+"""Compute the fingerprint of a result; a document with an unchanged one is not processed again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FURTHER_TABLES = (
 
 @cache
 def collect_versions(traps_file: str | None = None, own_verifiers: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Name the versions of all that makes a result: code, tables, prompts, a site's own verifiers.
+    """Collect the versions of all that determines a result: code, tables, prompts, own verifiers.
 
     UsageError if a site's traps cannot be read, or one of its verifiers is not installed.
     """
@@ -69,7 +69,7 @@ def compute_fingerprint(
     supplied_classification: Any,
     patient_expectation: PatientExpectation = ANY_PATIENT,
 ) -> str:
-    """Of all that makes a document's result; workers, output and production's labels are none of it."""
+    """Hash everything that determines a document's result: not workers, output, production's labels."""
     supplied_json = (
         {"unparseable": supplied_classification.reason}
         if isinstance(supplied_classification, UnparseableClassification)
@@ -97,7 +97,7 @@ def _hash_expectation(patient_expectation: PatientExpectation) -> str:
 
 
 def describe_models(settings: Settings) -> dict[str, Any]:
-    """Describe the models of a fingerprint: their names, their own servers, how much one is asked about at once."""
+    """Describe the models: their names, own servers, and window size."""
     return {
         "models": settings.models.model_dump(),
         "window_characters": settings.window_characters,

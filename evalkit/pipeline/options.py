@@ -63,7 +63,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """The options of an evaluation; those without a description are as for :class:`RunOptions`.
+    """The options of an evaluation; the others are as for :class:`RunOptions`.
 
     Args:
         path: the PDF.
@@ -82,7 +82,7 @@ class EvaluateOptions:
 def accept_options(
     options_type: Callable[Parameters, OptionsT],
 ) -> Callable[[Callable[[OptionsT], OutcomeT]], Callable[Parameters, OutcomeT]]:
-    """Give a function of one options record the record's fields as its parameters, and their description."""
+    """Give a function of one options record the record's fields and description as its own."""
 
     def spread_options(function: Callable[[OptionsT], OutcomeT]) -> Callable[Parameters, OutcomeT]:
         @wraps(function)
@@ -100,7 +100,7 @@ def accept_options(
 
 
 def resolve_settings(*, settings: Settings | None = None, output: Path | str | None = None, **options: Any) -> Settings:
-    """Return these settings, or else the environment's with those of the ``options`` that replace a setting.
+    """Return these settings, or else the environment's with the ``options`` that replace a setting.
 
     UsageError if both are given, except for ``output``, which every caller takes from its own argument first.
     """

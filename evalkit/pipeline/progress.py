@@ -1,4 +1,4 @@
-"""A progress bar, for a terminal and for a notebook."""
+"""Show a progress bar, in a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress_bar(*, stderr: bool = False) -> Iterator[RunProgressCallback]:
-    """What ``run(on_progress=…)`` takes; the bar stands while the context is open.
+    """Show a bar while the context is open, and yield what ``run(on_progress=…)`` takes.
 
-    It shows documents done, time left, and of language models the calls, tokens and dollars so far.
+    It shows documents done, time left, and the calls, tokens and dollars of language models so far.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

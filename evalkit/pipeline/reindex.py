@@ -1,4 +1,4 @@
-"""The index, rebuilt from the files, and the database, moved."""
+"""Rebuild the index from the files, and move the database."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _MAX_WORKERS = 4
 
 
 def reindex(output_folder: OutputFolder) -> tuple[int, int]:
-    """Rebuild the tables of documents and cases; how many of each there are.
+    """Rebuild the tables of documents and cases, and return how many of each there are.
 
-    What follows from reviews (ground truth, a packet's status) is made again too, which heals a crash in between.
+    What follows from reviews (ground truth, a packet's status) is rewritten too, which repairs a crash in between.
     StoreError naming a file that cannot be read.
     """
     with output_folder.hold_run_lock(), OutputIndex(output_folder) as index:
@@ -47,16 +47,16 @@ def reindex(output_folder: OutputFolder) -> tuple[int, int]:
 
 
 def move_database(output_folder: OutputFolder, database_url: str) -> dict[str, int]:
-    """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL; how many rows of each table.
+    """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL, and count rows by table.
 
-    UsageError, StoreError: everything is as it was then.
+    UsageError, StoreError: nothing has changed then.
     """
     with output_folder.hold_run_lock(), hold_case_write_lock(output_folder):
         return migrate_sqlite_to_postgresql(output_folder, database_url)
 
 
 def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
-    """As ``reindex``, for a caller that holds the run's lock."""
+    """Do the same as ``reindex``, for a caller that holds the run lock."""
     result_names = output_folder.list_json_files(RESULTS_FOLDER)
     with hold_case_write_lock(output_folder):  # no review may be saved between reading and rebuilding
         chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
@@ -83,7 +83,7 @@ def rebuild_and_count_documents_and_cases(output_folder: OutputFolder, index: Ou
 def _read_rows_in_parallel(
     read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
 ) -> Generator[dict[str, Any], None, None]:
-    """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
+    """Iterate over the rows of all chunks in order, with several processes if that pays."""
     if len(chunks) < _MIN_PARALLEL_CHUNKS:
         yield from chain.from_iterable(map(read_chunk, chunks))
         return
@@ -100,7 +100,7 @@ def _read_rows_in_parallel(
 
 
 def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
-    """The base cases in shares; those that can follow from each other's reviews are in one."""
+    """Split the base cases into chunks; those that may follow from each other's reviews stay together."""
     chunk: list[str] = []
     base_case_ids = sorted(
         {get_base_case_id(case_id) for case_id in case_ids},
@@ -116,7 +116,7 @@ def _chunk_related_base_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _rebuild_cases_and_list_rows(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
-    """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
+    """Rewrite what follows from these base cases' reviews, and list their rows and related ones."""
     checks_by_document = map_check_case_ids_by_doc_id(output_folder)
     return [
         row

@@ -1,4 +1,4 @@
-"""A run's reader and orchestrator, set up as its settings say."""
+"""Set up a run's reader and orchestrator from its settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def build_reader_config(settings: Settings) -> ReaderConfig:
-    """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
+    """Build the reader's configuration. UsageError if its engine is missing or its processor not reached."""
     reader_config = ReaderConfig(
         settings.read_seconds,
         settings.ocr,
@@ -32,7 +32,7 @@ def build_reader_config(settings: Settings) -> ReaderConfig:
 
 
 def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | None:
-    """The processor with its version, which is asked once if it was not named."""
+    """Create the processor with its version, which is asked once if it is not named."""
     if settings.reader == "local":
         return None
     processor = create_document_ai_reader(settings)
@@ -40,7 +40,7 @@ def _create_pinned_document_ai_reader(settings: Settings) -> DocumentAiReader | 
 
 
 def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
-    """The processor that is set. UsageError where there is none, or it is not named as Google names it."""
+    """Create the processor that is set. UsageError if there is none, or its name is malformed."""
     if not settings.documentai_processor:
         raise UsageError(
             "no processor of Document AI is named",
@@ -60,7 +60,7 @@ def create_document_ai_reader(settings: Settings) -> DocumentAiReader:
 def create_orchestrator(
     settings: Settings, model_session: ModelSession, *, include_rule_findings: bool = True
 ) -> RetryOrchestrator:
-    """What decides about documents as the settings say, asking these models; ``include_rule_findings``: see RetryOrchestrator."""
+    """Create the orchestrator that decides with these models; ``include_rule_findings`` as there."""
     return RetryOrchestrator(
         model_session.model,
         lossless_repair=settings.lossless_repair,

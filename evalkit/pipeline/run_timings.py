@@ -1,4 +1,4 @@
-"""Where the seconds of a run go, summed while it goes on."""
+"""Sum the seconds of a run by step and document while it goes on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _LABEL_BY_STEP = {
 
 @dataclass
 class RunTimings:
-    """Seconds that the documents of a run took; many are under way at once, so that the sum is more than its length."""
+    """The seconds that documents took; many run at once, so the sum exceeds the run's duration."""
 
     seconds_by_step: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     seconds_by_document: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, doc_id: str, seconds_by_step: Mapping[str, float]) -> None:
-        """Add what steps of a document took."""
+        """Add the seconds of a document's steps."""
         for step, seconds in seconds_by_step.items():
             if step in _LABEL_BY_STEP:
                 self.seconds_by_step[step] += seconds

@@ -1,7 +1,7 @@
-"""Which accepted documents were drawn for review besides the audits, and with what probability.
+"""The draws of accepted documents for review, besides audits, with their probabilities.
 
 ``draws/0001.json``, ``0002.json`` …: one draw each, never changed. A draw names every document that it could have
-drawn, because each of them is from then on looked at with a higher probability than its audit's, drawn or not.
+drawn: from then on each of them has a higher inclusion probability than its audit's, drawn or not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCHEMA_VERSION = 1
 
 
 class Stratum(StrictRecord):
-    """The documents of one value of the field that was drawn by."""
+    """The documents with one value of the field that was drawn by."""
 
     value: str
     """What they have in common, ``Pathology Report``."""
@@ -52,7 +52,7 @@ class Draw(StrictRecord):
 
 
 def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
-    """All draws, oldest first. StoreError for a damaged file, for one that is lost, and for one that is none."""
+    """Read all draws, oldest first. StoreError if one is damaged, missing or foreign."""
     # Without one of them every document that it could have drawn would be taken for rarer than it is.
     return [
         parse_stored_record(
@@ -66,7 +66,7 @@ def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
 
 
 def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
+    """Map each document that could have been drawn to its probability."""
     return {
         doc_id: probability
         for draw in read_all_draws(output_folder)
@@ -76,7 +76,7 @@ def read_probability_by_eligible_doc_id(output_folder: OutputFolder) -> Mapping[
 
 
 def read_probability_by_drawn_doc_id(output_folder: OutputFolder) -> Mapping[str, float]:
-    """The documents that a draw put into the queue, with the probability that it gave them."""
+    """Map the documents that a draw put into the queue to their probability."""
     return {
         doc_id: stratum.probability[doc_id]
         for draw in read_all_draws(output_folder)

@@ -1,4 +1,4 @@
-"""The files that a run gets along with its documents: production's labels, patients, classifications."""
+"""Read a run's further files: production's labels, patients, classifications."""
 
 from __future__ import annotations
 

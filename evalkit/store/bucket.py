@@ -1,7 +1,7 @@
-"""The JSON files of an output folder in a bucket: S3 and what speaks its protocol, Google Cloud Storage.
+"""An output folder in a bucket: S3 and compatible stores, Google Cloud Storage.
 
-An object is put whole or not at all, and who creates one is decided by the store: ``If-None-Match: *`` at S3,
-``ifGenerationMatch=0`` at Google. A bucket has no locks; who opens the folder hands them in.
+An object is written whole or not at all, and the store decides who creates it: ``If-None-Match: *`` at S3,
+``ifGenerationMatch=0`` at Google. A bucket has no locks; the caller supplies them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class FolderLocks(Protocol):
 
 
 class BucketOutputFolder(OutputFolder):
-    """The files of one output folder in a bucket, as :class:`OutputFolder` says."""
+    """An :class:`OutputFolder` in a bucket."""
 
     def __init__(self, root: str, database_url: str | None, locks: FolderLocks) -> None:
-        """Take the folder's URL, whether anything is there or not; nothing is asked yet."""
+        """Take the folder's URL; no request is sent yet."""
         self.root: str = root
         self.database_url = database_url
         self._locks = locks
@@ -196,7 +196,7 @@ class BucketOutputFolder(OutputFolder):
         return None if writer_id is None else str(writer_id)
 
     def _require_exclusive_create_support(self) -> None:
-        """There are stores that speak S3's protocol and do not know the condition: two reviews could be one there."""
+        """Raise UsageError if the store ignores the condition: two reviews could become one."""
         content = b'{"schema_version": 1}'
         if self._create_atomically_if_absent(
             EXCLUSIVE_CREATE_PROBE_FILE, content
@@ -208,7 +208,7 @@ class BucketOutputFolder(OutputFolder):
             )
 
     def _map_child_names_to_kinds(self, subfolder: str | None) -> dict[str, str]:
-        """What is in a folder, or in the output folder itself: ``file`` or ``directory`` by its bare name."""
+        """Map the names in a folder, or in the output folder, to ``file`` or ``directory``."""
         try:
             children = self._call_client_on_file(
                 subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
@@ -218,7 +218,7 @@ class BucketOutputFolder(OutputFolder):
         return {child["name"].rstrip("/").rpartition("/")[2]: child["type"] for child in children}
 
     def _list_object_names_recursively(self, subfolder: str) -> list[str]:
-        """The names of all objects in a folder and in those inside, sorted; others may have put some there."""
+        """List all objects in and below a folder, sorted; others may have put some there."""
         try:
             object_paths = self._call_client_on_file(subfolder, "_find")
         except FileNotFoundError:
@@ -229,9 +229,9 @@ class BucketOutputFolder(OutputFolder):
     def _call_client_on_file(
         self, file_name: str | None, client_method_name: str, *arguments: Any, **options: Any
     ) -> Any:
-        """What the store answers about a file; the output folder itself, where no name is given.
+        """Call a client method on a file, or on the output folder if no name is given.
 
-        FileNotFoundError, FileExistsError, _Contended, KeyError: the caller knows what it means; StoreError.
+        FileNotFoundError, FileExistsError, _WriteConflict, KeyError, for the caller to interpret; StoreError.
         """
         return self._call_client_on_object(
             "/".join(split_and_validate_file_name(file_name)) if file_name is not None else "",
@@ -241,7 +241,7 @@ class BucketOutputFolder(OutputFolder):
         )
 
     def _call_client_on_object(self, object_name: str, client_method_name: str, *arguments: Any, **options: Any) -> Any:
-        """As ``_call_client_on_file``, of an object that others may have named."""
+        """Do the same as ``_call_client_on_file`` for an object that others may have named."""
         from fsspec.asyn import sync
 
         object_path = f"{self.root}/{object_name}".rstrip("/")
@@ -271,7 +271,7 @@ class BucketOutputFolder(OutputFolder):
 
 
 class _WriteConflict(Exception):
-    """Somebody else was writing the same object just then; S3 says: try again."""
+    """Another process was writing the same object; S3 says: try again."""
 
 
 class _BucketProvider(NamedTuple):
@@ -362,7 +362,7 @@ _FAILURE_RULES = (
 def _build_store_error(
     root: str, file_name: str | None, error: Exception, *, is_object_creation: bool = False
 ) -> StoreError:
-    """What is said of a request that failed; ``is_object_creation``: where a new object could not be put, there is no bucket."""
+    """Build the error of a failed request; an object creation fails if there is no bucket."""
     error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_object_creation else set())
     rule = next(rule for rule in _FAILURE_RULES if rule.error_names & error_names)
     placeholders: Mapping[str, str] = {"root": root, "name": file_name or root, "type": type(error).__name__}
@@ -370,7 +370,7 @@ def _build_store_error(
 
 
 def _collect_error_names(error: BaseException | None) -> set[str]:
-    """The names of what was raised, and the codes of what was answered, through all causes."""
+    """Collect the types of the errors, and the codes of the answers, through all causes."""
     error_names: set[str] = set()
     while error is not None:
         error_names.update(error_type.__name__ for error_type in type(error).__mro__)

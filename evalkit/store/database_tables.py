@@ -1,5 +1,6 @@
-"""The tables of the database. Times are ISO 8601 in UTC, to the second: they
-compare as text.
+"""The tables of the database.
+
+Times are ISO 8601 in UTC, to the second: they compare as text.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ metadata = sa.MetaData()
 
 
 class CodePointText(sa.TypeDecorator[str]):
-    """Text that compares by code points, as SQLite does, whatever the language of a PostgreSQL server."""
+    """Text that compares by code points, as SQLite does, on PostgreSQL too."""
 
     impl = sa.String
     cache_ok = True
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        """With the collation of that name on PostgreSQL."""
+        """Choose the collation for PostgreSQL."""
         return sa.String(collation="C") if dialect.name == "postgresql" else sa.String()
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
-        """A model's answer may hold a NUL, which PostgreSQL keeps in no text."""
+        """Replace NUL, which a model's answer may contain and PostgreSQL does not store."""
         return value.replace("\0", "\ufffd") if value and dialect.name == "postgresql" else value
 
 
 def _build_stored_computed(expression: str) -> sa.Computed:
-    """A column that the database computes and keeps: PostgreSQL has no index over others."""
+    """Build a stored computed column: PostgreSQL cannot index others."""
     return sa.Computed(expression, persisted=True)
 
 

@@ -1,4 +1,4 @@
-"""Where everything lies in the output folder, and which names may be written there."""
+"""The names of all files in the output folder, and which names are allowed."""
 
 from __future__ import annotations
 
@@ -74,50 +74,50 @@ NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
 
 def bundle_file_name(doc_id: str) -> str:
-    """Where a document's bundle lies."""
+    """Name a document's bundle."""
     return f"{BUNDLES_FOLDER}/{doc_id}.json"
 
 
 def result_file_name(doc_id: str) -> str:
-    """Where a document's result lies."""
+    """Name a document's result."""
     return f"{RESULTS_FOLDER}/{doc_id}.json"
 
 
 def extraction_file_name(doc_id: str) -> str:
-    """Where the fields of a document's reports and forms lie."""
+    """Name the extracted fields of a document's reports and forms."""
     return f"{EXTRACTIONS_FOLDER}/{doc_id}.json"
 
 
 def packet_file_name(case_id: str) -> str:
-    """Where a case's packet lies."""
+    """Name a case's packet."""
     return f"{PACKETS_FOLDER}/sme_packet_{case_id}.json"
 
 
 def review_file_name(case_id: str, revision: int) -> str:
-    """Where a case's review of that number lies."""
+    """Name a case's review of that number."""
     return f"{REVIEWS_FOLDER}/{case_id}/{revision:04d}.json"
 
 
 def ground_truth_file_name(case_id: str) -> str:
-    """Where a case's ground truth lies."""
+    """Name a case's ground truth."""
     return f"{GROUND_TRUTH_FOLDER}/gt_{case_id}.json"
 
 
 def sample_draw_file_name(number: int) -> str:
-    """Where the draw of that number lies."""
+    """Name the draw of that number."""
     return f"{SAMPLE_DRAWS_FOLDER}/{number:04d}.json"
 
 
 def template_file_name(template_id: str) -> str:
-    """Where a statement template lies."""
+    """Name a statement template."""
     return f"{TEMPLATES_FOLDER}/{template_id}.toml"
 
 
 def template_review_file_name(template_id: str, cycle_number: int) -> str:
-    """Where the review of a template's attempt of that number lies."""
+    """Name the review cycle of that number of a template."""
     return f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}/cycle_{cycle_number}.json"
 
 
 def purge_record_file_name(number: int) -> str:
-    """Where the record of the purge of that number lies."""
+    """Name the record of the purge of that number."""
     return f"{PURGE_RECORDS_FOLDER}/{number:04d}.json"

@@ -1,4 +1,4 @@
-"""Where an output folder lies: on this machine, or in a bucket."""
+"""Parse the location of an output folder: on this machine, or in a bucket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BUCKET_URL_PATTERN = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9
 
 
 def parse_output_location(output: Path | str) -> Path | str:
-    """The path of a folder on this machine; of one in a bucket its URL (``s3://bucket/prefix``, ``gs://…``), as text.
+    """Parse an output location: a local path or a bucket URL (``s3://…``, ``gs://…``).
 
     UsageError for any other URL.
 

@@ -23,7 +23,7 @@ _LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None
 
 @dataclass
 class PostgreSQLLocks:
-    """The locks of one output folder. Its schema is looked up when a lock is first taken."""
+    """The locks of one output folder; its schema is looked up on first use."""
 
     _schema_and_url: tuple[str, str] | None = None
 
@@ -73,7 +73,7 @@ class PostgreSQLLocks:
 
 
 def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
-    """Return the folder's schema, made if need be, and the database it is in."""
+    """Return the folder's schema, created if missing, and its database."""
     url = resolve_postgresql_url(output_folder)
     assert url is not None  # noqa: S101 - a bucket without one is refused
     try:
@@ -83,7 +83,7 @@ def _ensure_schema_and_get_url(output_folder: OutputFolder) -> tuple[str, str]:
 
 
 def _release_lock_or_warn(lock_connection: sa.Connection, lost_lock_warning: str) -> None:
-    """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
+    """Release a lock, and warn if it was lost before: others may have written meanwhile."""
     try:
         lock_connection.exec_driver_sql("SELECT 1")
     except sa.exc.SQLAlchemyError:

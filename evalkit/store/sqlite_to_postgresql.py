@@ -1,4 +1,4 @@
-"""From ``evalkit.sqlite`` to PostgreSQL: all database_tables, in one transaction, row by row as they are."""
+"""Move ``evalkit.sqlite`` to PostgreSQL: all tables, row by row, in one transaction."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _ROWS_PER_BATCH = 1000
 
 
 def migrate_sqlite_to_postgresql(output_folder: OutputFolder, url: str) -> dict[str, int]:
-    """Move the folder's database to the one at ``url``; how many rows of each table.
+    """Move the folder's database to the one at ``url``, and count the rows by table.
 
-    The caller holds the run's lock and the lock of ``review``. UsageError where the folder has no ``evalkit.sqlite``;
-    StoreError where somebody has it open, or the server cannot be reached: everything is as it was then.
+    The caller holds the run lock and the write lock. UsageError if the folder has no ``evalkit.sqlite``; StoreError if
+    another process has it open, or the server cannot be reached: nothing has changed then.
     """
     if not output_folder.has_file(SQLITE_FILE):
         database_state = "in PostgreSQL already" if output_folder.has_file(DATABASE_SCHEMA_FILE) else "not there yet"
@@ -64,7 +64,7 @@ def _copy_database(source_engine: sa.Engine, output_folder: OutputFolder, url: s
 
 
 def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
-    """All of it in the one file, and nobody else in it: SQLite leaves WAL only for its last user."""
+    """Leave WAL mode, which needs the last user, and lock the one file."""
     try:
         connection.exec_driver_sql("PRAGMA busy_timeout=1000")
         connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
@@ -78,7 +78,7 @@ def _lock_sqlite_exclusively(connection: sa.Connection) -> None:
 
 
 def _continue_numbering(target_connection: sa.Connection, table: sa.Table) -> None:
-    """The next row gets the number after the last one that was moved: the server counts by itself, and began at 1."""
+    """Continue the server's own numbering, which starts at 1, after the last moved row."""
     last_number = sa.select(sa.func.max(table.c.number)).scalar_subquery()
     sequence = sa.func.pg_get_serial_sequence(table.name, "number")
     target_connection.execute(

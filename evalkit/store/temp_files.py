@@ -1,4 +1,4 @@
-"""What is written before it has its name: who writes it stands in its own, so that what a killed one left can be told."""
+"""Name temporary files after their writer, so that a killed writer's are recognised."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _ORPHAN_AGE_SECONDS = 86_400
 
 
 def generate_process_temp_name() -> str:
-    """A name that nobody else takes, of this process on this machine."""
+    """Generate a unique name that contains this process and machine."""
     return f"{_identify_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def is_orphaned_temp_file(path: Path) -> bool:
-    """Whether the writer of that file ended without it. OSError where that cannot be seen.
+    """Tell whether the writer of that file has ended. OSError if its times are unknown.
 
-    Several machines may work in one folder, and each numbers its processes for itself: of another's the age tells.
+    Several machines may work in one folder, each with its own process numbers: for another machine's file the age
+    decides.
     """
     name_match = _TEMP_NAME_PATTERN.match(path.name)
     if name_match is None:
@@ -36,7 +37,7 @@ def is_orphaned_temp_file(path: Path) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """Those whose processes are numbered together: on Linux one start of a machine, and one container in it."""
+    """Identify the process numbering: on Linux one boot of a machine and one container."""
     try:
         machine_identity = Path("/proc/sys/kernel/random/boot_id").read_text("ascii") + str(
             Path("/proc/self/ns/pid").stat().st_ino

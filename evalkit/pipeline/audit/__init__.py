@@ -1,1 +1,1 @@
-"""Audits: which accepted documents a person checks, who decided what, and whether all files are as they were left."""
+"""Draw accepted documents for audits, list who decided what, verify that no file was altered."""

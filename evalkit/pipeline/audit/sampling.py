@@ -1,7 +1,7 @@
-"""Which accepted documents a person looks at all the same.
+"""Draw accepted documents for an audit by a person.
 
-Source: contract ruling 11. A document is drawn when its hash, mixed with the seed, falls into the share; the draw
-does not depend on order, so that any run draws the same documents.
+Source: contract ruling 11. A document is drawn when its hash, mixed with the seed, falls into the share; the draw does
+not depend on order, so that any run draws the same documents.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decisions: who decided what, when, with which versions; who opened what; what was purged. One row an event."""
+"""List decisions, openings and purges: who, what, when, with which versions; one row per event."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ AuditEvent = dict[str, Any]
 
 
 def list_audit_events_and_problems(output_folder: OutputFolder) -> tuple[list[AuditEvent], list[str]]:
-    """The events by time (columns ``EVENT_COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
+    """List the events by time, and a sentence for each file that cannot be read.
+
+    Columns ``EVENT_COLUMNS``; times are ISO 8601, UTC.
+    """
     problems: list[str] = []
     with OutputIndex(output_folder) as index:
         opened_events = [
@@ -139,7 +142,7 @@ def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha25
 
 
 def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
-    """The purge itself, and what its record kept of reviews."""
+    """Iterate over the purge itself and the reviews that its record kept."""
     yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
     for chain in record.chains:
         for review in chain.reviews:
@@ -162,7 +165,7 @@ def _iterate_purge_record_events(record: PurgeRecord) -> Iterator[AuditEvent]:
 
 
 def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
-    """An answer in a word or two: the type of the whole document, how many fields there are, which template."""
+    """Summarise an answer: the document's type, the number of fields, or the template's version."""
     if answer is None:
         return None
     if isinstance(answer, ClassificationOutput):
@@ -173,7 +176,7 @@ def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
 
 
 def _format_versions(versions: Mapping[str, Any]) -> str:
-    """``evalkit 0.1.0; types 1``."""
+    """Format versions as ``evalkit 0.1.0; types 1``."""
     return "; ".join(
         f"{name} {version}" for name, version in sorted(versions.items()) if isinstance(version, str | int)
     )

@@ -1,10 +1,10 @@
-"""Integrity: whether everything in the output folder still is what machines and people left there.
+"""Verify that the output folder's files are still as machines and people left them.
 
-Reviews are chained by SHA-256, packets are named in them by theirs, ground truth follows from reviews: what was changed,
-exchanged or taken out does not fit any more, and is named with its file and what mends it. The newest review of a case,
-which no other is chained to, is vouched for by the database. What `purge` removed fits: its record has the digests. Nothing
-here is signed: who may write files and database can forge all of it. An export of the decisions that is kept elsewhere
-shows that too (``against``).
+Reviews are chained by SHA-256, they contain the SHA-256 of their packets, and ground truth follows from reviews: a file
+that was changed, exchanged or removed no longer fits, and is reported with what to do. The database vouches for the
+newest review of a case, which no other review is chained to. What `purge` removed fits: its record has the digests.
+Nothing is signed: anyone who may write files and database can forge all of it, unless an export of the decisions is
+kept elsewhere (``against``).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _REINDEX_REMEDY = "`evalkit reindex` makes it again from the reviews."
 
 @dataclass(frozen=True)
 class IntegrityFault:
-    """One thing that is not as it was left."""
+    """A file that is not as it was left."""
 
     file: str
     """Relative to the output folder."""
@@ -114,7 +114,7 @@ class IntegrityFault:
 
 @dataclass(frozen=True)
 class IntegrityReport:
-    """What was looked at, and what is wrong with it."""
+    """The counts of checked files, and the faults found in them."""
 
     count_by_kind: Mapping[str, int]
     """How many reviews, cases, results … there are; of how many chains the database does not know the newest review, so
@@ -122,14 +122,14 @@ class IntegrityReport:
     faults: tuple[IntegrityFault, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """For a program."""
+        """Return the report for a program."""
         return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
 def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path | None = None) -> IntegrityReport:
-    """Look at every file; experts may work meanwhile. ``earlier_export_path`` is an earlier ``audit export`` as JSON.
+    """Check every file; experts may work meanwhile.
 
-    UsageError where that cannot be read.
+    ``earlier_export_path`` is an earlier ``audit export`` as JSON. UsageError if that cannot be read.
     """
     with OutputIndex(output_folder) as index:
         faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
@@ -152,7 +152,7 @@ def verify_integrity(output_folder: OutputFolder, *, earlier_export_path: Path |
 
 
 def _run_check_as_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
-    """What the look finds; a file that cannot be read is a fault itself."""
+    """Run a check; a file that cannot be read is a fault itself."""
     try:
         yield from check()
     except EvalkitError as error:
@@ -286,7 +286,7 @@ def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[I
 def _is_equal_to_projection(
     stored_truth: Mapping[str, Any] | None, record: GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None
 ) -> bool:
-    """Whether stored ground truth is what the reviews say; patients' keys of corrected pages are not looked at again."""
+    """Compare stored ground truth with what the reviews say, except patients' keys of corrected pages."""
     if isinstance(record, GroundTruth) and stored_truth is not None:
         try:
             stored_classification = GroundTruth.model_validate(stored_truth).ground_truth_classification
@@ -306,7 +306,7 @@ def _is_equal_to_projection(
 def _check_silver_truth(
     output_folder: OutputFolder, case_id: str, stored_truth: Mapping[str, Any] | None
 ) -> Iterator[IntegrityFault]:
-    """Whether what nobody looked at is what the machine accepted."""
+    """Check that ground truth without a review is what the machine accepted."""
     name, doc_id = ground_truth_file_name(case_id), case_id.removesuffix(EXTRACTION_SUFFIX)
     rerun_remedy = "Run the document with --fresh."
     if case_id != doc_id:
@@ -331,7 +331,7 @@ def _check_silver_truth(
 
 
 def _get_accepted_at_and_probability(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
-    """What a silver record alone knows: when it was accepted, and with what probability it could have been drawn."""
+    """Return the two facts that only a silver record has: acceptance time and inclusion probability."""
     probability = stored_truth.get("inclusion_probability")
     is_probability = isinstance(probability, float) and 0 <= probability <= 1
     return str(stored_truth.get("reviewed_at")), probability if is_probability else None
@@ -367,9 +367,9 @@ def _check_packet(output_folder: OutputFolder, case_id: str) -> Iterator[Integri
 
 
 def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
-    """Whether what nobody has answered yet is what was decided: no review vouches for it so far.
+    """Check that a packet without a review is what was decided.
 
-    Of a run that found the case open the packet is older than the result, and stays what that person saw.
+    If a run found the case open, the packet is older than the result, and stays what that person saw.
     """
     result = read_result(output_folder, packet.doc_id)
     if not isinstance(result, DocumentResult) or packet.created_at != result.times.get("finished_at"):
@@ -447,7 +447,7 @@ def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault
 
 
 def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
-    """No later review vouches for the newest one; the database noted its digest when it was saved."""
+    """Check the newest reviews, which no later one vouches for, by the digests in the database."""
     for case_id in [head.case_id for head in index.review_heads.list_heads()]:
         with hold_case_write_lock(output_folder, case_id):
             # As it is now: a purge may have been here since.
@@ -488,7 +488,7 @@ _CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], 
 
 
 class _ExportedEvent(BaseModel):
-    """Of an export's event what does not change, whatever is purged later."""
+    """The part of an exported event that no later purge changes."""
 
     model_config = ConfigDict(strict=True)
 
@@ -507,7 +507,7 @@ _EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 def _check_against_export(
     output_folder: OutputFolder, index: OutputIndex, earlier_export_path: Path
 ) -> Iterator[IntegrityFault]:
-    """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
+    """Find what an earlier export has and the folder has lost: unpurged reviews, purges, openings."""
     try:
         exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(earlier_export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
@@ -558,7 +558,6 @@ def _check_against_export(
 
 
 def _is_exported_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
-    """Whether an exported review still is what it was."""
     try:
         return (
             hash_review_file(output_folder, exported_event.case_id or "", exported_event.revision or 0)

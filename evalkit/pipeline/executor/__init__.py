@@ -1,1 +1,1 @@
-"""Where documents are read and decided about: processes of this machine, or a Dask cluster."""
+"""Executors read documents and decide about them: processes of this machine, or a Dask cluster."""

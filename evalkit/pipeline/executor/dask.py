@@ -1,10 +1,10 @@
-"""Reading on many machines: a Dask cluster does what the local pool does, to the byte.
+"""Read on many machines: a Dask cluster produces the same bytes as the local pool.
 
-Workers get the bytes of a document, and open no path of this machine; each hands them to a reading process of its own, so
-that a file that kills its reader, or takes too long, costs no worker. What asks others (language models, Document AI)
-stays here: one journal, one set of limits. Dask logs the arguments of a task that raises, shows keys and types on its
-dashboard, and may write what it holds to its disk: so tasks never raise, what they take and give is sealed, keys have
-twelve digits of a hash, and what a worker writes only its user can read.
+Workers get the bytes of a document, and open no path of this machine; each passes them to a reading process of its own,
+so that a file that crashes its reader, or takes too long, costs no worker. Steps that call others (language models,
+Document AI) stay here: one journal, one set of limits. Dask logs the arguments of a task that raises, shows keys and
+types on its dashboard, and may spill to its disk: so tasks never raise, their arguments and outcomes are opaque bytes,
+keys have twelve digits of a hash, and files of a worker are readable by its user only.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ _RESTART_REMEDY = "Start the scheduler and the workers, then run the same comman
 
 
 class OpaquePayload:
-    """What goes to a worker or comes back, as bytes that no log and no dashboard can look into."""
+    """The input or output of a task, as bytes that no log and no dashboard can show."""
 
     def __init__(self, content: Any) -> None:
-        """Sealed before it is handed to Dask, opened only in the process that needs it."""
+        """Pickle the content before Dask gets it."""
         self._pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
 
     def unpickle(self) -> Any:
-        """What was sealed."""
+        """Return the content, in the process that needs it."""
         return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
 
     def __repr__(self) -> str:
@@ -87,18 +87,18 @@ class OpaquePayload:
 
 
 class _WorkerFault(NamedTuple):
-    """What a step raised that is no error of ours: where, and of which kind, without a word of the document."""
+    """An unexpected error of a step: its type and function, without a word of the document."""
 
     error_type: str
     function_name: str
 
 
 class _WorkerCrash(NamedTuple):
-    """The step ended the process that did it, twice."""
+    """The outcome of a step that crashed its process twice."""
 
 
 async def run_task(payload: OpaquePayload) -> OpaquePayload:
-    """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
+    """Run a function with its arguments in a process of this worker. Raises nothing."""
     ocr_engine, expected_environment, function, *arguments = payload.unpickle()
     try:
         if (
@@ -135,7 +135,7 @@ async def _get_worker_pool() -> ReaderPool:
 
 
 class _WorkerCleanup(WorkerPlugin):
-    """Told by Dask when the worker ends: its processes do so first, or it would wait for them."""
+    """A plugin that ends the worker's processes before the worker, which would wait for them."""
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
         if _worker_pool is not None:
@@ -143,7 +143,7 @@ class _WorkerCleanup(WorkerPlugin):
 
 
 def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
-    """What a worker would read and decide with; workers and this machine have to agree."""
+    """Describe the reader and tables, which must be the same on workers and this machine."""
     return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
@@ -155,9 +155,9 @@ _NO_MESSAGE_LOG = {"distributed.admin.low-level-log-length": 0}
 
 
 def _disable_message_logs(dask_scheduler: Any) -> None:
-    """On the scheduler, which keeps for debugging the last thousand messages to each worker: documents of patients.
+    """Keep the scheduler from logging its last thousand messages to each worker: patients' documents.
 
-    What is on its way is not touched, and what comes later is not kept.
+    Messages in transit are not affected.
     """
     dask.config.set(_NO_MESSAGE_LOG)  # for workers that come later
     for stream in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
@@ -180,7 +180,7 @@ def _create_mismatch_error(
 
 
 def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
-    """On a worker: as ``_describe_environment``, or the kind of the error. A worker that is lost is an error too, of Dask's."""
+    """Describe this worker's environment, or name the type of the error."""
     try:
         return _describe_environment(ocr_engine)
     except Exception as error:  # noqa: BLE001 - whatever is missing there
@@ -193,10 +193,10 @@ class DaskCluster(Executor):
     def __init__(
         self, executor_url: str, reader_config: ReaderConfig, *, local_workers: int, decides_on_workers: bool
     ) -> None:
-        """``executor_url``: ``dask://HOST:PORT`` of the scheduler.
+        """Prepare a cluster of the scheduler at ``executor_url``: ``dask://HOST:PORT``.
 
-        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: documents are decided about on the
-        workers too, and their fields read, because no language model is asked.
+        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: decisions and field
+        extraction run on the workers too, because no language model is asked.
         """
         self._executor_url = executor_url
         self._reader_config = reader_config
@@ -254,9 +254,9 @@ class DaskCluster(Executor):
     async def _run_on_worker(
         self, step_name: str, document_sha256: str, function: Callable[..., T], *arguments: Any
     ) -> T:
-        """What the function makes of these on a worker, or here where workers were lost over it again and again.
+        """Run a function on a worker, or here if it repeatedly cost workers.
 
-        BrokenProcessPool where it ends the process that does it; what the function raises of ours; ExecutorError.
+        BrokenProcessPool if it crashes its process; the function's own EvalkitErrors; ExecutorError.
         """
         if self._cluster_loss.done():
             raise self._cluster_loss.result()
@@ -299,7 +299,7 @@ class DaskCluster(Executor):
         return cast("T", outcome)
 
     async def connect_and_describe(self) -> str:
-        """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
+        """Connect as a run would, and describe how many matching workers there are. UsageError as for a run."""
         async with self:
             silent_workers = [
                 worker for worker, environment in self._environment_by_worker.items() if environment is None
@@ -319,7 +319,7 @@ class DaskCluster(Executor):
         return self
 
     async def _connect_and_check(self, address: str) -> None:
-        """Have the scheduler's answer, a worker, and the word of all workers that they are such as this machine. UsageError."""
+        """Wait for the scheduler and a worker, and check all workers' environments. UsageError."""
         try:
             await self._connect(address)
             await self._wait_for_worker()
@@ -359,9 +359,9 @@ class DaskCluster(Executor):
         )
 
     async def _check_environments(self) -> None:
-        """See that the scheduler runs this evalkit, and which workers do, such as this machine. UsageError.
+        """Check that the scheduler and the workers run this evalkit. UsageError.
 
-        One that is lost or hangs keeps nobody from working with the others: the scheduler will give it up.
+        A worker that is lost or hangs is only logged: the scheduler will give it up.
         """
         async with self._limit_and_announce_wait(f"the Dask scheduler at {self._executor_url}"):
             try:
@@ -387,7 +387,7 @@ class DaskCluster(Executor):
             raise self._create_no_worker_error()
 
     async def _ask_worker_environment(self, worker: str) -> dict[str, str] | str | None:
-        """What it would read and decide with, or the kind of its error; None where it is lost or hangs."""
+        """Return a worker's environment, or the type of its error; None if it is lost or hangs."""
         try:
             async with self._limit_and_announce_wait(f"the Dask worker {worker}"):
                 answer_by_worker = await self._client.run(
@@ -402,7 +402,7 @@ class DaskCluster(Executor):
 
     @asynccontextmanager
     async def _limit_and_announce_wait(self, awaited_description: str) -> AsyncIterator[None]:
-        """For a step on the way to the cluster: who waits is told for ``awaited_description``, and TimeoutError ends it."""
+        """Limit a wait for the cluster: announce it after a few seconds, raise TimeoutError at the limit."""
         notice = asyncio.get_running_loop().call_later(
             _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited_description
         )
@@ -413,13 +413,12 @@ class DaskCluster(Executor):
             notice.cancel()
 
     async def _count_workers_and_update_threads(self) -> int:
-        """How many workers there are now."""
         scheduler_info = await self._client.scheduler.identity(n_workers=0)
         self._thread_count = max(scheduler_info["total_threads"], 1)
         return int(scheduler_info["n_workers"])
 
     async def _watch_cluster(self) -> None:
-        """Follow the cluster as it grows and shrinks; nobody waits for ever for one that is gone."""
+        """Follow the cluster as it grows and shrinks, and record its loss."""
         last_seen = time.monotonic()
         while not self._cluster_loss.done():
             await asyncio.sleep(_POLL_SECONDS)
@@ -434,7 +433,7 @@ class DaskCluster(Executor):
                 self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")
 
     def _record_loss(self, reason: str) -> ExecutorError:
-        """The one error of the run's end, for all who wait."""
+        """Record the loss of the cluster, and return the one error that all waiting tasks raise."""
         if not self._cluster_loss.done():
             self._cluster_loss.set_result(
                 ExecutorError(f"{self._executor_url}: {reason}", code="EXECUTOR-LOST", remedy=_RESTART_REMEDY)
@@ -456,7 +455,7 @@ class DaskCluster(Executor):
 
 
 def _get_file_size(path: Path) -> int:
-    """Of the file, in bytes; 0 where it cannot be seen, which ``load`` tells."""
+    """Return the file's size in bytes; 0 if it is not accessible, which reading reports."""
     try:
         return path.stat().st_size
     except OSError:
@@ -468,9 +467,9 @@ class RemoteTaskError(Exception):
 
 
 def parse_scheduler_address(executor_url: str) -> str:
-    """The scheduler's address as Dask writes it: TLS where Dask is set up for it.
+    """Return the scheduler's address as Dask writes it: TLS if Dask is set up for it.
 
-    UsageError where it is none, and where documents would leave the machine in clear for more than a private network.
+    UsageError if it is not an address, or if documents would leave a private network unencrypted.
     """
     try:
         url_parts = urlsplit(executor_url)

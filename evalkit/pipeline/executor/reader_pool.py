@@ -1,4 +1,4 @@
-"""Reading PDFs in processes of their own: MuPDF is not thread-safe, and a file that kills it must not end the run."""
+"""Read PDFs in separate processes: MuPDF is not thread-safe, and may be crashed by a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReaderPool(Executor):
     """A pool of reading processes; they end with it, and with the run if that is killed."""
 
     def __init__(self, worker_count: int, reader_config: ReaderConfig) -> None:
-        """``worker_count`` processes."""
+        """Start ``worker_count`` processes."""
         self._worker_count = worker_count
         self._reader_config = reader_config
         self._process_pool = create_process_pool(worker_count)
@@ -75,7 +75,7 @@ class ReaderPool(Executor):
         return await function(bundle, argument)
 
     async def run_in_worker(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What the function makes of these in one of the processes. BrokenProcessPool where it ends that."""
+        """Run the function in one of the processes. BrokenProcessPool if it crashes that, twice."""
         process_pool = self._process_pool
         try:
             return await _submit_to_pool(process_pool, function, *arguments)
@@ -99,7 +99,7 @@ class ReaderPool(Executor):
             )  # who is interrupted waits for nothing that is not wanted any more
 
     def close(self) -> None:
-        """End the processes; whatever is still being read is not wanted any more."""
+        """End the processes and abandon what they are reading."""
         self._process_pool.shutdown(kill_workers=True)
 
     def __enter__(self) -> Self:
@@ -112,7 +112,7 @@ class ReaderPool(Executor):
 
 
 class WorkerReadResult(NamedTuple):
-    """What the process that read says."""
+    """The outcome of reading in a worker process."""
 
     bundle: DocumentBundle
     total_seconds: float
@@ -124,7 +124,7 @@ class WorkerReadResult(NamedTuple):
 async def await_read_result(
     pending_read: Awaitable[WorkerReadResult], file_name: str, timeout_seconds: int
 ) -> BundleWithTimings:
-    """What reading came to; ``file_name`` is the file's, for the error where it ended its process."""
+    """Await a worker's reading of ``file_name``, and turn a crash into a DocumentError."""
     monotonic_start = time.monotonic()
     try:
         worker_result = await pending_read
@@ -151,7 +151,7 @@ def run_async_step(
     bundle: DocumentBundle,
     argument: ArgumentT,
 ) -> OutcomeT:
-    """What comes of it, in a process of its own."""
+    """Run a coroutine function to its end, in a worker process."""
     return asyncio.run(function(bundle, argument))
 
 
@@ -161,9 +161,9 @@ async def _submit_to_pool(process_pool: ProcessPoolExecutor, function: Callable[
 
 
 def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> T:
-    """What the function makes of these; what it raises leaves the process without what that was raised over.
+    """Call a function, and strip cause and context from its error before it leaves the process.
 
-    That may quote the document, and some of it cannot be sent. Where Dask is loaded it would be sent all the same; when
+    They may quote the document, and not all of them can be pickled. If Dask is loaded it would try all the same; when
     that fails, the process ends and prints all of it to the log.
     """
     try:
@@ -174,12 +174,12 @@ def _call_without_error_context(function: Callable[..., T], *arguments: Any) -> 
 
 
 def create_process_pool(worker_count: int) -> ProcessPoolExecutor:
-    """So many processes, which end with this one."""
+    """Create a pool of processes that end with this one."""
     return ProcessPoolExecutor(max_workers=worker_count, initializer=_exit_with_parent, initargs=(os.getpid(),))
 
 
 def _exit_with_parent(parent_pid: int) -> None:
-    """End this process when the run that it reads for was killed: nobody else would."""
+    """End this process once its run was killed: nobody else would."""
 
     def watch_parent() -> None:
         while os.getppid() == parent_pid:
@@ -192,9 +192,9 @@ def _exit_with_parent(parent_pid: int) -> None:
 def read_with_limits(
     reader_config: ReaderConfig, path: Path, doc_id: str, processing_timestamp: str, file_bytes: bytes | None = None
 ) -> WorkerReadResult:
-    """Read in this process; past the limit the system ends the process, which no library can hold up.
+    """Read in this process; past the time limit the system kills it, whatever library is busy.
 
-    ``file_bytes`` are the file's bytes where it is on another machine.
+    ``file_bytes`` is the file's content if the file is on another machine.
     """
     monotonic_start = time.monotonic()
     effective_limit_mb: int | None = None
@@ -232,7 +232,6 @@ def read_with_limits(
 
 
 def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
-    """Made in the process that reads."""
     if reader_config.ocr_engine == "none":
         return None
     from evalkit.documents.ocr import resolve_ocr_engine
@@ -244,7 +243,7 @@ def _create_ocr_engine(reader_config: ReaderConfig) -> _TimedOcrEngine | None:
 def _create_page_ocr_settings(
     engine: _TimedOcrEngine, max_page_seconds: int, restart_kill_timer: Callable[[], None]
 ) -> PageOcrSettings:
-    """Each page that it has done gives the file its whole time again."""
+    """Create settings with which each recognised page restarts the file's time limit."""
     from evalkit.documents.scanned_pages import PageOcrSettings
 
     return PageOcrSettings(engine, max_page_seconds, restart_kill_timer)
@@ -252,7 +251,7 @@ def _create_page_ocr_settings(
 
 @dataclass
 class _TimedOcrEngine:
-    """An OCR engine, and how long it has been at work."""
+    """An OCR engine that counts its seconds of work."""
 
     engine: OcrEngine
     seconds_used: float = field(default=0.0, init=False)

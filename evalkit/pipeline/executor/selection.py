@@ -1,4 +1,4 @@
-"""The executor that the settings name."""
+"""Open the executor that the settings name."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ more and takes a second: with 64 KiB no more than two or three of those wait for
 
 
 def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
-    """How many processes are worth starting to read these, at least one.
+    """Choose how many processes are worth starting to read these files, at least one.
 
-    One even for a single document: a file that kills its reader must not end the run.
+    One even for a single document: a file that crashes its reader must not end the run.
     """
     total_bytes = 0
     for path in paths:
@@ -45,9 +45,10 @@ def choose_worker_count(paths: Sequence[Path], max_workers: int) -> int:
 async def open_executor(
     settings: Settings, reader_config: ReaderConfig, paths: Sequence[Path], *, decides_on_workers: bool
 ) -> AsyncIterator[Executor]:
-    """What reads, and ``decides_on_workers`` where it may, as the settings say.
+    """Open the executor that the settings name.
 
-    UsageError where a cluster cannot be used; ExecutorError where it is lost meanwhile.
+    ``decides_on_workers``: a cluster's workers may decide, too. UsageError if a cluster cannot be used; ExecutorError
+    if it is lost meanwhile.
     """
     if settings.executor == LOCAL_EXECUTOR:
         with ReaderPool(choose_worker_count(paths, _get_max_workers(settings)), reader_config) as reader_pool:
@@ -58,7 +59,7 @@ async def open_executor(
 
 
 def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_on_workers: bool) -> DaskCluster:
-    """The Dask cluster that the settings name. UsageError where Dask is not installed, or its own settings are broken."""
+    """Create the Dask cluster. UsageError if Dask is not installed, or its own settings are broken."""
     try:
         from evalkit.pipeline.executor.dask import DaskCluster
     except ImportError as error:
@@ -82,5 +83,4 @@ def create_cluster(settings: Settings, reader_config: ReaderConfig, *, decides_o
 
 
 def _get_max_workers(settings: Settings) -> int:
-    """How many processes of this machine may read."""
     return settings.workers or os.cpu_count() or 1
